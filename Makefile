@@ -1,0 +1,54 @@
+# Everything a newcomer needs: `make table1`, `make test`. `make help` lists the rest.
+
+VENV     ?= .venv
+SCALE    ?= demo
+CORES    ?= all
+BIN      := $(abspath $(VENV))/bin
+PYTHONS  := python3 python3.13 python3.12 python3.11
+PYTHON   ?= $(shell for p in $(PYTHONS); do $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+              2>/dev/null && echo $$p && break; done)
+INSTALLED := $(VENV)/.installed
+
+export PATH := $(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup table1 tables test lint format lock clean
+
+help:  ## this list
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(INSTALLED)  ## make .venv and install the pinned versions (once)
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python >= 3.11 with ensurepip found; give one: make setup PYTHON=/path/to/python" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+table1: $(INSTALLED)  ## train and build Table 1 of the configured paper (SCALE=demo, reduced or paper)
+	$(BIN)/snakemake --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(SCALE)
+	@echo; cat tables/table1.md
+	@echo; echo "Table 1 is in tables/table1.tex (also .csv and .md)."
+
+tables: $(INSTALLED)  ## all tables and figures of the configured paper
+	$(BIN)/snakemake --cores $(CORES) --config scale=$(SCALE)
+
+test: $(INSTALLED)  ## linters, types and the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)  ## linters and types only
+	$(BIN)/python -m pytest tests/workflow/test_style.py
+
+format: $(INSTALLED)  ## format Python and Snakemake files
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/snakefmt Snakefile workflow
+
+lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
+	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
+
+clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
+	rm -rf figures logs tables/*.tex tables/*.csv tables/*.md tables/*.pdf
