@@ -1,0 +1,46 @@
+"""Training augmentation as tensor operations on a batch, exact for every sample.
+
+Each sample has its own row of random numbers, so what happens to it does not depend on how many follow it in the batch:
+a batch padded to the size of its neighbours is augmented like the batch alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate, pad
+
+
+def crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
+    """Crop at random to (H - 2, W - 2), flip left-right half of the time, resize back bilinearly.
+
+    The training augmentation of localscgdam (LibAUC's compositional AUC example).
+
+    Args:
+        inputs: ``[B, C, H, W]`` floating point, H and W at least 3.
+        rng: three numbers are drawn per sample.
+    """
+    height, width = inputs.shape[-2:]
+    crops = _crop_and_flip(inputs, height - 2, width - 2, rng)
+    return interpolate(crops, size=(height, width), mode="bilinear", align_corners=False)
+
+
+def pad_crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
+    """Pad 4 pixels of zeros on every side, crop at random to the old size, flip left-right half of the time.
+
+    The training augmentation of climb for CIFAR. Shapes and draws as in :func:`crop_flip`.
+    """
+    return _crop_and_flip(pad(inputs, (4, 4, 4, 4)), *inputs.shape[-2:], rng)
+
+
+def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Generator) -> Tensor:
+    """Cut one window of (height, width) out of each sample ``[B, C, H, W]``, by one gather on the view of all windows."""
+    windows = inputs.unfold(2, height, 1).unfold(3, width, 1)  # [B, C, rows, columns, height, width], no copy
+    rows, columns = windows.shape[2:4]
+    drawn = rng.random((len(inputs), 3))
+    top, left, flip = (drawn * (rows, columns, 2)).astype(np.int64).T
+    samples = torch.arange(len(inputs), device=inputs.device)
+    crops = windows[samples, :, *torch.from_numpy(np.stack([top, left])).to(inputs.device)]
+    flipped = torch.from_numpy(flip.astype(bool)).to(inputs.device).view(-1, 1, 1, 1)
+    return torch.where(flipped, crops.flip(-1), crops)
