@@ -1,0 +1,37 @@
+# fedbench: from the configuration to the tables and figures of a paper.
+#   snakemake                           everything of the paper named in config/config.yaml
+#   snakemake tables/table1.tex         one table (or tables/<paper>/table1.tex, figures/<paper>/figure1.pdf)
+#   snakemake --config scale=reduced    any key of config/config.yaml, for this call
+
+
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+
+# configuration
+configfile: "config/config.yaml"
+
+
+# rules
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+
+
+wildcard_constraints:
+    paper="[^/]+",
+    table="table[^/.]+",
+    figure="figure[^/.]+",
+
+
+onerror:
+    explain_failures(workflow.dag)
+
+
+rule all:
+    default_target: True
+    input:
+        everything(CONFIG.paper),

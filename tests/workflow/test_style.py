@@ -1,0 +1,28 @@
+"""The linters are clean: Python, Snakemake, types."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "--no-cache", "."],
+        ["ruff", "format", "--no-cache", "--check", "."],
+        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakemake", "--lint"],
+        ["mypy"],
+    ],
+    ids=" ".join,
+)
+def test_linter_is_clean(command: list[str]) -> None:
+    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,109 @@
+"""Helpers of the rules: what the configuration asks for, which files that is, and what to say when a job fails."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from fedbench import cells
+from fedbench.errors import UserError
+
+# `fedbench` and `python` in the rules are those of the environment that runs Snakemake, activated or not
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+
+
+def checked(function, *args, **kwargs):
+    """Call ``function``; what the user got wrong becomes a message of Snakemake's, without a traceback."""
+    try:
+        return function(*args, **kwargs)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+CONFIG = checked(cells.load_config, overrides=config)
+GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("nvidia-smi") is not None))
+
+
+@functools.cache
+def paper_cells(paper, target=None):
+    """The cells of a table or figure at this scale; of the whole paper when no target is named."""
+    return checked(cells.cells_of, CONFIG, paper, target)
+
+
+@functools.cache
+def cells_by_path(paper):
+    """All cells of a paper by the file their training leaves."""
+    return {str(cell.path): cell for cell in paper_cells(paper)}
+
+
+def cell_of(wildcards):
+    """The cell that a training job's wildcards name."""
+    path = "results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json".format(**wildcards)
+    try:
+        return cells_by_path(wildcards.paper)[path]
+    except KeyError:
+        raise WorkflowError(
+            f"{path} is no cell of {wildcards.paper} at scale {CONFIG.scale}; see `fedbench list`"
+        )
+
+
+def cell_key(wildcards):
+    """What the cell's numbers depend on, and nothing else: a job is done again when this changes."""
+    return cell_of(wildcards).key
+
+
+def cell_name(wildcards):
+    """The cell's address on the command line."""
+    return cell_of(wildcards).name
+
+
+def cell_data(wildcards):
+    """The prepared dataset and the partitions, one per seed, that a cell trains on."""
+    runs = cell_of(wildcards).runs
+    prepared = {f"{CONFIG.data_dir}/prepared/{run.data.dataset}.npz" for run in runs}
+    dealt = {
+        f"{CONFIG.data_dir}/partitions/{run.data.dataset}/{run.data.partition_key(run.seed)}.npz"
+        for run in runs
+    }
+    return sorted(prepared) + sorted(dealt)
+
+
+def table_cells(wildcards):
+    """The results that a table shows."""
+    return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]
+
+
+def figure_cells(wildcards):
+    """The results that a figure shows."""
+    return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.figure)]
+
+
+def everything(paper):
+    """The tables and figures of a paper."""
+    spec = checked(cells.load_paper, paper)
+    tables = [f"tables/{name}.tex" for name in spec.tables]
+    return tables + [f"figures/{name}.pdf" for name in spec.figures]
+
+
+def explain_failures(dag):
+    """Say which jobs did not finish, why, and how to run one alone; then build what they feed from what there is."""
+    unfinished = {job: job.shellcmd.partition(" > ")[0] for job in dag.needrun_jobs() if job.is_shell}
+    tried = [job for job in unfinished if all(Path(name).exists() for name in [*job.input, *job.log])]
+    for job in sorted(tried, key=lambda job: str(job.output[0])):
+        said = Path(job.log[0]).read_text().splitlines()[-8:]
+        print(
+            f"\nnot finished: {job.output[0]}", *(f"    {line}" for line in said), sep="\n", file=sys.stderr
+        )
+        print(f"  its log:      {job.log[0]}\n  run it alone: {unfinished[job]}", file=sys.stderr)
+    for step in ("table", "figure", "paper_table", "paper_figure"):
+        for job in (job for job in unfinished if job.rule.name == step):
+            if any(Path(name).exists() for name in job.input.get("cells", job.input)):
+                print(f"\nbuilt from the cells that are there: {job.output[0]}", file=sys.stderr)
+                subprocess.run(unfinished[job], shell=True, check=False)
+                dag.workflow.persistence.started(
+                    job
+                )  # marks its files incomplete: the next call builds them again

@@ -1,0 +1,20 @@
+# One job per cell, all its seeds inside. Finished seeds are found in the run store and not trained again.
+
+
+rule train:
+    input:
+        cell_data,
+    output:
+        "results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json",
+    log:
+        "logs/train/{scale}/{paper}/{dataset}/{setting}/{method}.log",
+    conda:
+        "../envs/fedbench.yaml"
+    threads: 1
+    resources:
+        gpu=GPU,
+    params:
+        cell=cell_name,
+        key=cell_key,
+    shell:
+        "fedbench run {params.cell:q} --scale {wildcards.scale} > {log} 2>&1"
