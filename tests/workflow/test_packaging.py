@@ -14,7 +14,10 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-WANTED = [*PROJECT["dependencies"], *(item for extra in PROJECT["optional-dependencies"].values() for item in extra)]
+WANTED = [
+    *PROJECT["dependencies"],
+    *(item for extra in PROJECT["optional-dependencies"].values() for item in extra),
+]
 LOCK = (ROOT / "requirements.lock").read_text()
 PINS: dict[str, list[tuple[str, str]]] = {}
 for name, version, marker in re.findall(r"^([\w.-]+)==([^\s;]+)(?: ; (.*?))? \\$", LOCK, flags=re.M):
@@ -49,7 +52,9 @@ def test_each_package_is_pinned_once_or_once_per_python() -> None:
 @pytest.mark.parametrize("path", ["environment.yml", "workflow/envs/fedbench.yaml"])
 def test_conda_users_get_the_lock(path: str) -> None:
     packages = yaml.safe_load((ROOT / path).read_text())["dependencies"]
-    python = Requirement(next(item for item in packages if isinstance(item, str) and item.startswith("python")))
+    python = Requirement(
+        next(item for item in packages if isinstance(item, str) and item.startswith("python"))
+    )
     assert python.specifier.contains("3.11.0") and not python.specifier.contains("3.10.9")
     named = {item.split()[0] for item in packages if isinstance(item, str)}
     assert named <= {"python", "pip", "make"}, "versions belong in requirements.lock, nowhere else"

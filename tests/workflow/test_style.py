@@ -24,5 +24,7 @@ BIN = Path(sys.executable).parent
     ids=" ".join,
 )
 def test_linter_is_clean(command: list[str]) -> None:
-    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
