@@ -1,1 +1,1 @@
-"""Data: raw files -> prepared arrays -> partitions. Nothing here needs torch except the batches and augmentation."""
+"""Data: raw files -> prepared arrays -> partitions. Only the batches and augmentation need torch."""

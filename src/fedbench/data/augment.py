@@ -1,7 +1,7 @@
 """Training augmentation as tensor operations on a batch, exact for every sample.
 
-Each sample has its own row of random numbers, so what happens to it does not depend on how many follow it in the batch:
-a batch padded to the size of its neighbours is augmented like the batch alone.
+Each sample has its own row of random numbers, so what happens to it does not depend on how many follow it in
+the batch: a batch padded to the size of its neighbours is augmented like the batch alone.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ def pad_crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
 
     The training augmentation of climb for CIFAR. Shapes and draws as in :func:`crop_flip`.
     """
-    return _crop_and_flip(pad(inputs, (4, 4, 4, 4)), *inputs.shape[-2:], rng)
+    height, width = inputs.shape[-2:]
+    return _crop_and_flip(pad(inputs, (4, 4, 4, 4)), height, width, rng)
 
 
 def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Generator) -> Tensor:
-    """Cut one window of (height, width) out of each sample ``[B, C, H, W]``, by one gather on the view of all windows."""
+    """Cut one window out of each sample ``[B, C, H, W]``: one gather on the view of all windows."""
     windows = inputs.unfold(2, height, 1).unfold(3, width, 1)  # [B, C, rows, columns, height, width], no copy
     rows, columns = windows.shape[2:4]
     drawn = rng.random((len(inputs), 3))

@@ -1,0 +1,33 @@
+"""Fetch, verify and prepare one dataset: ``prepare.py DATASET --data-dir DIR [--mirror M]``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from fedbench.data.prepared import prepare
+from fedbench.errors import UserError
+
+
+def main() -> int:
+    """Run the program; exit status 2 and one line on a mistake of the user."""
+    parser = argparse.ArgumentParser(description="Fetch, verify and prepare one dataset.")
+    parser.add_argument("dataset", help="its name, e.g. fashionmnist")
+    parser.add_argument("--data-dir", default="data", help="where raw and prepared files are kept")
+    parser.add_argument(
+        "--mirror", default="", help="folder or address that is asked before the official one"
+    )
+    parser.add_argument("--force", action="store_true", help="prepare again what is prepared already")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        print(prepare(arguments.dataset, arguments.data_dir, arguments.mirror or None, arguments.force))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

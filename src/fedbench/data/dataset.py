@@ -1,0 +1,135 @@
+"""What a dataset is: facts, the raw files it needs, and how they become arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fedbench.data.download import Download, available, obtain
+from fedbench.errors import UserError
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A dataset in memory.
+
+    Attributes:
+        x_train: ``[n, C, H, W]`` uint8 (0..255) or float32, or features ``[n, F]`` float32; ``x_test`` alike.
+        y_train: ``[n]`` int64 original class of each sample, an index into the dataset's ``classes``;
+            ``y_test`` alike.
+        group_train: ``[n]`` int64 patient or site of each training sample, where the dataset knows it.
+        classes: names of the classes, where only the files know them.
+        notes: what was decided while preparing, for the record.
+    """
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    group_train: np.ndarray | None = None
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a dataset stands: ``state`` is one word or two, ``detail`` says where it is or what to do."""
+
+    dataset: str
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(ABC):
+    """One dataset. Each file of :mod:`fedbench.data.datasets` makes one and calls it ``dataset``.
+
+    Attributes:
+        name: what configurations and file names call it.
+        title: what papers call it.
+        classes: the names of the original classes, in the order of their labels; empty until prepared if
+            unknown.
+        shape: the shape of one sample as it is stored, e.g. ``(3, 32, 32)``; image sets are resized to it.
+        licence: the terms of use, in a few words.
+        source: where it comes from.
+        account: for sets behind an account: what to fetch, from where. Empty for the others.
+        raw: the folder of its raw files inside ``<data_dir>/raw``, if that is not ``name``.
+    """
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    shape: tuple[int, ...]
+    licence: str
+    source: str
+    account: str = ""
+    raw: str = field(default="")
+
+    def downloads(self) -> tuple[Download, ...]:
+        """Return the raw files it needs; none for data that come with a library or are the user's own."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read the raw files in ``raw_dir`` into arrays."""
+
+    def raw_dir(self, data_dir: Path) -> Path:
+        """Return the folder of this dataset's raw files."""
+        return data_dir / "raw" / (self.raw or self.name)
+
+    def definition(self) -> str:
+        """Return a text that changes whenever preparing would give something else."""
+        return repr(self)
+
+    def sources(self, folder: Path) -> list[Path]:
+        """List the raw files in ``folder`` whose checksums belong into the record."""
+        return [folder / file.path for item in self.downloads() for file in item.files]
+
+    def present(self, folder: Path) -> bool:
+        """Say whether the raw files lie in ``folder`` (their checksums are verified when they are used)."""
+        return all(path.is_file() for path in self.sources(folder))
+
+    def fetch(self, data_dir: Path, mirror: str | None) -> Path:
+        """Get the raw files, from the mirror first, and return the folder they lie in.
+
+        Raises:
+            UserError: they are nowhere to be had; the message says what to do.
+        """
+        folder, label = self.raw_dir(data_dir), self.raw or self.name
+        if self.account:  # large, without checksums: used where they lie
+            for place in (folder, *([Path(mirror).expanduser() / label] if mirror else [])):
+                if self.present(place):
+                    return place
+        for item in self.downloads():
+            obtain(item, folder, mirror, dataset=label, cure=self.cure(folder))
+        return folder
+
+    def cure(self, folder: Path) -> str:
+        """Say what a user does when the raw files cannot be had."""
+        if self.account:
+            return f"{self.account} Put it into {folder}, or into a mirror: --config mirror=FOLDER_OR_URL."
+        return f"Put it into {folder}, or name a copy: --config mirror=FOLDER_OR_URL."
+
+    def status(self, data_dir: Path, mirror: str | None = None) -> Status:
+        """Say where this dataset stands, without touching the network."""
+        prepared = data_dir / "prepared" / f"{self.name}.npz"
+        if prepared.is_file() and prepared.with_suffix(".json").is_file():
+            return Status(self.name, "prepared", str(prepared))
+        folder = self.raw_dir(data_dir)
+        try:
+            items = self.downloads()
+            if self.present(folder):
+                return Status(self.name, "raw present", str(folder) if items else self.source)
+            label = self.raw or self.name
+            if mirror and self.account and self.present(Path(mirror).expanduser() / label):
+                return Status(self.name, "in mirror", str(mirror))
+            if all(available(item, mirror, label) for item in items):
+                return Status(self.name, "in mirror", str(mirror))
+        except UserError as error:
+            return Status(self.name, "unavailable", str(error))
+        if self.account:
+            return Status(self.name, "needs account", self.cure(folder))
+        return Status(self.name, "downloadable", ", ".join(item.urls[0] for item in items))

@@ -1,0 +1,40 @@
+"""Datasets, one file each; every file defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`.
+
+A separate package adds one through an entry point of the group ``fedbench.data.datasets``; arrays in a file
+of your own become one through ``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.own`).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fedbench import registry
+from fedbench.data import own
+from fedbench.data.dataset import Dataset
+from fedbench.errors import UserError, unknown
+
+_HERE = sys.modules[__name__]
+
+
+def names(folder: Path = own.FOLDER) -> list[str]:
+    """List the datasets: those of the library, of other packages, and the YAML files in ``folder``."""
+    return sorted({*registry.names(_HERE), *(path.stem for path in folder.glob("*.yaml"))})
+
+
+def get(name: str, folder: Path = own.FOLDER) -> Dataset:
+    """Return the dataset called ``name``.
+
+    Raises:
+        UserError: nobody knows the name, or its YAML file has a mistake.
+    """
+    path = folder / f"{name}.yaml"
+    if name in registry.names(_HERE):
+        if path.is_file():
+            raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
+        found = registry.find(_HERE, "dataset", name, "dataset")
+        assert isinstance(found, Dataset), f"{name}: {found!r} is no Dataset"
+        return found
+    if path.is_file():
+        return own.load(path, get)
+    raise unknown("dataset", name, names(folder))

@@ -1,0 +1,81 @@
+"""Labels as trained on, and the imbalance made by dropping training samples."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from fedbench.errors import UserError
+from fedbench.specs import ImbalanceSpec, LabelSpec
+
+
+def relabel(classes: np.ndarray, n_classes: int, spec: LabelSpec) -> np.ndarray:
+    """Map original classes ``[n]`` to the labels that are trained on, ``[n]`` int64.
+
+    ``halves``: 1 for the classes of the positive half, 0 for the others ("first half of the classes
+    positive", localscgdam section 6.1; with an odd number the middle class belongs to the second half).
+    """
+    if spec.rule == "original":
+        return classes.astype(np.int64)
+    first = classes < n_classes // 2
+    return (first if spec.positive_half == "first" else ~first).astype(np.int64)
+
+
+def keep(labels: np.ndarray, spec: ImbalanceSpec, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions ``[m]`` int64, ascending, of the training samples that an imbalance rule keeps.
+
+    ``drop_positives``: all negatives and floor(r / (1 - r) * n_neg) random positives, so that r of all are
+    positive.
+    ``minority``: floor(n_c / rho) random samples of each minority class c, all of the others.
+
+    Raises:
+        UserError: the rule does not fit the labels, or would need more samples than there are.
+    """
+    if spec.rule == "none":
+        return np.arange(len(labels))
+    kept = np.ones(len(labels), dtype=bool)
+    for label, number in _targets(labels, spec).items():
+        members = np.flatnonzero(labels == label)
+        if number > len(members):
+            raise UserError(
+                f"imratio {spec.imratio} needs {number} positives beside {len(labels) - len(members)} "
+                f"negatives, but there are {len(members)}: the highest imratio here is {len(members) / len(labels):.4g}."
+            )
+        if number == 0:
+            raise UserError(
+                f"the imbalance {spec.model_dump(exclude_none=True)} leaves no sample of class {label}."
+            )
+        kept[rng.permutation(members)[number:]] = False
+    return np.flatnonzero(kept)
+
+
+def _targets(labels: np.ndarray, spec: ImbalanceSpec) -> dict[int, int]:
+    """Say how many samples of which labels remain, in exact arithmetic on the decimals as written."""
+    if spec.rule == "drop_positives":
+        if not np.isin(labels, (0, 1)).all():
+            raise UserError(
+                "imbalance rule 'drop_positives' needs binary labels: set labels.rule to 'halves'."
+            )
+        ratio = Fraction(str(spec.imratio))
+        return {1: int(ratio / (1 - ratio) * int((labels == 0).sum()))}
+    counts = np.bincount(labels)
+    for label in spec.minority:
+        if not 0 <= label < len(counts) or not counts[label]:
+            raise UserError(
+                f"minority class {label} has no training samples; labels go from 0 to {len(counts) - 1}."
+            )
+    return {label: int(int(counts[label]) / Fraction(str(spec.rho))) for label in spec.minority}
+
+
+def hold_out(labels: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the positions ``[v]`` int64, ascending, of a random ``share`` of the samples of every label.
+
+    The number is rounded half up for each label.
+    """
+    parts = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        number = int(Fraction(str(share)) * len(members) + Fraction(1, 2))
+        parts.append(rng.permutation(members)[:number])
+    return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,161 @@
+"""Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz`` or ``.csv`` file.
+
+    file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; group)
+    label: diagnosis              # csv: the column of classes; the others are features
+    group: hospital               # csv: the column of groups, if any
+    test_share: 0.2               # share of each class that becomes the test part, if the file has none
+    title, licence, source        # what the tables and the record say
+
+or changes a dataset of the library, e.g. the size its images are stored at:
+
+    base: melanoma
+    options: {shape: [3, 128, 128]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import yaml
+from pydantic import Field, model_validator
+
+from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.files import checksum, read_npz
+from fedbench.data.labels import hold_out
+from fedbench.engine.streams import stream
+from fedbench.errors import UserError, unknown
+from fedbench.specs import Spec, validated
+
+FOLDER = Path("config/datasets")
+
+
+class OwnSpec(Spec):
+    """The keys of such a YAML file."""
+
+    file: Path | None = None
+    label: str | None = None
+    group: str | None = None
+    test_share: float = Field(0.2, gt=0, lt=1)
+    title: str | None = None
+    licence: str = "not stated"
+    source: str | None = None
+    base: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.file is None) == (self.base is None):
+            raise ValueError("give either file (an .npz or .csv) or base (a dataset to change)")
+        if self.options and self.base is None:
+            raise ValueError("options go with base")
+        if self.file is not None and self.file.suffix not in (".npz", ".csv"):
+            raise ValueError("file must end with .npz or .csv")
+        if self.file is not None and (self.file.suffix == ".csv") != (self.label is not None):
+            raise ValueError("label names the column of classes of a .csv file, and only there")
+        return self
+
+
+def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
+    """Make the dataset that a YAML file describes; ``get`` finds the dataset that it is based on."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {error}") from None
+    spec = validated(OwnSpec, content, path)
+    if spec.base is None:
+        return OwnDataset(
+            name=path.stem, title=spec.title or path.stem, classes=(), shape=(), licence=spec.licence,
+            source=spec.source or str(spec.file), spec=spec,
+        )  # fmt: skip
+    base = get(spec.base)
+    fields = {item.name for item in dataclasses.fields(base)} - {"name", "raw", "classes"}
+    for option in spec.options:
+        if option not in fields:
+            raise unknown(f"option in {path}", option, fields)
+    options: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in spec.options.items()
+    }
+    if spec.title:
+        options["title"] = spec.title
+    options |= {"name": path.stem, "raw": base.raw or base.name}
+    return dataclasses.replace(base, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnDataset(Dataset):
+    """Arrays from a user's file."""
+
+    spec: OwnSpec
+
+    @property
+    def _file(self) -> Path:
+        assert self.spec.file is not None
+        if not self.spec.file.is_file():
+            raise UserError(f"config/datasets/{self.name}.yaml: file {self.spec.file} does not exist.")
+        return self.spec.file
+
+    def definition(self) -> str:
+        """Change with the YAML file and with the data it points at."""
+        return f"{self!r} {checksum(self._file)}"
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read the file and, if it has no test part, split one off (stratified, the same always)."""
+        parts = self._csv() if self._file.suffix == ".csv" else self._npz()
+        parts["notes"] = (f"{self._file} sha256 {checksum(self._file)}",)
+        if "x_test" not in parts:
+            x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
+            test = hold_out(y, self.spec.test_share, stream(0, "own test part"))
+            train = np.setdiff1d(np.arange(len(y)), test)
+            parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
+            parts["group_train"] = None if group is None else group[train]
+            parts["notes"] += (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
+        return Arrays(**parts)
+
+    def _npz(self) -> dict[str, Any]:
+        arrays = read_npz(self._file, "Write it again with numpy.savez.")
+        names = {
+            "x": "x_train",
+            "y": "y_train",
+            "x_test": "x_test",
+            "y_test": "y_test",
+            "group": "group_train",
+        }
+        for name in arrays:
+            if name not in names:
+                raise unknown(f"array in {self._file}", name, names)
+        for needed in ("x", "y", *(("x_test", "y_test") if {"x_test", "y_test"} & set(arrays) else ())):
+            if needed not in arrays:
+                raise UserError(f"{self._file} has no array {needed!r}.")
+        parts: dict[str, Any] = {names[name]: array for name, array in arrays.items()}
+        for name in ("x_train", "x_test"):
+            if name in parts and parts[name].ndim == 3:  # grey images without a channel axis
+                parts[name] = parts[name][:, None]
+        return parts
+
+    def _csv(self) -> dict[str, Any]:
+        import pandas as pd
+
+        frame = pd.read_csv(self._file)
+        named = [column for column in (self.spec.label, self.spec.group) if column is not None]
+        for column in named:
+            if column not in frame:
+                raise unknown(f"column in {self._file}", column, map(str, frame.columns))
+        features = frame.drop(columns=named)
+        for column in map(str, features):
+            if not pd.api.types.is_numeric_dtype(features[column]):
+                raise UserError(f"{self._file}: column {column!r} is not numeric; encode it or leave it out.")
+        if bad := [str(column) for column in frame if frame[column].isna().any()]:
+            raise UserError(f"{self._file}: column {bad[0]!r} has empty cells; fill or leave out those rows.")
+        classes, labels = np.unique(frame[self.spec.label].to_numpy(), return_inverse=True)
+        group = frame[self.spec.group].factorize()[0] if self.spec.group else None
+        return {
+            "x_train": features.to_numpy(np.float32),
+            "y_train": labels,
+            "group_train": group,
+            "classes": tuple(str(name) for name in classes),
+        }

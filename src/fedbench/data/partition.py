@@ -1,0 +1,196 @@
+"""Partitions on disk: which client has which training samples, and the labels they are trained on."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbench import registry
+from fedbench.data import partitions
+from fedbench.data.files import read_json, read_npz, write_json, write_npz
+from fedbench.data.labels import hold_out, keep, relabel
+from fedbench.data.partitions import Deal, Pool
+from fedbench.data.prepared import Prepared, count, load_prepared, read_summary
+from fedbench.engine.streams import stream
+from fedbench.errors import UserError
+from fedbench.specs import DataSpec
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A data rule applied with one seed.
+
+    Attributes:
+        indices: ``[m]`` int64 positions in ``x_train``: client 0's samples, ascending, then client 1's, ...
+        offsets: ``[N + 1]`` int64; client k has ``indices[offsets[k]:offsets[k + 1]]``.
+        y_train: ``[n]`` int64 labels as trained on; -1 for samples that are not used.
+        y_test: ``[n_test]`` int64 labels of the test part.
+        validation: ``[v]`` int64 positions in ``x_train``, ascending, that no client has; may be empty.
+        summary: the JSON beside the arrays.
+    """
+
+    indices: np.ndarray
+    offsets: np.ndarray
+    y_train: np.ndarray
+    y_test: np.ndarray
+    validation: np.ndarray
+    summary: dict[str, Any]
+
+    @property
+    def n_clients(self) -> int:
+        """How many clients there are."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many samples each client has, ``[N]`` int64."""
+        return np.diff(self.offsets)
+
+    def client(self, k: int) -> np.ndarray:
+        """Return the positions in ``x_train`` of client ``k``'s samples, ascending."""
+        return self.indices[self.offsets[k] : self.offsets[k + 1]]
+
+
+def partition_path(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
+    """Return where the partition of a data rule and seed is kept."""
+    return Path(data_dir) / "partitions" / spec.dataset / f"{spec.partition_key(seed)}.npz"
+
+
+def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
+    """Apply a data rule to prepared arrays and write the partition, unless it is there; return its path.
+
+    In this order: labels, imbalance, validation, clients. Each draws from its own stream, so two rules that
+    differ in the partition alone drop the same samples. The bytes depend on the rule, the seed and the
+    prepared arrays alone.
+
+    Raises:
+        UserError: the dataset is not prepared, or the rule does not fit it.
+    """
+    path = partition_path(spec, seed, data_dir)
+    if _current(path, spec.dataset, data_dir):
+        return path
+    prepared = load_prepared(spec.dataset, data_dir)
+    arrays, remarks = _apply(spec, seed, prepared)
+    path.with_suffix(".json").unlink(
+        missing_ok=True
+    )  # the summary vouches for the arrays: first to go, last to come
+    write_npz(path, arrays)
+    write_json(path.with_suffix(".json"), _summary(spec, seed, prepared, arrays, remarks))
+    return path
+
+
+def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition:
+    """Read the partition of a data rule and seed.
+
+    Raises:
+        UserError: it was not made, or a file is truncated or corrupt; the message names the file and the
+            cure.
+    """
+    return read_partition(partition_path(spec, seed, data_dir))
+
+
+def read_partition(path: str | Path) -> Partition:
+    """Read a partition by the path of its ``.npz``; errors as in :func:`load_partition`."""
+    path = Path(path)
+    cure = "Make it with data_prep/partition.py, or by running the workflow again."
+    summary = read_json(path.with_suffix(".json"), cure)
+    arrays = read_npz(path, cure)
+    try:
+        found = Partition(**arrays, summary=summary)
+        if found.sizes.tolist() == summary["sizes"] and found.offsets[-1] == len(found.indices):
+            return found
+        problem = "its arrays and its summary disagree"
+    except (KeyError, TypeError, IndexError) as error:
+        problem = f"it does not hold what it should ({error})"
+    raise UserError(f"{path}: {problem}. Delete it. {cure}")
+
+
+def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
+    """Deal a pool to ``spec.clients`` clients by the rule that ``spec.partition`` names.
+
+    Raises:
+        UserError: a client would have no sample, or the rule lacks a parameter.
+    """
+    rule = registry.find(partitions, "partition rule", spec.partition.rule, "partition")
+    if len(pool) < spec.clients:
+        raise UserError(
+            f"{spec.dataset}: {len(pool)} training samples are too few for {spec.clients} clients: "
+            f"client {len(pool)} would have none. Use fewer clients or drop less."
+        )
+    deal: Deal = rule(pool, spec.partition, spec.clients, rng)
+    for client, samples in enumerate(deal.clients):
+        if not len(samples):
+            raise UserError(
+                f"{spec.dataset}: partition rule {spec.partition.rule!r} leaves client {client} empty."
+            )
+    return deal
+
+
+def _apply(spec: DataSpec, seed: int, prepared: Prepared) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Return the arrays of a partition and the remarks of its rule."""
+    n_classes = len(prepared.classes)
+    labels = relabel(prepared.y_train, n_classes, spec.labels)
+    pool = keep(labels, spec.imbalance, stream(seed, "imbalance"))
+    held = hold_out(labels[pool], spec.validation, stream(seed, "validation"))
+    validation, pool = pool[held], np.delete(pool, held)
+    groups = None if prepared.group_train is None else prepared.group_train[pool]
+    deal = split(Pool(labels[pool], prepared.y_train[pool], groups), spec, stream(seed, "partition"))
+    clients = [pool[np.sort(samples)] for samples in deal.clients]
+    indices = np.concatenate(clients)
+    used = np.zeros(len(labels), dtype=bool)
+    used[indices] = used[validation] = True
+    arrays = {
+        "indices": indices,
+        "offsets": np.cumsum([0, *map(len, clients)]),
+        "y_train": np.where(used, labels, -1),
+        "y_test": relabel(prepared.y_test, n_classes, spec.labels),
+        "validation": validation,
+    }
+    return {name: array.astype(np.int64) for name, array in arrays.items()}, deal.remarks
+
+
+def _summary(
+    spec: DataSpec, seed: int, prepared: Prepared, arrays: dict[str, np.ndarray], remarks: tuple[str, ...]
+) -> dict[str, Any]:
+    binary = spec.labels.rule != "original"
+    n_labels = 2 if binary else len(prepared.classes)
+    y, offsets = arrays["y_train"], arrays["offsets"]
+    clients = np.split(y[arrays["indices"]], offsets[1:-1])
+
+    def part(labels: np.ndarray) -> dict[str, Any]:
+        return {"n": len(labels), "class_counts": count(labels, n_labels)}
+
+    train = part(y[arrays["indices"]])
+    return {
+        "key": spec.partition_key(seed),
+        "dataset": spec.dataset,
+        "seed": seed,
+        "rule": spec.model_dump(mode="json"),
+        "prepared_sha256": prepared.summary["sha256"],
+        "n_clients": spec.clients,
+        "sizes": np.diff(offsets).tolist(),
+        "class_counts": [np.bincount(labels, minlength=n_labels).tolist() for labels in clients],
+        "train": {
+            **train,
+            "positive_ratio": train["class_counts"]["1"] / train["n"] if n_labels == 2 else None,
+        },
+        "validation": part(y[arrays["validation"]]),
+        "test": part(arrays["y_test"]),
+        "repairs": list(remarks),
+    }
+
+
+def _current(path: Path, dataset: str, data_dir: str | Path) -> bool:
+    """Say whether a whole partition is there that was made from the arrays as they are prepared now."""
+    try:
+        return bool(
+            read_partition(path).summary["prepared_sha256"] == read_summary(dataset, data_dir)["sha256"]
+        )
+    except (UserError, KeyError):
+        return False

@@ -1,0 +1,44 @@
+"""Partition rules, one file each; every file defines ``partition(pool, spec, n_clients, rng) -> Deal``.
+
+A rule deals the positions ``0 .. n - 1`` of a :class:`Pool` to clients. It gets every fact that a rule may
+need (labels as trained on, original classes, groups such as hospitals), draws from ``rng`` only, ends for any
+input, and says what it left over or repaired. A separate package adds a rule through an entry point of the
+group ``fedbench.data.partitions``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The training samples to deal.
+
+    Attributes:
+        labels: ``[n]`` int64, as trained on.
+        classes: ``[n]`` int64, original.
+        groups: ``[n]`` int64 patient or site, where the dataset knows it.
+    """
+
+    labels: np.ndarray
+    classes: np.ndarray
+    groups: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Deal:
+    """What each client got, as positions in the pool, and remarks for the record."""
+
+    clients: list[np.ndarray]
+    remarks: tuple[str, ...] = ()
+
+
+def leftover(number: int, n_clients: int) -> tuple[str, ...]:
+    """Remark that samples were left out because the clients get equally many."""
+    return (f"{number} samples left out: they do not divide evenly by {n_clients} clients",) if number else ()

@@ -1,0 +1,135 @@
+"""Prepared arrays on disk: ``<data_dir>/prepared/<dataset>.npz``, and a summary beside it as ``.json``."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbench.data import datasets
+from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
+from fedbench.errors import UserError
+from fedbench.specs import digest
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared(Arrays):
+    """Arrays as they were prepared; ``summary`` is the JSON beside them."""
+
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+def prepared_path(name: str, data_dir: str | Path) -> Path:
+    """Return where the arrays of a dataset are kept."""
+    return Path(data_dir) / "prepared" / f"{name}.npz"
+
+
+def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, force: bool = False) -> Path:
+    """Fetch and prepare a dataset unless that is done already; return the path of its arrays.
+
+    Raises:
+        UserError: the dataset is unknown, or its raw files cannot be had or are not what they should be.
+    """
+    dataset = datasets.get(name)
+    path = prepared_path(name, data_dir)
+    summary = path.with_suffix(".json")
+    definition = digest(dataset.definition())
+    if not force and path.is_file() and _definition(summary) == definition:
+        return path
+    folder = dataset.fetch(Path(data_dir), None if mirror is None else str(mirror))
+    arrays = dataset.prepare(folder)
+    content = _content(dataset, arrays)
+    summary.unlink(missing_ok=True)  # the summary vouches for the arrays: it goes first and comes last
+    write_npz(path, content)
+    facts = _summary(dataset, arrays, folder) | {"definition": definition, "sha256": checksum(path)}
+    write_json(summary, facts)
+    log.info("%s: %d training and %d test samples in %s", name, facts["train"]["n"], facts["test"]["n"], path)
+    return path
+
+
+def load_prepared(name: str, data_dir: str | Path) -> Prepared:
+    """Read the arrays of a dataset.
+
+    Raises:
+        UserError: it is not prepared, or a file is truncated or corrupt; the message names the file and the
+            cure.
+    """
+    summary = read_summary(name, data_dir)
+    path = prepared_path(name, data_dir)
+    arrays = read_npz(path, _cure(name, data_dir))
+    try:
+        notes, classes = tuple(summary["notes"]), tuple(summary["classes"])
+        return Prepared(**arrays, notes=notes, classes=classes, summary=summary)
+    except (KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} does not hold what it should ({error}). Delete it. {_cure(name, data_dir)}"
+        ) from None
+
+
+def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
+    """Read the facts about prepared arrays: sizes, classes, licence, sources, checksum."""
+    return read_json(prepared_path(name, data_dir).with_suffix(".json"), _cure(name, data_dir))
+
+
+def count(labels: np.ndarray, n_classes: int) -> dict[str, int]:
+    """Count labels ``[n]`` per class as JSON wants it: ``{"0": 5923, ...}``."""
+    return {str(label): int(n) for label, n in enumerate(np.bincount(labels, minlength=n_classes))}
+
+
+def _cure(name: str, data_dir: str | Path) -> str:
+    return f"Make it with: python data_prep/prepare.py {name} --data-dir {data_dir}"
+
+
+def _definition(summary: Path) -> str | None:
+    """Return what a summary says the arrays were made from; None if there is no readable one."""
+    try:
+        return read_json(summary, "").get("definition")
+    except UserError:
+        return None
+
+
+def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
+    """Check what a dataset made against what it said, and bring it into the stored types."""
+    content = {}
+    for part, x, y in (("train", arrays.x_train, arrays.y_train), ("test", arrays.x_test, arrays.y_test)):
+        n_classes = len(arrays.classes or dataset.classes)
+        if x.shape != (len(y), *dataset.shape) and dataset.shape:
+            raise UserError(
+                f"dataset {dataset.name!r}: {part} inputs are {x.shape}, expected [n, *{dataset.shape}]."
+            )
+        if len(x) != len(y) or not len(y):
+            raise UserError(f"dataset {dataset.name!r}: {len(x)} {part} inputs and {len(y)} labels.")
+        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0 or (n_classes and y.max() >= n_classes):
+            raise UserError(
+                f"dataset {dataset.name!r}: {part} labels must be integers from 0 to {n_classes - 1}."
+            )
+        if x.dtype != np.uint8 and not np.isfinite(x).all():
+            raise UserError(f"dataset {dataset.name!r}: {part} inputs hold values that are not finite.")
+        content[f"x_{part}"] = x if x.dtype == np.uint8 else x.astype(np.float32)
+        content[f"y_{part}"] = y.astype(np.int64)
+    if arrays.group_train is not None:
+        content["group_train"] = arrays.group_train.astype(np.int64)
+    return content
+
+
+def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
+    n_classes = int(max(arrays.y_train.max(), arrays.y_test.max())) + 1
+    classes = arrays.classes or dataset.classes or tuple(str(label) for label in range(n_classes))
+    parts = {"train": arrays.y_train, "test": arrays.y_test}
+    return {
+        "dataset": dataset.name,
+        "title": dataset.title,
+        "licence": dataset.licence,
+        "source": dataset.source,
+        "shape": list(arrays.x_train.shape[1:]),
+        "classes": list(classes),
+        **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
+        "notes": list(arrays.notes),
+        "files": {str(path.relative_to(folder)): checksum(path) for path in dataset.sources(folder)},
+    }
