@@ -72,6 +72,32 @@ def cell_data(wildcards):
     return sorted(prepared) + sorted(dealt)
 
 
+@functools.cache
+def data_rules(paper):
+    """The data rule and seed behind every partition of a paper, by its key."""
+    return {run.data.partition_key(run.seed): run for cell in paper_cells(paper) for run in cell.runs}
+
+
+def partitioned(wildcards):
+    """A run that trains on the partition that a job's wildcards name."""
+    for paper in dict.fromkeys([CONFIG.paper, *cells.paper_keys()]):
+        if wildcards.key in data_rules(paper):
+            return data_rules(paper)[wildcards.key]
+    raise WorkflowError(
+        f"no cell at scale {CONFIG.scale} has a partition {wildcards.dataset}/{wildcards.key}"
+    )
+
+
+def partition_spec(wildcards):
+    """The data rule of a partition, as JSON."""
+    return partitioned(wildcards).data.model_dump_json()
+
+
+def partition_seed(wildcards):
+    """The seed of a partition."""
+    return partitioned(wildcards).seed
+
+
 def table_cells(wildcards):
     """The results that a table shows."""
     return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]

@@ -9,19 +9,29 @@ rule prepare:
         "logs/prepare/{dataset}.log",
     conda:
         "../envs/fedbench.yaml"
+    resources:
+        mirror=CONFIG.mirror or "",
+    params:
+        data_dir=subpath(output.arrays, ancestor=2),
     shell:
-        "python data_prep/prepare.py {wildcards.dataset} > {log} 2>&1"
+        "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
+        " --mirror {resources.mirror:q} > {log:q} 2>&1"
 
 
 rule partition:
     input:
         f"{CONFIG.data_dir}/prepared/{{dataset}}.npz",
     output:
-        indices=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.npz",
+        arrays=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.npz",
         summary=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.json",
     log:
         "logs/partition/{dataset}/{key}.log",
     conda:
         "../envs/fedbench.yaml"
+    params:
+        data_dir=subpath(output.arrays, ancestor=3),
+        spec=partition_spec,
+        seed=partition_seed,
     shell:
-        "python data_prep/partition.py {wildcards.dataset} {wildcards.key} > {log} 2>&1"
+        "python data_prep/partition.py --spec {params.spec:q} --seed {params.seed}"
+        " --data-dir {params.data_dir:q} > {log:q} 2>&1"

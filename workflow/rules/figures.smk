@@ -14,7 +14,7 @@ rule figure:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "fedbench figure {wildcards.paper}/{wildcards.figure} > {log} 2>&1"
+        "fedbench figure {wildcards.paper}/{wildcards.figure} > {log:q} 2>&1"
 
 
 rule paper_figure:
@@ -32,4 +32,4 @@ rule paper_figure:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "cp {input} figures/ > {log} 2>&1"
+        "cp {input} figures/ > {log:q} 2>&1"

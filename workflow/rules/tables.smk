@@ -14,7 +14,7 @@ rule table:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "fedbench table {wildcards.paper}/{wildcards.table} > {log} 2>&1"
+        "fedbench table {wildcards.paper}/{wildcards.table} > {log:q} 2>&1"
 
 
 rule paper_table:
@@ -32,4 +32,4 @@ rule paper_table:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "cp {input} tables/ > {log} 2>&1"
+        "cp {input} tables/ > {log:q} 2>&1"

@@ -17,4 +17,4 @@ rule train:
         cell=cell_name,
         key=cell_key,
     shell:
-        "fedbench run {params.cell:q} --scale {wildcards.scale} > {log} 2>&1"
+        "fedbench run {params.cell:q} --scale {wildcards.scale} > {log:q} 2>&1"
