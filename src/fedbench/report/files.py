@@ -1,0 +1,23 @@
+"""Where tables and figures are written, and how: under a temporary name first, never half a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TABLES = Path("tables")
+FIGURES = Path("figures")
+REPRODUCED = Path("reproduced")
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write ``content`` (text as UTF-8 with plain line ends) and return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(content.encode() if isinstance(content, str) else content)
+    partial.replace(path)
+    return path
+
+
+def write_forms(stem: Path, forms: dict[str, str]) -> list[Path]:
+    """Write the forms of one table, ``{suffix: content}``, beside each other and return the paths."""
+    return [write(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()]

@@ -1,0 +1,142 @@
+"""The printed numbers of a paper: ``tables/published/<paper>/*.csv`` and how a cell finds its own."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbench.errors import UserError
+
+FOLDER = Path("tables", "published")
+COORDINATES = ("dataset", "method", "metric")
+BESIDE = {"paper", "table", "mean", "std", "note", "spread", "n_seeds", *COORDINATES}
+"""Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed number.
+
+    ``text`` and ``std_text`` are the digits as printed, ``mean`` is None where the print is lost. ``spread``
+    says what the printed ± is (``std`` over ``n_seeds`` runs, ``device variance``, ``none``), ``doubt`` is
+    the note of a cell that the transcription flags, empty otherwise. ``row`` counts data rows from 0.
+    """
+
+    row: int
+    mean: float | None
+    text: str
+    std: float | None
+    std_text: str
+    note: str
+    doubt: str
+    spread: str
+    n_seeds: int | None
+
+    @property
+    def comparable_std(self) -> float | None:
+        """The printed spread when it is a standard deviation over runs, as ours is."""
+        return self.std if self.spread == "std" else None
+
+
+class PublishedTable:
+    """A published CSV, searchable by the coordinates of a cell."""
+
+    def __init__(self, path: Path, spread: str = "none", n_seeds: int | None = None) -> None:
+        """Read ``path``; :class:`UserError` when it is missing, lacks a column or has words for a number."""
+        self.path = path
+        try:
+            with path.open(newline="", encoding="utf-8") as stream:
+                reader = csv.DictReader(stream)
+                self.columns = list(reader.fieldnames or [])
+                self.rows = list(reader)
+        except FileNotFoundError:
+            raise UserError(
+                f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/"
+            ) from None
+        missing = [name for name in ("method", "metric", "mean") if name not in self.columns]
+        if missing:
+            raise UserError(f"{path} lacks the column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        self.settings = [name for name in self.columns if name not in BESIDE]
+        notes = [row.get("note") or "" for row in self.rows]
+        self.common_note = notes[0] if len(set(notes)) == 1 else ""
+        self.values = [self._value(i, row, spread, n_seeds) for i, row in enumerate(self.rows)]
+        self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
+
+    def _value(self, index: int, row: Mapping[str, str], spread: str, n_seeds: int | None) -> Published:
+        def number(name: str) -> float | None:
+            text = (row.get(name) or "").strip()
+            try:
+                return float(text) if text else None
+            except ValueError:
+                raise UserError(f"{self.path}, line {index + 2}: {name} is {text!r}, not a number") from None
+
+        note = row.get("note") or ""
+        plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
+        runs = number("n_seeds")
+        return Published(
+            row=index,
+            mean=number("mean"),
+            text=(row["mean"] or "").strip(),
+            std=number("std"),
+            std_text=(row.get("std") or "").strip(),
+            note=note,
+            doubt="" if plain else note,
+            spread=row.get("spread") or spread,
+            n_seeds=n_seeds if runs is None else int(runs),
+        )
+
+    def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
+        """Return the number of one cell, or None.
+
+        A setting counts when both the file and the cell have it; an empty place in the file fits every value
+        (a setting the paper does not state). Two fitting rows are an error: the cell does not say which one
+        it is.
+        """
+        wanted = {"dataset": dataset, "method": method, "metric": metric, **setting}
+        keys = [key for key in (*COORDINATES, *self.settings) if key in self.columns and key in wanted]
+        fits = [
+            value
+            for value, row in zip(self.values, self.rows, strict=True)
+            if all(_same(row[key], wanted[key], key in self.settings) for key in keys)
+        ]
+        if len(fits) > 1:
+            lines = ", ".join(str(value.row + 2) for value in fits)
+            raise UserError(
+                f"{self.path}: lines {lines} all fit {dataset}/{method} at {dict(setting)}; "
+                "give the cell a setting, or the file a column, that tells them apart"
+            )
+        return fits[0] if fits else None
+
+
+def _same(text: str, value: object, optional: bool) -> bool:
+    text = text.strip()
+    if optional and not text:
+        return True
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return math.isclose(float(text), value, rel_tol=1e-9, abs_tol=1e-12)
+        except ValueError:
+            return False
+    return text == str(value)
+
+
+def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
+    """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
+
+    What its ± means comes from ``tables/published/index.csv`` for the files listed there.
+    """
+    path = root / FOLDER / paper / filename
+    if not path.exists():
+        return PublishedTable(root / filename if (root / filename).exists() else path)
+    index = root / FOLDER / "index.csv"
+    if index.exists():
+        with index.open(newline="", encoding="utf-8") as stream:
+            for row in csv.DictReader(stream):
+                if row["file"] == f"{paper}/{filename}":
+                    return PublishedTable(
+                        path, row["spread"], int(row["n_seeds"]) if row["n_seeds"] else None
+                    )
+    return PublishedTable(path)
