@@ -69,6 +69,8 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
         UserError: no source has the file; the message lists what was tried and ends with ``cure``.
     """
     missing = [file for file in item.files if not usable(folder / file.path, file.md5)]
+    if not missing:
+        return
     tried: list[str] = []
     bases = _bases(mirror, dataset, item)
     for base in bases:

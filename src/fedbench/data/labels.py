@@ -38,9 +38,10 @@ def keep(labels: np.ndarray, spec: ImbalanceSpec, rng: np.random.Generator) -> n
     for label, number in _targets(labels, spec).items():
         members = np.flatnonzero(labels == label)
         if number > len(members):
+            highest = len(members) / len(labels)
             raise UserError(
-                f"imratio {spec.imratio} needs {number} positives beside {len(labels) - len(members)} "
-                f"negatives, but there are {len(members)}: the highest imratio here is {len(members) / len(labels):.4g}."
+                f"imratio {spec.imratio} needs {number} positives for {len(labels) - len(members)} negatives, "
+                f"but there are {len(members)}: the highest imratio here is {highest:.4g}."
             )
         if number == 0:
             raise UserError(

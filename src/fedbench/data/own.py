@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.files import checksum, read_npz
@@ -83,7 +83,15 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     if spec.title:
         options["title"] = spec.title
     options |= {"name": path.stem, "raw": base.raw or base.name}
-    return dataclasses.replace(base, **options)
+    try:
+        changed = TypeAdapter(type(base)).validate_python({**_fields(base), **options})
+    except ValidationError as error:
+        raise UserError(f"{path}: options: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
+    return changed
+
+
+def _fields(base: Dataset) -> dict[str, Any]:
+    return {item.name: getattr(base, item.name) for item in dataclasses.fields(base)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +117,8 @@ class OwnDataset(Dataset):
         parts["notes"] = (f"{self._file} sha256 {checksum(self._file)}",)
         if "x_test" not in parts:
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
+            if len(x) != len(y) or len(y if group is None else group) != len(y):
+                raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
             test = hold_out(y, self.spec.test_share, stream(0, "own test part"))
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}

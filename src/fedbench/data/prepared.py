@@ -96,24 +96,24 @@ def _definition(summary: Path) -> str | None:
 
 def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
     """Check what a dataset made against what it said, and bring it into the stored types."""
+
+    def check(holds: bool, problem: str) -> None:
+        if not holds:
+            raise UserError(f"dataset {dataset.name!r}: {problem}.")
+
     content = {}
+    n_classes = len(arrays.classes or dataset.classes) or np.inf
+    shape = dataset.shape or arrays.x_train.shape[1:]
     for part, x, y in (("train", arrays.x_train, arrays.y_train), ("test", arrays.x_test, arrays.y_test)):
-        n_classes = len(arrays.classes or dataset.classes)
-        if x.shape != (len(y), *dataset.shape) and dataset.shape:
-            raise UserError(
-                f"dataset {dataset.name!r}: {part} inputs are {x.shape}, expected [n, *{dataset.shape}]."
-            )
-        if len(x) != len(y) or not len(y):
-            raise UserError(f"dataset {dataset.name!r}: {len(x)} {part} inputs and {len(y)} labels.")
-        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0 or (n_classes and y.max() >= n_classes):
-            raise UserError(
-                f"dataset {dataset.name!r}: {part} labels must be integers from 0 to {n_classes - 1}."
-            )
-        if x.dtype != np.uint8 and not np.isfinite(x).all():
-            raise UserError(f"dataset {dataset.name!r}: {part} inputs hold values that are not finite.")
+        check(len(x) == len(y) > 0, f"{len(x)} {part} inputs and {len(y)} labels")
+        check(x.shape[1:] == shape, f"a {part} input has shape {x.shape[1:]}, expected {shape}")
+        whole = np.issubdtype(y.dtype, np.integer) and y.min() >= 0 and y.max() < n_classes
+        check(whole, f"{part} labels must be whole numbers from 0 to {n_classes - 1}")
+        check(x.dtype == np.uint8 or bool(np.isfinite(x).all()), f"{part} inputs are not finite")
         content[f"x_{part}"] = x if x.dtype == np.uint8 else x.astype(np.float32)
         content[f"y_{part}"] = y.astype(np.int64)
     if arrays.group_train is not None:
+        check(len(arrays.group_train) == len(arrays.y_train), f"{len(arrays.group_train)} groups")
         content["group_train"] = arrays.group_train.astype(np.int64)
     return content
 

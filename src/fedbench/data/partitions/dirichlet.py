@@ -8,6 +8,8 @@ from fedbench.data.partitions import Deal, Pool, leftover
 from fedbench.errors import UserError
 from fedbench.specs import PartitionSpec
 
+_UNIFORM = 1e9  # priors are even to four digits from here on; far beyond, their gamma draws would overflow
+
 
 def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:
     """Fill one client after the other to floor(n / N) samples, drawing labels from its prior.
@@ -23,15 +25,16 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
     piles = [shuffled[pool.labels[shuffled] == label] for label in np.unique(pool.labels)]
     left = np.array([len(pile) for pile in piles])
     size = len(pool) // n_clients
+    delta = min(spec.delta, _UNIFORM)
     clients, remarks = [], []
     for client in range(n_clients):
         taken = np.zeros(len(piles), dtype=np.int64)
-        prior = rng.dirichlet(np.full(len(piles), spec.delta))
+        prior = rng.dirichlet(np.full(len(piles), delta))
         while (need := size - int(taken.sum())) > 0:
             prior = np.where(left > taken, prior, 0.0)
             if not prior.sum() > 0:
                 open_ = left > taken
-                prior[open_] = rng.dirichlet(np.full(int(open_.sum()), spec.delta))
+                prior[open_] = rng.dirichlet(np.full(int(open_.sum()), delta))
                 remarks.append(
                     f"client {client} drew a new prior: the labels of its first one were exhausted"
                 )

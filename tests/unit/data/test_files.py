@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data.files import atomic, read_json, read_npz, write_json, write_npz
+from fedbench.errors import UserError
+
+ARRAYS = {"a": np.arange(1000).reshape(10, 100), "b": np.ones((3, 2), np.float32)}
+
+
+def test_npz_comes_back_and_its_bytes_do_not_depend_on_the_day(tmp_path, monkeypatch):
+    write_npz(tmp_path / "one.npz", ARRAYS)
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
+    write_npz(tmp_path / "two.npz", ARRAYS)
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    back = read_npz(tmp_path / "one.npz", "")
+    assert list(back) == ["a", "b"]
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(back[name], array)
+        assert back[name].dtype == array.dtype
+
+
+def test_npz_of_a_strided_view_is_stored_by_value(tmp_path):
+    view = np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)
+    write_npz(tmp_path / "view.npz", {"x": view})
+    np.testing.assert_array_equal(read_npz(tmp_path / "view.npz", "")["x"], view)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
+def test_truncated_npz_names_the_file_and_the_cure(tmp_path, share):
+    path = tmp_path / "cut.npz"
+    write_npz(path, ARRAYS)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(UserError, match=r"cut\.npz is truncated or corrupt.*Do this\."):
+        read_npz(path, "Do this.")
+
+
+def test_one_flipped_bit_in_an_npz_is_found(tmp_path):
+    path = tmp_path / "flipped.npz"
+    write_npz(path, ARRAYS)
+    content = bytearray(path.read_bytes())
+    content[2000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"flipped\.npz is truncated or corrupt"):
+        read_npz(path, "")
+
+
+def test_pickles_in_an_npz_are_refused(tmp_path):
+    np.savez(tmp_path / "evil.npz", a=np.array([{"any": "object"}], dtype=object))
+    with pytest.raises(UserError, match=r"evil\.npz"):
+        read_npz(tmp_path / "evil.npz", "")
+
+
+@pytest.mark.parametrize("text", ["", '{"a": 1', "[1, 2]", "\x00"])
+def test_broken_json_names_the_file_and_the_cure(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(UserError, match=r"x\.json .*Do this\."):
+        read_json(tmp_path / "x.json", "Do this.")
+
+
+def test_missing_files_are_user_errors(tmp_path):
+    for read in (read_npz, read_json):
+        with pytest.raises(UserError, match=r"gone is missing\. Do this\."):
+            read(tmp_path / "gone", "Do this.")
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
+    path = tmp_path / "x.json"
+    write_json(path, {"old": 1})
+    with pytest.raises(ValueError, match="half way"), atomic(path) as temporary:
+        temporary.write_text("{half")
+        raise ValueError("half way")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, {"new": float("nan")})
+    assert json.loads(path.read_text()) == {"old": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_atomic_makes_the_folder(tmp_path: Path):
+    write_json(tmp_path / "a" / "b" / "c.json", [1])
+    assert (tmp_path / "a" / "b" / "c.json").read_text() == "[\n 1\n]\n"

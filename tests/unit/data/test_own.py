@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.errors import UserError
+
+
+def load(name):
+    prepare(name, "data")
+    return load_prepared(name, "data")
+
+
+def test_an_npz_with_a_test_part(own):
+    x = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+    arrays = {
+        "x": x,
+        "y": np.array([1, 0]),
+        "x_test": x[:1],
+        "y_test": np.array([1]),
+        "group": np.array([5, 6]),
+    }
+    read = load(own(**arrays))
+    assert read.x_train.shape == (2, 1, 3, 4) and read.x_train.dtype == np.uint8
+    np.testing.assert_array_equal(read.x_test[0, 0], x[0])
+    assert read.group_train.tolist() == [5, 6] and read.classes == ("0", "1")
+
+
+def test_an_npz_without_a_test_part_is_split_by_class(own):
+    y = np.repeat([0, 1], [30, 10])
+    x = np.arange(40, dtype=float)[:, None]
+    read = load(own(x=x, y=y, extra="test_share: 0.1\n"))
+    assert np.bincount(read.y_test).tolist() == [3, 1]
+    assert sorted(np.concatenate([read.x_train, read.x_test])[:, 0]) == list(range(40))
+    assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
+
+
+def test_a_csv_with_named_classes_and_groups(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    rows = [f"{n},{n / 2},{'sick' if n % 4 == 0 else 'healthy'},clinic{n % 3}" for n in range(40)]
+    (tmp_path / "patients.csv").write_text("\n".join(["age,dose,state,site", *rows]))
+    (tmp_path / "config" / "datasets" / "patients.yaml").write_text(
+        "file: patients.csv\nlabel: state\ngroup: site\n"
+    )
+    read = load("patients")
+    assert (
+        read.classes == ("healthy", "sick")
+        and read.x_train.shape == (32, 2)
+        and read.x_train.dtype == np.float32
+    )
+    age = read.x_train[:, 0].astype(int)
+    assert read.y_train.tolist() == [int(n % 4 == 0) for n in age]
+    assert read.group_train.tolist() == [n % 3 for n in age]
+
+
+def test_changing_the_data_prepares_again(own):
+    x, y = np.zeros((20, 1)), np.repeat([0, 1], 10)
+    assert load(own(x=x, y=y)).x_train.sum() == 0
+    assert load(own(x=x + 1, y=y)).x_train.sum() == 16
+    assert len(load(own(x=x, y=y, extra="test_share: 0.5\n")).y_test) == 10
+
+
+def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    path = tmp_path / "config" / "datasets" / "melanoma64.yaml"
+    path.write_text("base: melanoma\ntitle: Melanoma 64\noptions: {shape: [3, 64, 64]}\n")
+    dataset = datasets.get("melanoma64")
+    assert dataset.shape == (3, 64, 64) and dataset.title == "Melanoma 64"
+    assert dataset.raw_dir(tmp_path) == datasets.get("melanoma").raw_dir(tmp_path)
+    assert dataset.definition() != datasets.get("melanoma").definition()
+    assert "melanoma64" in datasets.names()
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("fil: x.npz", r"mine\.yaml: .*Did you mean 'file'"),
+        ("title: x", r"mine\.yaml: .*give either file"),
+        ("file: x.txt", r"mine\.yaml: .*\.npz or \.csv"),
+        ("file: x.csv", r"mine\.yaml: .*label names the column"),
+        ("file: [", r"mine\.yaml"),
+        ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
+        ("base: melanomma", r"Did you mean 'melanoma'"),
+        ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
+        ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
+    ],
+)
+def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    (tmp_path / "config" / "datasets" / "mine.yaml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        prepare("mine", "data")
+
+
+@pytest.mark.parametrize(
+    "arrays, message",
+    [
+        ({"x": np.zeros((4, 2))}, r"mine\.npz has no array 'y'"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "x_test": np.zeros((1, 2))},
+            r"has no array 'y_test'",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "labels": np.zeros(4)},
+            r"unknown array in mine\.npz",
+        ),
+        ({"x": np.zeros((4, 2)), "y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
+        ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
+        ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
+        ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
+    ],
+)
+def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
+    with pytest.raises(UserError, match=message):
+        prepare(own(**arrays), "data")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
+        ("a,state\nx,1\ny,0", r"mine\.csv: column 'a' is not numeric"),
+        ("a,state\n1,1\n,0", r"mine\.csv: column 'a' has empty cells"),
+    ],
+)
+def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    (tmp_path / "mine.csv").write_text(text)
+    (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
+    with pytest.raises(UserError, match=message):
+        prepare("mine", "data")
+
+
+def test_a_yaml_cannot_hide_a_dataset_of_the_library(own):
+    with pytest.raises(UserError, match=r"'mnist' is the name of a dataset that exists"):
+        datasets.get(own("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))
+
+
+def test_another_package_can_bring_a_dataset(tmp_path, monkeypatch):
+    info = tmp_path / "other-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: other\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[fedbench.data.datasets]\nborrowed = other:dataset\n")
+    (tmp_path / "other.py").write_text("from fedbench.data.datasets.digits import dataset\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "borrowed" in datasets.names()
+    assert datasets.get("borrowed") is datasets.get("digits")

@@ -1,0 +1,187 @@
+"""Partitions on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
+from fedbench.data.prepared import load_prepared, prepare, prepared_path
+from fedbench.errors import UserError
+from fedbench.specs import DataSpec
+
+RULE = {
+    "dataset": "digits",
+    "labels": {"rule": "halves"},
+    "imbalance": {"rule": "drop_positives", "imratio": 0.1},
+    "clients": 4,
+    "validation": 0.1,
+}
+
+
+@pytest.fixture
+def folder(digits, tmp_path):
+    """A data folder of the test's own, with digits prepared."""
+    shutil.copytree(digits / "prepared", tmp_path / "prepared")
+    return tmp_path
+
+
+def test_every_fact_in_the_file_is_true(folder):
+    spec = DataSpec(**RULE)
+    path = make_partition(spec, 3, folder)
+    assert path == partition_path(spec, 3, folder)
+    found, arrays = load_partition(spec, 3, folder), load_prepared("digits", folder)
+    positive = arrays.y_train < 5
+    used = np.concatenate([found.indices, found.validation])
+    assert len(np.unique(used)) == len(used) == found.summary["train"]["n"] + found.summary["validation"]["n"]
+    np.testing.assert_array_equal(found.y_train[used], positive[used])
+    assert (np.delete(found.y_train, used) == -1).all()
+    np.testing.assert_array_equal(found.y_test, arrays.y_test < 5)
+    n_negative = (~positive).sum()
+    counts = np.bincount(found.y_train[used])
+    assert counts.tolist() == [n_negative, n_negative // 9]
+    held = np.bincount(found.y_train[found.validation])
+    assert held.tolist() == (0.1 * counts + 0.5).astype(int).tolist()
+    summary = found.summary
+    assert summary["key"] == path.stem and summary["seed"] == 3 and summary["repairs"] == []
+    assert DataSpec(**summary["rule"]) == spec
+    assert summary["sizes"] == found.sizes.tolist() == [len(found.client(k)) for k in range(found.n_clients)]
+    for k in range(4):
+        assert np.bincount(found.y_train[found.client(k)]).tolist() == summary["class_counts"][k]
+        assert (np.diff(found.client(k)) > 0).all()
+    assert np.sum(summary["class_counts"], axis=0).tolist() == list(summary["train"]["class_counts"].values())
+    assert summary["train"]["positive_ratio"] == pytest.approx(0.1, abs=0.01)
+    assert {array.dtype for array in (found.indices, found.offsets, found.y_train, found.validation)} == {
+        np.dtype("i8")
+    }
+
+
+def test_original_labels_and_several_classes(folder):
+    rule = {"rule": "minority", "rho": 5, "minority": [0, 2]}
+    spec = DataSpec(dataset="digits", imbalance=rule, partition={"rule": "mix", "alpha": 0.2}, clients=20)
+    make_partition(spec, 0, folder)
+    found, arrays = load_partition(spec, 0, folder), load_prepared("digits", folder)
+    np.testing.assert_array_equal(found.y_train[found.indices], arrays.y_train[found.indices])
+    assert found.summary["train"]["positive_ratio"] is None
+    assert len(found.validation) == 0 and found.validation.dtype == np.int64
+    full, kept = np.bincount(arrays.y_train), np.bincount(found.y_train[found.y_train >= 0])
+    assert kept[0] == full[0] // 5 and kept[2] == full[2] // 5
+    assert "samples left out" in found.summary["repairs"][0]
+
+
+def test_the_same_bytes_in_another_process_and_other_bytes_for_another_seed(folder, digits):
+    spec = DataSpec(**RULE)
+    first = make_partition(spec, 0, folder)
+    code = (
+        "import sys; from fedbench.data.partition import make_partition; from fedbench.specs import DataSpec;"
+        "make_partition(DataSpec.model_validate_json(sys.argv[1]), 0, sys.argv[2])"
+    )
+    shutil.copytree(digits / "prepared", folder / "other" / "prepared")
+    other = folder / "other"
+    subprocess.run([sys.executable, "-c", code, spec.model_dump_json(), str(other)], check=True)
+    twin = partition_path(spec, 0, other)
+    assert first.read_bytes() == twin.read_bytes()
+    assert first.with_suffix(".json").read_bytes() == twin.with_suffix(".json").read_bytes()
+    changed = (
+        load_partition(spec, 0, folder).indices.tolist()
+        != read_partition(make_partition(spec, 1, folder)).indices.tolist()
+    )
+    assert changed
+
+
+def test_rules_that_differ_in_the_partition_alone_drop_and_hold_out_the_same_samples(folder):
+    one = DataSpec(**RULE)
+    two = DataSpec(
+        **RULE | {"clients": 7, "partition": {"rule": "dirichlet", "delta": 0.3}, "validation": 0.1}
+    )
+    parts = [read_partition(make_partition(spec, 0, folder)) for spec in (one, two)]
+    np.testing.assert_array_equal(parts[0].validation, parts[1].validation)
+    kept = [set(np.flatnonzero(part.y_train >= 0)) for part in parts]
+    assert len(kept[0] - kept[1]) < 7 and kept[1] <= kept[0]  # all but what does not divide by seven
+
+
+def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
+    spec = DataSpec(**RULE)
+    path = make_partition(spec, 0, folder)
+    before = path.stat().st_mtime_ns
+    make_partition(spec, 0, folder)
+    assert path.stat().st_mtime_ns == before
+    summary = prepared_path("digits", folder).with_suffix(".json")
+    summary.write_text(summary.read_text().replace('"sha256": "', '"sha256": "0'))
+    make_partition(spec, 0, folder)
+    assert path.stat().st_mtime_ns != before
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+@pytest.mark.parametrize("damage", ["truncated", "missing"])
+def test_a_damaged_partition_is_named_and_made_again(folder, suffix, damage):
+    spec = DataSpec(**RULE)
+    path = make_partition(spec, 0, folder)
+    whole, file = path.read_bytes(), path.with_suffix(suffix)
+    file.unlink() if damage == "missing" else file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(UserError, match=rf"{path.stem}\{suffix} is .*data_prep/partition\.py"):
+        load_partition(spec, 0, folder)
+    make_partition(spec, 0, folder)
+    assert path.read_bytes() == whole
+
+
+def test_arrays_and_summary_of_two_partitions_are_not_mixed_up(folder):
+    spec = DataSpec(**RULE)
+    path = make_partition(spec, 0, folder)
+    other = make_partition(DataSpec(**RULE | {"clients": 5}), 0, folder)
+    shutil.copy(other, path)
+    with pytest.raises(UserError, match="disagree"):
+        load_partition(spec, 0, folder)
+
+
+def test_a_dataset_that_is_not_prepared_says_how_to_prepare_it(tmp_path):
+    spec = DataSpec(dataset="mnist", clients=2)
+    with pytest.raises(UserError, match=r"mnist\.json is missing\. .*data_prep/prepare\.py mnist --data-dir"):
+        make_partition(spec, 0, tmp_path)
+
+
+def test_damaged_arrays_are_named(folder):
+    path = prepared_path("digits", folder)
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(UserError, match=r"digits\.npz is truncated or corrupt"):
+        load_prepared("digits", folder)
+    prepare("digits", folder, force=True)
+    assert len(load_prepared("digits", folder).y_train) == 1438
+
+
+def test_too_many_clients_name_the_first_that_would_be_empty(folder):
+    with pytest.raises(
+        UserError, match=r"digits: 1438 training samples are too few .*client 1438 would have none"
+    ):
+        make_partition(DataSpec(dataset="digits", clients=2000), 0, folder)
+    assert not (folder / "partitions").exists()
+
+
+def test_the_record_of_prepared_arrays(digits):
+    summary = json.loads((digits / "prepared" / "digits.json").read_text())
+    assert summary["shape"] == [1, 8, 8] and len(summary["classes"]) == 10
+    assert summary["train"]["n"] == sum(summary["train"]["class_counts"].values()) == 1438
+    assert summary["test"]["n"] == 359 and "CC BY" in summary["licence"]
+
+
+def test_preparing_twice_gives_the_same_bytes(digits, tmp_path):
+    assert prepare("digits", tmp_path).read_bytes() == prepared_path("digits", digits).read_bytes()
+
+
+def test_data_need_neither_torch_nor_torchvision(folder):
+    code = (
+        "import sys; from fedbench.data import datasets, partition, prepared, summary;"
+        "from fedbench.specs import DataSpec; sys.modules['torchvision'] = None;"
+        "spec = DataSpec(dataset='digits', clients=3); partition.make_partition(spec, 0, sys.argv[1]);"
+        "print(datasets.get('mnist').status(__import__('pathlib').Path('none')).detail);"
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True
+    )
+    assert "pip install 'fedbench[vision]'" in done.stdout

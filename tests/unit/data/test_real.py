@@ -1,0 +1,54 @@
+"""The real sets have the sizes that the papers print. FEDBENCH_TEST_MIRROR names a folder or address with them."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.specs import DataSpec
+
+MIRROR = os.environ.get("FEDBENCH_TEST_MIRROR")
+pytestmark = pytest.mark.skipif(not MIRROR, reason="FEDBENCH_TEST_MIRROR names no mirror")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("real")
+
+
+@pytest.mark.parametrize(
+    "name, train, test, per_class, negative, positive",
+    [
+        ("mnist", 60_000, 10_000, None, None, None),
+        ("fashionmnist", 60_000, 10_000, 6_000, 30_000, 3_333),
+        ("cifar10", 50_000, 10_000, 5_000, 25_000, 2_777),
+        ("cifar100", 50_000, 10_000, 500, 25_000, 2_777),
+    ],
+)
+def test_sizes(folder, name, train, test, per_class, negative, positive):
+    if (
+        MIRROR
+        and not MIRROR.startswith("http")
+        and datasets.get(name).status(folder, MIRROR).state != "in mirror"
+    ):
+        pytest.skip(f"the mirror has no {name}")
+    prepare(name, folder, MIRROR)
+    arrays = load_prepared(name, folder)
+    assert arrays.x_train.shape == (train, *datasets.get(name).shape) and arrays.x_train.dtype == np.uint8
+    assert len(arrays.x_test) == test and arrays.x_train.max() == 255
+    if per_class is None:
+        assert np.bincount(arrays.y_train)[:3].tolist() == [5_923, 6_742, 5_958]
+        return
+    assert np.bincount(arrays.y_train).tolist() == [per_class] * len(arrays.classes)
+    imbalance = {"rule": "drop_positives", "imratio": 0.1}
+    spec = DataSpec(dataset=name, labels={"rule": "halves"}, imbalance=imbalance, clients=4)
+    make_partition(spec, 0, folder)
+    found = load_partition(spec, 0, folder)
+    assert found.summary["train"]["class_counts"] == {"0": negative, "1": positive}
+    assert found.summary["test"]["class_counts"] == {"0": test // 2, "1": test // 2}
+    assert all(abs(counts[1] - positive / 4) < 1 for counts in found.summary["class_counts"])
