@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from fedbench.cells import ClaimSpec
 from fedbench.report import stats
@@ -34,6 +35,10 @@ class Finding:
         if not self.ours.places:
             return "not run"
         return "supported" if self.ours.held == self.ours.places else "not supported"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding for a provenance file."""
+        return {**asdict(self), "verdict": self.verdict}
 
     def __str__(self) -> str:
         """One line for below a table."""

@@ -26,6 +26,9 @@ METRICS = {
 }
 
 
+GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ", "mu": "μ"}
+
+
 def metric_label(metric: str) -> str:
     """Name a metric for a reader: ``test_auc`` is "test AUC"."""
     return METRICS.get(metric, metric.replace("_", " "))
@@ -106,6 +109,13 @@ class Grid:
         return any(any(row.agreement) for row in self.rows)
 
 
+def axis_name(paper: Paper, axis: str) -> str:
+    """Name an axis: a setting with a letter for a name by that letter, any other by its label."""
+    if axis in ("dataset", "method"):
+        return axis.capitalize()
+    return GREEK.get(axis) or (axis if len(axis) == 1 else paper.settings[axis].label)
+
+
 def axis_text(paper: Paper, axis: str, value: Value) -> str:
     """Name one value of an axis: datasets and methods by themselves, settings as "p = 4"."""
     if axis in ("dataset", "method"):
@@ -117,7 +127,7 @@ def axis_text(paper: Paper, axis: str, value: Value) -> str:
         if _real(value)
         else value
     )
-    return f"{paper.settings[axis].label} = {shown}"
+    return f"{axis_name(paper, axis)} = {shown}"
 
 
 def _real(value: Value) -> bool:
@@ -173,11 +183,7 @@ def layout(
         agreed = [_tau(t) for t in below] if any(t is not None for t in below) else []
         blocks.append(Block(heading, rows, agreed, runs))
     compares = any(item.published for item in compared)
-    return Grid(_stub(row_axis, paper), _headers(paper, spec, grid), blocks, compares)
-
-
-def _stub(axis: str, paper: Paper) -> str:
-    return {"dataset": "Dataset", "method": "Method"}.get(axis) or paper.settings[axis].label
+    return Grid(axis_name(paper, row_axis), _headers(paper, spec, grid), blocks, compares)
 
 
 def _key(place: Mapping[str, Value], grid: Mapping[str, Sequence[Value]], but: str = "") -> tuple[Value, ...]:

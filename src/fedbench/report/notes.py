@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fedbench.cells import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared
-from fedbench.report.layout import ABSENT, axis_text, metric_label
+from fedbench.report.layout import ABSENT, axis_name, axis_text, metric_label
 from fedbench.report.published import PublishedTable
 
 LONGEST_LIST = 8
@@ -38,7 +38,7 @@ def notes(
     score = [_score(compared), *_devices(compared)] if table is not None else []
     what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
     paragraphs = [
-        [_numbers(spec, compared, table), *rule, _bold(compared, decimals)],
+        [_letters(paper, compared), _numbers(spec, compared, table), *rule, _bold(compared, decimals)],
         [*score, *map(str, findings)],
         [*what, *_strangers(paper, compared), *_absent(compared)],
         _trouble(paper, compared),
@@ -46,6 +46,14 @@ def notes(
         [stamp],
     ]
     return [" ".join(filter(None, lines)) for lines in paragraphs if any(lines)]
+
+
+def _letters(paper: Paper, compared: Sequence[Compared]) -> str:
+    """Explain the settings that headings call by a letter."""
+    varying = [n for n in paper.settings if len({item.place[n] for item in compared}) > 1]
+    words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
+    said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _numbers(spec: TableSpec, compared: Sequence[Compared], table: PublishedTable | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -
         "scale": scale.name,
         "tolerance": config.tolerance,
         "published": spec.published,
-        "claims": [{**asdict(finding), "verdict": finding.verdict} for finding in findings],
+        "claims": [finding.as_dict() for finding in findings],
         **collect.provenance(cells, root),
     }
     keys = [run["key"] for cell in origin["cells"] for run in cell["runs"]]

@@ -13,13 +13,11 @@ WIDEST = 120
 
 def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
     """Return the table as a Markdown document: headings of blocks are bold lines, best values are bold."""
-    rows = _side_by_side(grid, bold="**")
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in _side_by_side(grid, bold="**")]
     widths = [max(3, *(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(
-        _escape(line) for line in [f"**{title}**", "", *lines, "", *(f"* {note}" for note in notes), ""]
-    )
+    return "\n".join([f"**{title}**", "", *lines, "", *(f"* {note}" for note in notes), ""])
 
 
 def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> str:
@@ -103,7 +101,3 @@ def _cells(entry: Entry, bold: str) -> list[str]:
         "†" if entry.doubtful else ""
     )
     return [number(entry.value, entry.spread, entry.best), printed, f"{entry.delta} {entry.symbol}".strip()]
-
-
-def _escape(text: str) -> str:
-    return text.replace("_", "\\_")

@@ -1,0 +1,142 @@
+"""Draw panels of curves: sizes, title, legend and files. Knows nothing of papers, cells or scales."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from fedbench.report.style import RC, Style
+
+NO_DATES: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": "fedbench"},
+    "svg": {"Date": None, "Creator": "fedbench"},
+    "png": {"Software": None},
+}
+PANEL, SINGLE = (1.95, 1.55), (3.6, 2.4)
+"""Inches: width and height of a panel among others, and of one alone."""
+LEFT, GAP, RIGHT, BETWEEN = 0.55, 0.5, 0.12, 0.62
+"""Inches: for the tick labels of the first panel, between columns, at the right, between rows."""
+ENTRY = 1.25
+"""Inches that one entry of the legend takes."""
+MARKS = 6
+"""Markers along a curve."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel: ``points`` has columns x, mean, low, high; ``remark`` says what is wrong with it."""
+
+    label: str
+    points: pd.DataFrame
+    remark: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel: its title, the metric it shows (by name and as the y axis calls it), and its curves."""
+
+    title: str
+    metric: str
+    y_label: str
+    curves: list[Curve]
+
+
+def draw(
+    panels: Sequence[Panel],
+    styles: Mapping[str, Style],
+    title: str,
+    subtitle: str,
+    x_label: str,
+    columns: int,
+) -> Figure:
+    """Lay the panels out in rows of ``columns`` under title and subtitle, with one legend below."""
+    with matplotlib.rc_context(RC):
+        columns = max(1, min(columns, len(panels)))
+        rows = math.ceil(len(panels) / columns)
+        wide, high = SINGLE if len(panels) <= 1 else PANEL
+        width = LEFT + columns * wide + (columns - 1) * GAP + RIGHT
+        lines = textwrap.wrap(subtitle, int(width * 17))
+        legend_rows = math.ceil(len(styles) / max(1, int(width / ENTRY)))
+        top, bottom = 0.56 + 0.13 * len(lines), 0.46 + 0.19 * legend_rows
+        height = top + rows * high + (rows - 1) * BETWEEN + bottom if rows else 1.2
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        figure.text(0.27 / width, 1 - 0.2 / height, title, fontsize=9.5, fontweight="bold", va="center")
+        for i, line in enumerate(lines):
+            y = 1 - (0.37 + 0.13 * i) / height
+            figure.text(0.27 / width, y, line, fontsize=7, color="#444444", va="center")
+        for index, panel in enumerate(panels):
+            row, column = divmod(index, columns)
+            x0 = (LEFT + column * (wide + GAP)) / width
+            y0 = 1 - (top + (row + 1) * high + row * BETWEEN) / height
+            axes = figure.add_axes((x0, y0, wide / width, high / height))
+            _fill(axes, panel, styles)
+            axes.set_xlabel(x_label if index + columns >= len(panels) else "")
+            axes.set_ylabel(panel.y_label if column == 0 else "")
+        if not panels:
+            figure.text(0.5, 0.2, "no curve to draw", ha="center", fontsize=9, color="#777777")
+        if styles:
+            _legend(figure, styles, legend_rows)
+    return figure
+
+
+def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style]) -> None:
+    for index, curve in enumerate(panel.curves):
+        style, data = styles[curve.label], curve.points
+        step = max(1, len(data) // MARKS)
+        shift = (
+            index * step // max(1, len(panel.curves))
+        )  # so that markers of close curves do not hide each other
+        axes.plot(
+            data["x"], data["mean"], color=style.colour, linestyle=style.dash, linewidth=style.width,
+            marker=style.marker, markevery=(shift, step), markeredgewidth=0, zorder=3 + (style.width > 1.5),
+        )  # fmt: skip
+        if (data["low"] < data["high"]).any():
+            axes.fill_between(
+                data["x"], data["low"], data["high"], color=style.colour, alpha=0.15, linewidth=0
+            )
+        if curve.broken:
+            end = data.iloc[-1]
+            axes.plot(end["x"], end["mean"], "x", color=style.colour, markersize=7, mew=1.6, zorder=5)
+    remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
+    axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
+    axes.set_title(panel.title)
+    axes.margins(x=0.02)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+
+
+def _legend(figure: Figure, styles: Mapping[str, Style], rows: int) -> None:
+    """Put the legend below, its entries in reading order though matplotlib fills it column by column."""
+    columns = math.ceil(len(styles) / rows)
+    entries = list(styles.items())
+    order = [entries[i] for c in range(columns) for i in range(c, len(entries), columns)]
+    handles = [
+        Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=s.width, marker=s.marker, mew=0)
+        for _, s in order
+    ]
+    figure.legend(
+        handles, [name for name, _ in order], loc="lower center", bbox_to_anchor=(0.5, 0.0), ncols=columns,
+        handlelength=2.8, columnspacing=1.4,
+    )  # fmt: skip
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions."""
+    stream = io.BytesIO()
+    with matplotlib.rc_context(RC):
+        figure.savefig(stream, format=kind, metadata=NO_DATES[kind])
+    return stream.getvalue()
