@@ -1,7 +1,9 @@
 """Helpers of the rules: what the configuration asks for, which files that is, and what to say when a job fails."""
 
 import functools
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,17 @@ def checked(function, *args, **kwargs):
         raise WorkflowError(str(error)) from None
 
 
+def given_options():
+    """What this call's --config lays over the file, as options of `fedbench`."""
+    file = checked(cells.load_config).model_dump(exclude={"scale", "paper"})
+    given = {key: value for key, value in CONFIG.model_dump().items() if key in file and value != file[key]}
+    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())
+
+
 CONFIG = checked(cells.load_config, overrides=config)
+OPTIONS = (
+    given_options()
+)  # reach the jobs as a resource: unlike params, a change of these trains nothing again
 GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("nvidia-smi") is not None))
 
 
@@ -59,6 +71,11 @@ def cell_key(wildcards):
 def cell_name(wildcards):
     """The cell's address on the command line."""
     return cell_of(wildcards).name
+
+
+def partition_path(run):
+    """The partition that a run trains on."""
+    return f"{CONFIG.data_dir}/partitions/{run.data.dataset}/{run.data.partition_key(run.seed)}.npz"
 
 
 def cell_data(wildcards):
@@ -98,20 +115,35 @@ def partition_seed(wildcards):
     return partitioned(wildcards).seed
 
 
-def table_cells(wildcards):
-    """The results that a table shows."""
-    return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]
+def table_inputs(wildcards):
+    """The results that a table shows, or for a table of datasets their partitions."""
+    shown = paper_cells(wildcards.paper, wildcards.table)
+    paper = checked(cells.load_paper, wildcards.paper)
+    spec = paper.tables[wildcards.table]
+    if spec.kind == "results":
+        return [str(cell.path) for cell in shown]
+    datasets = cells.datasets_run(CONFIG, paper, checked(cells.load_scale, CONFIG.scale), spec)
+    setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
+    found = [cell for cell in paper_cells(paper.key) if cell.dataset in datasets and cell.setting == setting]
+    return sorted({partition_path(cell.runs[0]) for cell in found})
 
 
-def figure_cells(wildcards):
+def table_published(wildcards):
+    """The file of published numbers that a table is held against."""
+    name = checked(cells.load_paper, wildcards.paper).tables[wildcards.table].published
+    return [f"tables/published/{wildcards.paper}/{name}"] if name else []
+
+
+def figure_inputs(wildcards):
     """The results that a figure shows."""
     return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.figure)]
 
 
 def everything(paper):
-    """The tables and figures of a paper."""
+    """The tables and figures of a paper; tables typeset too where LaTeX is installed."""
     spec = checked(cells.load_paper, paper)
-    tables = [f"tables/{name}.tex" for name in spec.tables]
+    forms = ["tex", "pdf"] if shutil.which("latexmk") and shutil.which("pdflatex") else ["tex"]
+    tables = [f"tables/{name}.{form}" for name in spec.tables for form in forms]
     return tables + [f"figures/{name}.pdf" for name in spec.figures]
 
 
@@ -125,9 +157,9 @@ def explain_failures(dag):
             f"\nnot finished: {job.output[0]}", *(f"    {line}" for line in said), sep="\n", file=sys.stderr
         )
         print(f"  its log:      {job.log[0]}\n  run it alone: {unfinished[job]}", file=sys.stderr)
-    for step in ("table", "figure", "paper_table", "paper_figure"):
+    for step in ("table", "figure", "own_table", "own_figure"):
         for job in (job for job in unfinished if job.rule.name == step):
-            if any(Path(name).exists() for name in job.input.get("cells", job.input)):
+            if any(Path(name).exists() for name in job.input.get("shown", job.input)):
                 print(f"\nbuilt from the cells that are there: {job.output[0]}", file=sys.stderr)
                 subprocess.run(unfinished[job], shell=True, check=False)
                 dag.workflow.persistence.started(

@@ -4,20 +4,27 @@
 rule figure:
     input:
         spec="config/papers/{paper}.yaml",
-        cells=figure_cells,
+        scale=f"config/scales/{CONFIG.scale}.yaml",
+        shown=figure_inputs,
     output:
         pdf="figures/{paper}/{figure}.pdf",
         svg="figures/{paper}/{figure}.svg",
         png="figures/{paper}/{figure}.png",
+        csv="figures/{paper}/{figure}.csv",
+        provenance="figures/{paper}/{figure}.json",
     log:
         "logs/figure/{paper}/{figure}.log",
     conda:
         "../envs/fedbench.yaml"
+    resources:
+        options=OPTIONS,
+    params:
+        scale=CONFIG.scale,
     shell:
-        "fedbench figure {wildcards.paper}/{wildcards.figure} > {log:q} 2>&1"
+        "fedbench figure {wildcards.paper}/{wildcards.figure} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
 
-rule paper_figure:
+rule own_figure:
     input:
         pdf=f"figures/{CONFIG.paper}/{{figure}}.pdf",
         svg=f"figures/{CONFIG.paper}/{{figure}}.svg",
@@ -32,4 +39,4 @@ rule paper_figure:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "cp {input} figures/ > {log:q} 2>&1"
+        "cp {input:q} figures/ > {log:q} 2>&1"

@@ -4,20 +4,41 @@
 rule table:
     input:
         spec="config/papers/{paper}.yaml",
-        cells=table_cells,
+        scale=f"config/scales/{CONFIG.scale}.yaml",
+        published=table_published,
+        shown=table_inputs,
     output:
         tex="tables/{paper}/{table}.tex",
         csv="tables/{paper}/{table}.csv",
         md="tables/{paper}/{table}.md",
+        provenance="tables/{paper}/{table}.json",
     log:
         "logs/table/{paper}/{table}.log",
     conda:
         "../envs/fedbench.yaml"
+    resources:
+        options=OPTIONS,
+    params:
+        scale=CONFIG.scale,
+        tolerance=CONFIG.tolerance,
     shell:
-        "fedbench table {wildcards.paper}/{wildcards.table} > {log:q} 2>&1"
+        "fedbench table {wildcards.paper}/{wildcards.table} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
 
-rule paper_table:
+rule typeset:
+    input:
+        "tables/{paper}/{table}.tex",
+    output:
+        "tables/{paper}/{table}.pdf",
+    log:
+        "logs/typeset/{paper}/{table}.log",
+    conda:
+        "../envs/fedbench.yaml"
+    shell:
+        "python workflow/scripts/typeset.py {input:q} > {log:q} 2>&1"
+
+
+rule own_table:
     input:
         tex=f"tables/{CONFIG.paper}/{{table}}.tex",
         csv=f"tables/{CONFIG.paper}/{{table}}.csv",
@@ -32,4 +53,13 @@ rule paper_table:
     conda:
         "../envs/fedbench.yaml"
     shell:
-        "cp {input} tables/ > {log:q} 2>&1"
+        "cp {input:q} tables/ > {log:q} 2>&1"
+
+
+use rule own_table as own_pdf with:
+    input:
+        f"tables/{CONFIG.paper}/{{table}}.pdf",
+    output:
+        "tables/{table}.pdf",
+    log:
+        "logs/typeset/{table}.log",
