@@ -10,12 +10,12 @@ rule prepare:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        mirror=CONFIG.mirror or "",
+        mirror=MIRROR,
     params:
         data_dir=subpath(output.arrays, ancestor=2),
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
-        " --mirror {resources.mirror:q} > {log:q} 2>&1"
+        " {resources.mirror} > {log:q} 2>&1"
 
 
 rule partition:
