@@ -1,0 +1,28 @@
+"""FedAvg (McMahan et al., AISTATS 2017) on cross-entropy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from fedbench.algorithms._base import FederatedMethod
+from fedbench.engine.problem import Batch, Problem, State, buffers_of
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """Local steps ``x <- x - lr grad CE(x)``; the server averages x.
+
+    Attributes:
+        lr: step size.
+    """
+
+    lr: float
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one step of stochastic gradient descent."""
+        gradient, loss = problem.gradient(
+            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), state["x"]
+        )
+        return state | {"x": torch.add(state["x"], gradient, alpha=-decay * self.lr), "loss": loss}

@@ -1,0 +1,37 @@
+"""FedProx (Li et al., MLSys 2020) on cross-entropy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from fedbench.algorithms._base import FederatedMethod
+from fedbench.engine.problem import Batch, Problem, State, buffers_of
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """FedAvg whose clients minimise ``CE(x) + mu/2 |x - x_r|^2``, x_r the model the round began with.
+
+    Attributes:
+        lr: step size.
+        mu: weight of the proximal term; 0 gives FedAvg.
+    """
+
+    lr: float
+    mu: float
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Remember the model the round began with."""
+        return state | {"anchor": state["x"]}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one step of stochastic gradient descent on the proximal objective."""
+        x = state["x"]
+        gradient, loss = problem.gradient(
+            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), x
+        )
+        if self.mu:
+            gradient = torch.add(gradient, x - state["anchor"], alpha=self.mu)
+        return state | {"x": torch.add(x, gradient, alpha=-decay * self.lr), "loss": loss}

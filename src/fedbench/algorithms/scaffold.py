@@ -1,0 +1,70 @@
+"""SCAFFOLD (Karimireddy et al., ICML 2020) on cross-entropy, control variates by option II."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms._base import FederatedMethod
+from fedbench.engine.problem import Batch, Problem, State, buffers_of
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """Local steps ``x_k <- x_k - lr (grad CE(x_k) - c_k + c)``; after I of them
+
+        c_k <- c_k - c + (x - x_k) / (I lr)
+        x <- x + server_lr mean(x_k - x),      c <- c + |S|/N mean(new c_k - old c_k).
+
+    No momentum: it would break the identity behind option II.
+
+    Attributes:
+        lr: local step size.
+        server_lr: global step size.
+    """
+
+    lr: float
+    server_lr: float
+
+    own: ClassVar[tuple[str, ...]] = ("c_own",)
+    broadcast: ClassVar[tuple[str, ...]] = ("c",)
+    uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start with zero control variates."""
+        return {"x": w, "c": torch.zeros_like(w)}
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Start with zero control variates."""
+        return {"c_own": torch.zeros_like(server["c"])}
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Remember the model the round began with; ``path`` sums the step sizes."""
+        return state | {"start": state["x"], "path": state["x"].new_zeros(len(state["x"]))}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one corrected step."""
+        x, lr = state["x"], decay * self.lr
+        gradient, loss = problem.gradient(
+            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), x
+        )
+        x = torch.add(x, gradient - state["c_own"] + state["c"], alpha=-lr)
+        return state | {"x": x, "path": state["path"] + lr, "loss": loss}
+
+    def end(self, problem: Problem, state: State) -> State:
+        """Compute the client's new control variate."""
+        change = (state["start"] - state["x"]) / state["path"][:, None] - state["c"]
+        return state | {"c_own": state["c_own"] + change, "c_change": change}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Move the model and the global control variate."""
+        mean = self.mean(clients)
+        share = len(participants) / problem.n_clients
+        c = server["c"] + share * clients["c_change"].mean(0)
+        x = server["x"] + self.server_lr * (mean["x"] - server["x"])
+        return server | mean | {"x": x, "c": c}

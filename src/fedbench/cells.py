@@ -1,0 +1,353 @@
+"""From the configuration to cells: the validated list of everything that can be run."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field
+
+from fedbench.errors import UserError, unknown
+from fedbench.specs import RunSpec, Spec, digest, validated
+
+Value = bool | int | float | str
+CONFIG_DIR = Path("config")
+
+
+class Config(Spec):
+    """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
+
+    scale: str = "demo"
+    paper: str = "localscgdam"
+    seeds: list[int] | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    client_chunk: int | None = Field(None, ge=1)
+    data_dir: str = "data"
+    mirror: str | None = None
+    datasets: list[str] | None = None
+    tolerance: float = Field(0.01, ge=0)
+
+
+class DatasetEntry(Spec):
+    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions."""
+
+    printed: bool = True
+    data: dict[str, Any]
+    network: dict[str, Any]
+    train: dict[str, Any] = {}
+
+
+class MethodEntry(Spec):
+    """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries."""
+
+    algorithm: str
+    params: dict[str, Any] = {}
+    train: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+
+
+class SettingEntry(Spec):
+    """One thing a table varies: the places of the run specification it sets, and its default."""
+
+    sets: list[str]
+    default: Value
+    label: str
+    values: dict[Value, Any] = {}
+
+
+class TableSpec(Spec):
+    """Which cells make the rows and columns of a table, and which published file it is held against."""
+
+    title: str
+    kind: Literal["results", "data"] = "results"
+    datasets: list[str]
+    methods: list[str] = []
+    settings: dict[str, list[Value]] = {}
+    metrics: list[str] = []
+    rows: list[str] = []
+    columns: list[str] = []
+    published: str | None = None
+    caption: str = ""
+
+
+class FigureSpec(Spec):
+    """Which curves a figure shows and what its panels are."""
+
+    title: str
+    kind: Literal["curves", "duals"] = "curves"
+    panels: str
+    datasets: list[str]
+    methods: list[str]
+    settings: dict[str, list[Value]]
+    metrics: list[str]
+    x: Literal["iteration", "round"] = "iteration"
+    caption: str = ""
+
+
+class ClaimSpec(Spec):
+    """A sentence of the paper that the numbers can support or not: ``method`` beats ``over`` in ``metric``."""
+
+    text: str
+    table: str
+    method: list[str]
+    over: list[str]
+    metric: str
+
+
+class TuneSpec(Spec):
+    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets."""
+
+    setting: dict[str, Value]
+    trials: int = Field(ge=1)
+    metric: str
+    validation: float = Field(gt=0, lt=1)
+    train: dict[str, Any] = {}
+    seed: int = Field(100, ge=0)
+
+
+class Paper(Spec):
+    """The experiments of one paper."""
+
+    key: str
+    title: str
+    citation: str
+    defaults: dict[str, Any] = {}
+    datasets: dict[str, DatasetEntry]
+    methods: dict[str, MethodEntry]
+    settings: dict[str, SettingEntry]
+    tables: dict[str, TableSpec]
+    figures: dict[str, FigureSpec] = {}
+    claims: list[ClaimSpec] = []
+    tune: TuneSpec | None = None
+
+
+class ScalePaper(Spec):
+    """What one scale runs of one paper, and what it shortens."""
+
+    datasets: list[str]
+    stand_in: str | None = None
+    train: dict[str, Any] = {}
+    per_dataset: dict[str, dict[str, Any]] = {}
+
+
+class Scale(Spec):
+    """How much is computed: never what."""
+
+    name: str
+    description: str
+    seeds: list[int]
+    papers: dict[str, ScalePaper]
+
+
+class Cell(Spec):
+    """One number of a table: a method on a setting of a dataset, one run per seed."""
+
+    paper: str
+    scale: str
+    dataset: str
+    setting: dict[str, Value]
+    method: str
+    runs: list[RunSpec]
+
+    @property
+    def setting_label(self) -> str:
+        """The setting as a part of a path, e.g. ``p4_imratio0.1``."""
+        return "_".join(f"{name}{value}" for name, value in self.setting.items())
+
+    @property
+    def name(self) -> str:
+        """The cell's address, e.g. ``localscgdam/FashionMNIST/p4_imratio0.1/CoDA``."""
+        return "/".join((self.paper, self.dataset, self.setting_label, self.method))
+
+    @property
+    def path(self) -> Path:
+        """Where the train job leaves the cell's result."""
+        parts = (self.scale, self.paper, self.dataset, self.setting_label)
+        return Path("results", "cells", *parts, f"{self.method}.json")
+
+    @property
+    def key(self) -> str:
+        """A digest of the keys of all its runs: changes exactly when one of them does."""
+        return digest([run.key for run in self.runs])
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file; a missing or broken one is a :class:`UserError` naming it."""
+    try:
+        return yaml.safe_load(path.read_text()) or {}
+    except FileNotFoundError:
+        raise UserError(f"{path} does not exist; run fedbench from the project's root") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not valid YAML: {error}") from None
+
+
+def load_config(
+    path: Path = CONFIG_DIR / "config.yaml", overrides: Mapping[str, Any] | None = None
+) -> Config:
+    """Read the user's configuration; ``overrides`` (``--config``) win, and ``null`` keeps the file's value."""
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    for key, kind in (("seeds", int), ("datasets", str)):
+        if isinstance(given.get(key), str | int):
+            parts = [part.strip() for part in str(given[key]).split(",")]
+            if kind is int and not all(part.isdigit() for part in parts):
+                raise UserError(f"seeds: {given[key]!r} is not a list of whole numbers such as 0,1,2")
+            given[key] = [kind(part) for part in parts]
+    return validated(Config, {**read_yaml(path), **given}, path)
+
+
+def _load_named(kind: str, name: str, folder: Path) -> Any:
+    known = {path.stem: path for path in folder.glob("*.yaml")}
+    if name not in known:
+        raise unknown(kind, name, known)
+    return read_yaml(known[name])
+
+
+def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
+    """Read ``config/papers/<key>.yaml`` and check that its tables and figures name things it defines."""
+    source = config_dir / "papers" / f"{key}.yaml"
+    paper = validated(Paper, {"key": key, **_load_named("paper", key, config_dir / "papers")}, source)
+    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
+    for name, spec in specs.items():
+        for kind, used, defined in (
+            ("dataset", spec.datasets, paper.datasets),
+            ("method", spec.methods, paper.methods),
+            ("setting", spec.settings, paper.settings),
+        ):
+            for item in used:
+                if item not in defined:
+                    raise UserError(f"{source}: {name}: {unknown(kind, item, defined)}")
+    return paper
+
+
+def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
+    """Read ``config/scales/<name>.yaml``."""
+    data = {"name": name, **_load_named("scale", name, config_dir / "scales")}
+    return validated(Scale, data, config_dir / "scales" / f"{name}.yaml")
+
+
+def load_tuned(paper: str, dataset: str, config_dir: Path = CONFIG_DIR) -> dict[str, dict[str, Any]]:
+    """Read the tuned hyper-parameters of each method on one dataset; empty where nothing was tuned."""
+    path = config_dir / "tuned" / paper / f"{dataset}.yaml"
+    return read_yaml(path)["chosen"] if path.exists() else {}
+
+
+def paper_keys(config_dir: Path = CONFIG_DIR) -> list[str]:
+    """List the papers the configuration knows."""
+    return sorted(path.stem for path in (config_dir / "papers").glob("*.yaml"))
+
+
+def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge mappings key by key, later ones winning; nested mappings merge, ``None`` removes a key."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, Mapping):
+                old = result.get(key)
+                result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+            elif value is None:
+                result.pop(key, None)
+            else:
+                result[key] = value
+    return result
+
+
+def _nested(dotted: str, value: Any) -> dict[str, Any]:
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    return value  # type: ignore[no-any-return]
+
+
+def resolve(
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str, seed: int,
+    extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None, config_dir: Path = CONFIG_DIR,
+) -> RunSpec:  # fmt: skip
+    """Resolve one run: paper defaults < dataset < method < tuned values < scale < setting < ``extra``.
+
+    ``tuned`` overrides the method's hyper-parameters; ``None`` reads those under ``config/tuned``.
+    """
+    for kind, name, known in (("dataset", dataset, paper.datasets), ("method", method, paper.methods)):
+        if name not in known:
+            raise unknown(kind, name, known)
+    data, how = paper.datasets[dataset], paper.methods[method]
+    if tuned is None:
+        tuned = load_tuned(paper.key, dataset, config_dir).get(method, {})
+    shorter = scale.papers[paper.key] if paper.key in scale.papers else ScalePaper(datasets=[])
+    layers: list[Mapping[str, Any]] = [
+        paper.defaults,
+        {"data": data.data, "network": data.network, "train": data.train},
+        {"method": how.algorithm, "params": {**how.params, **tuned}, "train": how.train, "seed": seed},
+        {"train": shorter.train},
+        {"train": shorter.per_dataset.get(dataset, {})},
+    ]
+    for name, entry in paper.settings.items():
+        value = setting[name]
+        layers += [_nested(place, entry.values.get(value, value)) for place in entry.sets]
+    label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
+    return validated(RunSpec, merged(*layers, extra or {}), label)
+
+
+def cells_of(
+    config: Config, paper_key: str, target: str | None = None, config_dir: Path = CONFIG_DIR
+) -> list[Cell]:
+    """List the cells of a table or figure (``None``: of the whole paper) that the scale runs, each once."""
+    paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
+    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
+    if target is not None and target not in specs:
+        raise unknown(f"table or figure of {paper_key}", target, specs)
+    chosen = specs.values() if target is None else [specs[target]]
+    cells: dict[str, Cell] = {}
+    for spec in chosen:
+        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        for dataset in datasets_run(config, paper, scale, spec):
+            for values in itertools.product(*axes.values()):
+                setting = dict(zip(axes, values, strict=True))
+                for method in spec.methods:
+                    cell = _cell(config, paper, scale, dataset, setting, method, config_dir)
+                    cells.setdefault(cell.name, cell)
+    return list(cells.values())
+
+
+def _cell(
+    config: Config,
+    paper: Paper,
+    scale: Scale,
+    dataset: str,
+    setting: dict[str, Value],
+    method: str,
+    config_dir: Path,
+) -> Cell:
+    seeds = config.seeds if config.seeds is not None else scale.seeds
+    runs = [resolve(paper, scale, dataset, setting, method, seed, config_dir=config_dir) for seed in seeds]
+    return Cell(paper=paper.key, scale=scale.name, dataset=dataset, setting=setting, method=method, runs=runs)
+
+
+def datasets_run(config: Config, paper: Paper, scale: Scale, spec: TableSpec | FigureSpec) -> list[str]:
+    """The datasets of a table or figure that are run: its own, our additions, else the scale's stand-in."""
+    at_scale = scale.papers.get(paper.key)
+    if at_scale is None:
+        return []
+    wanted = config.datasets if config.datasets is not None else at_scale.datasets
+    for name in wanted:
+        if name not in paper.datasets:
+            raise unknown(f"dataset of {paper.key}", name, paper.datasets)
+    table = isinstance(spec, TableSpec)
+    here = [name for name in wanted if name in spec.datasets or (table and not paper.datasets[name].printed)]
+    stand_in = at_scale.stand_in
+    if not here and not table and stand_in is not None and stand_in in wanted:
+        here = [stand_in]
+    return here
+
+
+def matching(cells: Sequence[Cell], pattern: str) -> list[Cell]:
+    """Select the cell of that name, else those that match a shell pattern or hold the text; none is an error."""
+    exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
+    found = exact or [
+        cell for cell in cells if fnmatch.fnmatchcase(cell.name, pattern) or pattern in cell.name
+    ]
+    if not found:
+        raise UserError(f"no cell matches {pattern!r}; `fedbench list` shows the cells of this scale")
+    return found

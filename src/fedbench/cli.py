@@ -1,0 +1,176 @@
+"""The ``fedbench`` command: list, run, tune, table, figure, doctor."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+import yaml
+
+from fedbench import cells
+from fedbench.errors import UserError
+
+app = typer.Typer(
+    help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
+    pretty_exceptions_enable=False, add_completion=False,
+)  # fmt: skip
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]
+PaperOption = Annotated[str | None, typer.Option(help="a paper's key; default: the configuration's")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="any key of config/config.yaml, for this call"),
+]
+
+
+def command(name: str) -> Callable[[Command], Command]:
+    """Register a subcommand whose user errors end as one line and status 2, not as a traceback."""
+
+    def register(function: Command) -> Command:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except UserError as error:
+                print(f"error: {error}", file=sys.stderr)
+                raise typer.Exit(2) from None
+
+        app.command(name)(guarded)
+        return function
+
+    return register
+
+
+def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> cells.Config:
+    """Read the configuration with this call's options laid over it."""
+    given: dict[str, Any] = {"scale": scale, "paper": paper}
+    for item in overrides or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UserError(f"--set takes KEY=VALUE, not {item!r}")
+        given[key] = yaml.safe_load(value)
+    return cells.load_config(overrides=given)
+
+
+@command("list")
+def list_cells(
+    pattern: Annotated[str, typer.Argument()] = "*",
+    scale: ScaleOption = None,
+    paper: PaperOption = None,
+    set_: SetOption = None,
+) -> None:
+    """List the cells of a scale, with how many of their runs are in the store."""
+    from fedbench.runs import Store
+
+    config, store = configured(scale, paper, set_), Store()
+    for cell in cells.matching(cells.cells_of(config, config.paper), pattern):
+        done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
+        print(f"{cell.name}  {done}/{len(cell.runs)} runs")
+
+
+@command("run")
+def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+    """Train the cells that match PATTERN; finished runs are taken from the store."""
+    from fedbench.runs import Store
+    from fedbench.training import train_cell
+
+    config = configured(scale, paper or pattern.split("/")[0] if pattern.count("/") == 3 else paper, set_)
+    chosen = cells.matching(cells.cells_of(config, config.paper), pattern)
+    diverged = []
+    for number, cell in enumerate(chosen, 1):
+        print(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}", flush=True)
+        result = train_cell(cell, config, Store(), _Reporter())
+        for item in result["runs"]:
+            score = ", ".join(
+                f"{k} {v:.4f}" for k, v in item["metrics"].items() if k.startswith("test_") and v is not None
+            )
+            print(f"  seed {item['seed']}: {item['status']} {item['reason'] or score}", flush=True)
+            if item["status"] == "diverged":
+                diverged.append(f"{cell.name} seed {item['seed']}: {item['reason']}")
+    if diverged:
+        print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
+        raise typer.Exit(3)
+
+
+@command("tune")
+def tune(
+    dataset: str, methods: Annotated[list[str] | None, typer.Argument()] = None,
+    scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None,
+) -> None:  # fmt: skip
+    """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
+    from fedbench.tune import tune_dataset
+
+    config = configured(scale, paper, set_)
+    print(tune_dataset(config, config.paper, dataset, methods or None, print))
+
+
+@command("table")
+def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a table such as localscgdam/table1 from the results that are there."""
+    from fedbench.report import tables
+
+    paper, name = _target(target)
+    for path in tables.build(paper, name, configured(scale, None, set_)):
+        print(path)
+
+
+@command("figure")
+def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a figure such as localscgdam/figure1 from the results that are there."""
+    from fedbench.report import figures
+
+    paper, name = _target(target)
+    for path in figures.build(paper, name, configured(scale, None, set_)):
+        print(path)
+
+
+@command("doctor")
+def doctor(set_: SetOption = None) -> None:
+    """Say what is installed, which datasets are there, which device will be used, and how much disk is free."""
+    from fedbench.doctor import report
+
+    config = configured(None, None, set_)
+    for line in report(config, Path.cwd()):
+        print(line)
+
+
+def _target(text: str) -> tuple[str, str]:
+    paper, slash, name = text.partition("/")
+    if not slash:
+        raise UserError(f"{text!r} names no table or figure; write PAPER/NAME, e.g. localscgdam/table1")
+    return paper, name
+
+
+class _Reporter:
+    """Prints where a run is: about once a second on a terminal, about every half minute in a log."""
+
+    def __init__(self) -> None:
+        self._next, self._terminal = 0.0, sys.stdout.isatty()
+
+    def __call__(self, seed: int, progress: Any) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + (1 if self._terminal else 30)
+        done = progress.round - progress.begun_at
+        left = progress.seconds / max(done, 1) * (progress.rounds - progress.round)
+        scores = ", ".join(
+            f"{k} {v:.4f}" for k, v in progress.latest.items() if k.startswith(("test_auc", "test_min"))
+        )
+        line = f"  seed {seed}: round {progress.round}/{progress.rounds}, about {left:.0f} s left, {scores}"
+        print(f"\r{line}\033[K" if self._terminal else line, end="" if self._terminal else "\n", flush=True)
+
+
+def main() -> None:
+    """Entry point."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""What is installed, which datasets are there, which device will be used, how much disk is free."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from fedbench.cells import Config
+from fedbench.provenance import package_version
+
+
+def report(config: Config, folder: Path) -> Iterator[str]:
+    """Yield the lines of the report."""
+    from fedbench.data import datasets
+    from fedbench.runs import Store
+
+    yield f"fedbench {package_version('fedbench')}, Python {platform.python_version()}"
+    for name in ("torch", "torchvision", "scikit-learn", "snakemake"):
+        found = importlib.util.find_spec({"scikit-learn": "sklearn"}.get(name, name)) is not None
+        yield f"  {name:14} {package_version(name) if found else 'not installed'}"
+    yield f"  {'latexmk':14} {shutil.which('latexmk') or 'not installed: tables are built without PDFs'}"
+    from fedbench.training import choose_device
+
+    device = choose_device(config.device)
+    yield f"device: {device.type} (config: {config.device})"
+    yield f"disk: {shutil.disk_usage(folder).free / 1e9:.0f} GB free in {folder}"
+    yield f"run store: {len(Store().keys())} finished runs in {Store().root}"
+    yield f"datasets in {config.data_dir} (mirror: {config.mirror or 'none'}):"
+    for name in datasets.names():
+        status = datasets.get(name).status(Path(config.data_dir), config.mirror)
+        yield f"  {name:14} {status.state}: {status.detail}"

@@ -1,0 +1,46 @@
+"""Counts what a run sends: floats, per client, up and down, batch-norm statistics apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fedbench.algorithms._base import FederatedMethod
+from fedbench.engine.problem import Charges
+
+
+@dataclass
+class Ledger:
+    """Cumulative floats per client (totals divided by the number of clients), one direction each.
+
+    Attributes:
+        up: floats sent to the server.
+        down: floats received from it.
+        buffers: batch-norm statistics sent to the server (as many come back).
+    """
+
+    up: float = 0.0
+    down: float = 0.0
+    buffers: float = 0.0
+
+    def add_round(
+        self,
+        method: FederatedMethod,
+        server: Mapping[str, Tensor],
+        clients: Mapping[str, Tensor],
+        n_clients: int,
+    ) -> None:
+        """Count one round: ``server`` as it was sent, ``clients`` [K, ...] as they came back."""
+        count = len(clients[method.averaged[0]])
+        share = count / n_clients
+        self.up += share * sum(clients[name][0].numel() for name in (*method.averaged, *method.uploaded))
+        self.down += share * sum(server[name].numel() for name in (*method.averaged, *method.broadcast))
+        self.buffers += share * sum(clients[name][0].numel() for name in method.running if name in clients)
+
+    def add_charges(self, charges: Charges, n_clients: int) -> None:
+        """Count and clear what a method charged besides its averaged tensors."""
+        self.up += charges.up / n_clients
+        self.down += charges.down / n_clients
+        charges.up = charges.down = 0

@@ -1,0 +1,310 @@
+"""The round loop: who participates, which batches, when to synchronise, when to evaluate."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench import net as network
+from fedbench.algorithms._base import FederatedMethod, make
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.engine import checkpoint
+from fedbench.engine.evaluator import Evaluator
+from fedbench.engine.ledger import Ledger
+from fedbench.engine.participation import participants
+from fedbench.engine.problem import Batch, Problem, State
+from fedbench.engine.streams import stream
+from fedbench.errors import UserError
+from fedbench.specs import RunSpec
+
+CHECKPOINT_SECONDS = 30.0
+PURPOSES = ("batches", "inner batches")
+"""Streams of a step's mini-batches: the first is the one all methods share."""
+
+
+@dataclass
+class Outcome:
+    """What a run gave: ``finished`` or ``diverged`` with the reason, its curve, final metrics and times."""
+
+    status: str
+    reason: str
+    curve: list[dict[str, float]]
+    metrics: dict[str, float]
+    seconds: float
+    evaluation_seconds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: rounds done and in all, and seconds spent in this process since its first round here."""
+
+    round: int
+    rounds: int
+    begun_at: int
+    seconds: float
+    latest: dict[str, float]
+
+
+class Simulation:
+    """One run. ``run()`` trains it to the end, from its checkpoint where there is one.
+
+    Args:
+        spec: the run.
+        arrays: its data.
+        device: where tensors live.
+        client_chunk: clients stacked in one call, None for all. Changes speed, never results beyond rounding.
+        checkpoint_path: where the checkpoint lives while the run is unfinished, None for no checkpoints.
+        checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
+        on_round: called after each round.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        arrays: Arrays,
+        device: torch.device,
+        client_chunk: int | None = 1,
+        checkpoint_path: Path | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        on_round: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.spec, self.device = spec, device
+        self.method: FederatedMethod = make(spec.method, spec.params)
+        self.data = ClientData(arrays, spec.train, spec.seed, device)
+        outputs = 1 if arrays.n_classes == 2 else arrays.n_classes
+        seed = int(stream(spec.seed, "initial weights").integers(2**31))
+        net = network.build(spec.network.name, arrays.x_train.shape[1:], outputs, seed, spec.network.options)
+        self.evaluator = Evaluator(net, arrays, self.data)
+        self.problem = Problem(
+            net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
+            spec.train.clip_norm, self.data.draw, self.data.auxiliary, self._client_losses,
+        )  # fmt: skip
+        self.rounds = self._count_rounds()
+        self.eval_rounds = set(
+            np.linspace(0, self.rounds, spec.train.evaluations + 1).round().astype(int).tolist()
+        )
+        self.stages = {max(1, round(at * self.rounds)) for at in spec.train.decay_at}
+        self.chunk = client_chunk
+        self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
+        self.on_round = on_round
+
+        self.round, self.samples = 0, 0
+        self.ledger, self.curve = Ledger(), list[dict[str, float]]()
+        self.seconds, self.evaluation_seconds = 0.0, list[float]()
+        self.loss_sum, self.loss_count = 0.0, 0
+        w = net.initial().to(device)
+        self.server = self.method.init(self.problem, w)
+        if net.n_buffers:
+            self.server |= {name: net.initial_buffers().to(device) for name in self.method.running}
+        start = self.method.init_own(self.problem, self.server)
+        self.own = {
+            name: tensor[None].expand(self.problem.n_clients, *tensor.shape).clone()
+            for name, tensor in start.items()
+        }
+
+    def run(self) -> Outcome:
+        """Train to the end or to divergence."""
+        self._resume()
+        begun, begun_at, saved = time.perf_counter(), self.round, time.perf_counter()
+        before = self.seconds
+        final: dict[str, float] = {}
+        reason = ""
+        if self.round == 0 and not self.curve:
+            self._evaluate()
+        while self.round < self.rounds:
+            last = self.round == self.rounds - 1
+            clients = self._train_round()
+            if last:
+                final = self._spread_over_devices(clients)
+            self.seconds = before + time.perf_counter() - begun
+            if not bool(torch.isfinite(self.server["x"].sum())):
+                reason = f"parameters became non-finite in round {self.round} of {self.rounds}"
+                break
+            if self.round in self.eval_rounds:
+                self._evaluate()
+            if self.on_round is not None:
+                latest = self.curve[-1] if self.curve else {}
+                self.on_round(
+                    Progress(self.round, self.rounds, begun_at, time.perf_counter() - begun, latest)
+                )
+            now = time.perf_counter()
+            if self.checkpoint_path is not None and now - saved >= self.checkpoint_seconds and not last:
+                self._save()
+                saved = time.perf_counter()
+        self.seconds = before + time.perf_counter() - begun
+        metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
+        status = "diverged" if reason else "finished"
+        return Outcome(status, reason, self.curve, metrics, self.seconds, self.evaluation_seconds)
+
+    def _train_round(self) -> State:
+        """Train one round, aggregate, and return the participants' final states."""
+        train = self.spec.train
+        chosen = participants(train.participation, self.problem.n_clients, self.round, self.spec.seed)
+        decay = train.decay_factor ** sum(self.round >= stage for stage in self.stages)
+        if self.round in self.stages:
+            self.server = self.method.new_stage(self.problem, self.server)
+        size = self.chunk or len(chosen)
+        parts = [self._train_chunk(chosen[at : at + size], decay) for at in range(0, len(chosen), size)]
+        clients = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        self.ledger.add_round(self.method, self.server, clients, self.problem.n_clients)
+        self.server = self.method.server(self.problem, self.server, clients, chosen, self.round)
+        self.ledger.add_charges(self.problem.charges, self.problem.n_clients)
+        if self.own:
+            place = torch.tensor(chosen, device=self.device)
+            for name, tensor in self.own.items():
+                tensor[place] = clients[name]
+        self.round += 1
+        return clients
+
+    def _train_chunk(self, chosen: list[int], decay: float) -> State:
+        """Train some clients of a round, stacked."""
+        method, problem, n = self.method, self.problem, len(chosen)
+        state = {name: tensor[None].expand(n, *tensor.shape) for name, tensor in self.server.items()}
+        for name in method.running:
+            if name in state:
+                state[name] = state[name].clone()  # updated in place
+        state |= {name: tensor[chosen] for name, tensor in self.own.items()}
+        if self.round == 0:
+            state = method.first(problem, state, self._first_batches(chosen))
+        state = method.begin(problem, state)
+        works = [self.data.work(chosen, self.round, purpose) for purpose in PURPOSES[: method.batches]]
+        losses = torch.zeros(n, device=self.device)
+        steps = torch.zeros(n, device=self.device)
+        for step in range(works[0].steps):
+            batches = [work.batch(step) for work in works]
+            if works[0].unequal:
+                state, active = self._masked_step(state, batches, decay, works[0].active(step))
+                losses += torch.where(active, state["loss"], 0)
+                steps += active
+            else:
+                state = method.step(problem, state, batches, decay)
+                losses += state["loss"]
+                steps += 1
+        state = method.end(problem, state)
+        self.samples += sum(work.samples for work in works)
+        self.loss_sum += float((losses / steps).sum())
+        self.loss_count += n
+        kept = {*method.averaged, *method.own, *method.uploaded, *method.running}
+        return {name: tensor for name, tensor in state.items() if name in kept}
+
+    def _masked_step(
+        self, state: State, batches: list[Batch], decay: float, active: Tensor
+    ) -> tuple[State, Tensor]:
+        """Make one step in which clients that have finished their epochs stand still."""
+        still = {name: state[name].clone() for name in self.method.running if name in state}
+        new = self.method.step(self.problem, state, batches, decay)
+        result = {}
+        for name, tensor in new.items():
+            old = still.get(name, state.get(name))
+            mask = active.view(-1, *[1] * (tensor.dim() - 1))
+            result[name] = tensor if old is None else torch.where(mask, tensor, old)
+        return result, active
+
+    def _first_batches(self, chosen: list[int]) -> list[Batch]:
+        """Draw the batches with which methods initialise momenta: their own streams, once per run."""
+        result = []
+        for purpose in PURPOSES[: self.method.batches]:
+            draws = [
+                self.data.draw(client, self.data.batch_size(client), f"first {purpose}") for client in chosen
+            ]
+            width = min(len(draw.labels[0]) for draw in draws)
+            inputs = torch.cat([draw.inputs[:, :width] for draw in draws])
+            result.append(Batch(inputs, torch.cat([draw.labels[:, :width] for draw in draws])))
+        return result
+
+    def _evaluate(self) -> None:
+        """Append a row to the curve."""
+        begun = time.perf_counter()
+        row: dict[str, float] = {
+            "iteration": self.round * self.spec.train.period if self.spec.train.period else self.round,
+            "round": self.round,
+            "samples": self.samples,
+            "floats_up": self.ledger.up,
+            "floats_down": self.ledger.down,
+            "floats_buffers": self.ledger.buffers,
+            "train_loss": self.loss_sum / self.loss_count if self.loss_count else float("nan"),
+        }
+        for suffix, (x, buffers) in self.method.points(self.server).items():
+            row |= self.evaluator.metrics(x, buffers, suffix)
+        self.loss_sum, self.loss_count = 0.0, 0
+        self.curve.append(row)
+        self.evaluation_seconds.append(time.perf_counter() - begun)
+
+    def _spread_over_devices(self, clients: State) -> dict[str, float]:
+        """Evaluate each client's model before the last averaging: what localscgdam prints as spread.
+
+        Left out when many clients would make it expensive; the variance has divisor K, as in the paper's wording.
+        """
+        count = len(clients["x"])
+        if count > 16:
+            return {}
+        rows = []
+        for index in range(count):
+            local = {name: tensor[index] for name, tensor in clients.items()}
+            rows.append(self.evaluator.metrics(local["x"], local.get("buffers"), sets=("test",)))
+        values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        means = {f"device_mean_{name}": float(value.mean()) for name, value in values.items()}
+        return means | {f"device_var_{name}": float(value.var()) for name, value in values.items()}
+
+    def _client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
+        """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N]."""
+        from fedbench.objectives.cross_entropy import per_sample
+
+        d, data = self.problem.net.d, self.data
+        statistics = None if buffers is None else buffers[None]
+        losses = []
+        with torch.no_grad():
+            for at in range(0, len(data.labels), 1000):
+                inputs = data.prepare(data.inputs[at : at + 1000])[None]
+                scores = self.problem.net.scores(w[None, :d], inputs, statistics, train=False)
+                losses.append(per_sample(scores, data.labels[None, at : at + 1000])[0])
+        sums = torch.split(torch.cat(losses).double(), data.sizes)
+        return torch.stack([part.mean() for part in sums]).to(w.dtype)
+
+    def _count_rounds(self) -> int:
+        train = self.spec.train
+        if train.rounds is not None:
+            return train.rounds
+        assert train.period is not None
+        iterations = train.iterations
+        if iterations is None:
+            assert train.epochs is not None
+            per_epoch = max(
+                size // self.data.batch_size(client) for client, size in enumerate(self.data.sizes)
+            )
+            iterations = round(train.epochs * per_epoch)
+        if iterations < train.period:
+            raise UserError(
+                f"{iterations} iterations are fewer than one communication period of {train.period}"
+            )
+        return math.ceil(iterations / train.period)
+
+    def _save(self) -> None:
+        assert self.checkpoint_path is not None
+        state: dict[str, Any] = {
+            "server": self.server, "own": self.own, "round": self.round, "samples": self.samples,
+            "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers], "curve": self.curve,
+            "seconds": self.seconds, "evaluation_seconds": self.evaluation_seconds,
+            "loss": [self.loss_sum, self.loss_count],
+        }  # fmt: skip
+        checkpoint.save(self.checkpoint_path, self.spec.key, state)
+
+    def _resume(self) -> None:
+        if self.checkpoint_path is None:
+            return
+        state = checkpoint.load(self.checkpoint_path, self.spec.key, self.device)
+        if state is None:
+            return
+        self.server, self.own = state["server"], state["own"]
+        self.round, self.samples = state["round"], state["samples"]
+        self.ledger, self.curve = Ledger(*state["ledger"]), state["curve"]
+        self.seconds, self.evaluation_seconds = state["seconds"], state["evaluation_seconds"]
+        self.loss_sum, self.loss_count = state["loss"]

@@ -1,0 +1,1 @@
+"""Networks, one file each; every file defines ``build(shape, outputs, **options) -> torch.nn.Module``."""

@@ -1,0 +1,43 @@
+"""Convolution-pool blocks followed by linear layers: the FashionMNIST, digits and FedDyn-style CIFAR networks.
+
+FashionMNIST (localscgdam, our choice, its Appendix B is not public): conv20-5, pool, conv50-5, pool, fc500.
+CLIMB's CIFAR10 network: conv64-5, pool, conv64-5, pool, fc384, fc192 with leaky ReLU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from fedbench.models.mlp import ACTIVATIONS
+
+
+def build(
+    shape: tuple[int, ...],
+    outputs: int,
+    channels: Sequence[int] = (20, 50),
+    kernel: int = 5,
+    padding: int = 0,
+    hidden: Sequence[int] = (500,),
+    activation: str = "relu",
+) -> nn.Module:
+    """Build the network: per entry of ``channels`` a convolution, 2x2 pool and activation; then ``hidden`` layers."""
+    size = list(shape[1:])
+    layers: list[nn.Module] = []
+    fan_in = shape[0]
+    for fan_out in channels:
+        # The activations are increasing, so pooling first gives the same values from a quarter of the work.
+        layers += [
+            nn.Conv2d(fan_in, fan_out, kernel, padding=padding),
+            nn.MaxPool2d(2),
+            ACTIVATIONS[activation](),
+        ]
+        size = [(side + 2 * padding - kernel + 1) // 2 for side in size]
+        fan_in = fan_out
+    layers.append(nn.Flatten())
+    fan_in *= size[0] * size[1]
+    for fan_out in hidden:
+        layers += [nn.Linear(fan_in, fan_out), ACTIVATIONS[activation]()]
+        fan_in = fan_out
+    return nn.Sequential(*layers, nn.Linear(fan_in, outputs))

@@ -1,0 +1,1 @@
+"""Loss functions: scores and labels of K clients in, one loss per client out."""

@@ -1,0 +1,60 @@
+"""Chain rule of the compositional AUC loss (localscgdam section 4; Yuan et al., ICLR 2022).
+
+Inner map ``g(x) = (w - rho grad CE(w), a, b)``: one gradient step on cross-entropy. For the outer gradient
+``q = grad_z f(h, alpha)`` the chain rule gives ``(q_w - rho H q_w, q_a, q_b)`` with H the Hessian of the cross-entropy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+HVP = ("exact", "first_order", "finite_difference")
+
+
+class InnerStep:
+    """One gradient step on the inner loss, and products of its Jacobian with a vector.
+
+    Args:
+        loss: maps parameters [K, d] to inner losses [K].
+        w: parameters [K, d].
+        rho: inner step size.
+        hvp: ``exact`` (double backward), ``first_order`` (drops the Hessian) or ``finite_difference`` (central
+            differences of the gradient, for networks without double backward).
+
+    Attributes:
+        adapted: ``w - rho grad loss(w)``, [K, d].
+        loss: inner losses at ``w``, [K].
+    """
+
+    def __init__(self, loss: Callable[[Tensor], Tensor], w: Tensor, rho: float, hvp: str) -> None:
+        self._loss, self._rho, self._hvp = loss, rho, hvp
+        self._w = w.detach().requires_grad_()
+        losses = loss(self._w)
+        (self._gradient,) = torch.autograd.grad(
+            losses.sum(), self._w, create_graph=hvp == "exact" and rho != 0
+        )
+        self.loss = losses.detach()
+        self.adapted = w - rho * self._gradient.detach()
+
+    def jacobian_transposed(self, q: Tensor) -> Tensor:
+        """Return ``q - rho H q``, [K, d]."""
+        if self._hvp == "first_order" or self._rho == 0:
+            return q
+        if self._hvp == "exact":
+            (product,) = torch.autograd.grad((self._gradient * q).sum(), self._w)
+        else:
+            product = self._difference(q)
+        moved: Tensor = q - self._rho * product
+        return moved
+
+    def _difference(self, q: Tensor) -> Tensor:
+        length = q.norm(dim=1, keepdim=True).clamp(min=torch.finfo(q.dtype).tiny)
+        shift = 1e-2 * q / length
+        ends = []
+        for sign in (1, -1):
+            moved = (self._w.detach() + sign * shift).requires_grad_()
+            ends.append(torch.autograd.grad(self._loss(moved).sum(), moved)[0])
+        return (ends[0] - ends[1]) / 2e-2 * length

@@ -1,0 +1,125 @@
+"""Trains cells: finds finished runs in the store, trains the others, writes one result per cell."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbench.cells import Cell, Config
+from fedbench.data.clients import Arrays
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.engine.simulate import Progress, Simulation
+from fedbench.errors import UserError
+from fedbench.provenance import provenance
+from fedbench.runs import Record, Store, write_atomically
+from fedbench.specs import RunSpec
+
+
+def choose_device(wanted: str) -> torch.device:
+    """Resolve ``auto`` to a graphics card where there is one, else the CPU.
+
+    Raises:
+        UserError: ``cuda`` was asked for and there is none.
+    """
+    if wanted == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if wanted == "cuda":
+        raise UserError("device is 'cuda', but PyTorch finds no CUDA device; use device=auto or device=cpu")
+    return torch.device("cpu")
+
+
+def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) -> Arrays:
+    """Load what a run trains on, preparing and partitioning first where that was not done yet."""
+    name = spec.data.dataset
+    prepare(name, data_dir, mirror)
+    make_partition(spec.data, spec.seed, data_dir)
+    prepared, partition = load_prepared(name, data_dir), load_partition(spec.data, spec.seed, data_dir)
+    clients = [partition.client(k) for k in range(partition.n_clients)]
+    n_classes = int(max(partition.y_train.max(), partition.y_test.max())) + 1
+    return Arrays(
+        prepared.x_train,
+        partition.y_train,
+        prepared.x_test,
+        partition.y_test,
+        clients,
+        partition.validation,
+        n_classes,
+    )
+
+
+def train_run(
+    spec: RunSpec, config: Config, store: Store, on_round: Callable[[Progress], None] | None = None
+) -> Record:
+    """Return the finished run: from the store, else trained now (from its checkpoint where there is one)."""
+    found = store.load(spec.key)
+    if found is not None:
+        return found
+    device = choose_device(config.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)  # more threads collapse when processes share the cores
+    with store.claim(spec.key):
+        found = store.load(spec.key)  # another process may have finished it while this one waited
+        if found is not None:
+            return found
+        arrays = load_arrays(spec, config.data_dir, config.mirror)
+        chunk = (
+            config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
+        )
+        simulation = Simulation(spec, arrays, device, chunk, store.checkpoint(spec.key), on_round=on_round)
+        outcome = simulation.run()
+        metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
+        times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
+        record = Record(
+            spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
+            provenance(device.type) | times, {},
+        )  # fmt: skip
+        return store.finish(record, outcome.curve)
+
+
+def train_cell(
+    cell: Cell, config: Config, store: Store, on_round: Callable[[int, Progress], None] | None = None
+) -> dict[str, Any]:
+    """Train all seeds of a cell, write its result to ``cell.path`` and return it.
+
+    A diverged seed is a result; the other seeds go on.
+    """
+    runs = []
+    for spec in cell.runs:
+        seed = spec.seed
+        progress = None if on_round is None else (lambda p, seed=seed: on_round(seed, p))
+        record = train_run(spec, config, store, progress)
+        runs.append(
+            {
+                "seed": seed,
+                "key": record.key,
+                "status": record.status,
+                "reason": record.reason,
+                "metrics": record.metrics,
+                "provenance": {
+                    name: record.provenance[name] for name in ("commit", "versions", "hardware", "device")
+                },
+            }
+        )
+    result = {
+        "paper": cell.paper, "scale": cell.scale, "dataset": cell.dataset, "setting": cell.setting,
+        "method": cell.method, "key": cell.key, "runs": runs,
+    }  # fmt: skip
+    try:
+        write_atomically(cell.path, json.dumps(result, indent=1, sort_keys=True) + "\n")
+    except OSError as error:
+        raise UserError(f"cannot write {cell.path}: {error.strerror or error}") from None
+    return result
+
+
+def _plain(value: float) -> float | None:
+    """Return None for what JSON has no number for."""
+    return None if isinstance(value, float | np.floating) and not math.isfinite(value) else float(value)

@@ -1,0 +1,94 @@
+"""Choosing hyper-parameters: the same number of trials and iterations for every method, validation score only."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedbench import cells
+from fedbench.cells import Config, MethodEntry, Paper
+from fedbench.errors import UserError, unknown
+from fedbench.provenance import commit
+from fedbench.runs import Store, write_atomically
+from fedbench.specs import RunSpec
+from fedbench.training import train_run
+
+
+def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, Any]]:
+    """List the combinations a method tries: its whole grid, which must have exactly ``paper.tune.trials`` of them."""
+    assert paper.tune is not None
+    values = [[(key, value) for value in options] for key, options in method.grid.items()]
+    trials = [
+        {part.strip(): value for key, value in chosen for part in key.split("+")}
+        for chosen in itertools.product(*values)
+    ]
+    if len(trials) != paper.tune.trials:
+        raise UserError(
+            f"{paper.key}: the grid of {name} has {len(trials)} combinations,"
+            f" but every method gets {paper.tune.trials}"
+        )
+    return trials
+
+
+def trial_spec(paper: Paper, dataset: str, method: str, params: dict[str, Any]) -> RunSpec:
+    """Resolve one trial: the paper's setting with training data held out for validation."""
+    tune = paper.tune
+    assert tune is not None
+    scale = cells.Scale(name="tune", description="", seeds=[tune.seed], papers={})
+    setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
+    extra = {"params": params, "train": tune.train, "data": {"validation": tune.validation}}
+    return cells.resolve(paper, scale, dataset, setting, method, tune.seed, extra=extra, tuned={})
+
+
+def tune_dataset(
+    config: Config, paper_key: str, dataset: str, methods: Sequence[str] | None, say: Callable[[str], None]
+) -> Path:
+    """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
+
+    Trials are runs of the store: an interrupted tuning goes on where it was, and repeating one costs nothing.
+    A diverged trial scores nothing. Ties go to the earlier trial.
+    """
+    paper = cells.load_paper(paper_key)
+    if paper.tune is None:
+        raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
+    if dataset not in paper.datasets:
+        raise unknown(f"dataset of {paper_key}", dataset, paper.datasets)
+    for name in methods or []:
+        if name not in paper.methods:
+            raise unknown(f"method of {paper_key}", name, paper.methods)
+    source = cells.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
+    path = cells.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
+    tune = paper.tune
+    chosen, scores = dict[str, Any](), dict[str, Any]()
+    for name in methods or paper.methods:
+        rows = []
+        for params in trials_of(paper, paper.methods[name], name):
+            spec = trial_spec(paper, dataset, name, params)
+            record = train_run(spec, config, Store())
+            score = record.metrics.get(tune.metric)
+            rows.append(
+                {**params, tune.metric: None if score is None else round(score, 5), "run": record.key}
+            )
+            say(f"{dataset} {name} {params}: {record.status}, {tune.metric} {score}")
+        best = max(rows, key=lambda row: -math.inf if row[tune.metric] is None else row[tune.metric])
+        if best[tune.metric] is None:
+            raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
+        chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "run")}
+        scores[name] = rows
+    known = cells.read_yaml(path) if path.exists() else {}
+    content = {
+        "protocol": tune.model_dump(mode="json"),
+        "commit": commit(),
+        "chosen": {**known.get("chosen", {}), **chosen},
+        "scores": {**known.get("scores", {}), **scores},
+    }
+    header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"
+    write_atomically(
+        path, header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110)
+    )
+    return path
