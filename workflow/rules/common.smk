@@ -34,9 +34,9 @@ def given_options():
 
 
 CONFIG = checked(cells.load_config, overrides=config)
-OPTIONS = (
-    given_options()
-)  # reach the jobs as a resource: unlike params, a change of these trains nothing again
+# these two reach the jobs as resources: unlike params, a change of them runs nothing again
+MIRROR = f"--mirror {shlex.quote(CONFIG.mirror)}" if CONFIG.mirror else ""
+OPTIONS = given_options()
 GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("nvidia-smi") is not None))
 
 
