@@ -102,11 +102,11 @@ def rivals(compared: Sequence[Compared]) -> list[list[Compared]]:
     return list(groups.values())
 
 
-def agreement(group: Sequence[Compared]) -> float | None:
-    """Kendall's tau between our order of the methods of one group and the published one."""
+def agreement(group: Sequence[Compared]) -> tuple[float | None, int]:
+    """Kendall's tau between our order of the methods of one group and the published one, and of how many."""
     both = [item for item in group if math.isfinite(item.mean) and math.isfinite(item.printed)]
     ours = {str(item.place["method"]): item.mean for item in both}
-    return stats.rank_agreement(ours, {str(item.place["method"]): item.printed for item in both})[0]
+    return stats.rank_agreement(ours, {str(item.place["method"]): item.printed for item in both})
 
 
 def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:

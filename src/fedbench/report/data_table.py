@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
-from fedbench.cells import CONFIG_DIR, Config, datasets_run, load_paper, load_scale, resolve
+from fedbench.cells import CONFIG_DIR, Config, Paper, Scale, datasets_run, resolve
 from fedbench.data.summary import DataRow, data_rows
-from fedbench.report import latex, text
-from fedbench.report.files import TABLES, write_forms
+from fedbench.report.document import Table
 from fedbench.report.layout import ABSENT, Block, Entry, Grid, Row
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 
 
-def build(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> list[Path]:
-    """Write ``tables/<paper>/<table>.{tex,csv,md,json}`` of a table of kind ``data`` and return the paths.
+def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+    """Assemble a table of kind ``data``: the data sets it lists, then our own that the scale runs.
 
     A data set that is not partitioned yet keeps its line; the notes say why it is empty.
     """
-    config_dir = root / CONFIG_DIR
-    paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
     spec = paper.tables[table_name]
     here = datasets_run(config, paper, scale, spec)
     labels = [*spec.datasets, *(label for label in here if label not in spec.datasets)]
@@ -31,26 +27,33 @@ def build(paper_key: str, table_name: str, config: Config, root: Path = Path()) 
     setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
     method = next(iter(paper.methods))
     rules = {
-        label: resolve(paper, scale, label, setting, method, seed, config_dir=config_dir).data
+        label: resolve(paper, scale, label, setting, method, seed, config_dir=root / CONFIG_DIR).data
         for label in labels
     }
     rows = data_rows([(label, rule, seed) for label, rule in rules.items()], root / config.data_dir)
-    title = f"{spec.title.rstrip('.')}. {spec.caption}".strip()
-    grid, notes = shape(rows), _notes(rows, seed)
-    frame = pd.DataFrame([{"paper": paper_key, "table": table_name, **asdict(row)} for row in rows])
+    keys = {label: rule.partition_key(seed) for label, rule in rules.items()}
+    return Table(
+        paper=paper.key,
+        name=table_name,
+        title=". ".join(filter(None, [spec.title.rstrip("."), spec.caption.rstrip(".")])) + ".",
+        grid=shape(rows),
+        notes=_notes(rows, seed),
+        rows=_tidy(paper.key, table_name, rows),
+        provenance={
+            "paper": paper.key,
+            "table": table_name,
+            "scale": scale.name,
+            "stamp": f"partitions of seed {seed}",
+            "partitions": keys,
+        },
+    )
+
+
+def _tidy(paper: str, table: str, rows: list[DataRow]) -> pd.DataFrame:
+    frame = pd.DataFrame([{"paper": paper, "table": table, **asdict(row)} for row in rows])
     frame["shape"] = ["x".join(map(str, row.shape or ())) for row in rows]
-    counts = [
-        name for name in frame.columns if name in ("train", "positive", "negative", "validation", "test")
-    ]
-    frame = frame.astype(dict.fromkeys([*counts, "classes", "clients"], "Int64"))
-    origin = {label: {"seed": seed, "partition": rule.partition_key(seed)} for label, rule in rules.items()}
-    forms = {
-        "tex": latex.write(grid, title, notes, f"tab:{paper_key}-{table_name}"),
-        "csv": frame.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
-        "md": text.markdown(grid, title, notes),
-        "json": json.dumps({"paper": paper_key, "table": table_name, "data": origin}, indent=1) + "\n",
-    }
-    return write_forms(root / TABLES / paper_key / table_name, forms)
+    counts = ("train", "positive", "negative", "validation", "test", "classes", "clients")
+    return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
 def shape(rows: list[DataRow]) -> Grid:

@@ -24,11 +24,12 @@ from fedbench.cells import (
 )
 from fedbench.errors import UserError, unknown
 from fedbench.report import claims, collect, compare
+from fedbench.report.document import stamp
 from fedbench.report.files import FIGURES, write
-from fedbench.report.layout import axis_text, metric_label
+from fedbench.report.names import axis_text, metric_label
 from fedbench.report.plot import Curve, Panel, draw, render
 from fedbench.report.style import Style, style_of, styles_in_order
-from fedbench.report.tables import DECIMALS, stamp
+from fedbench.report.tables import DECIMALS
 
 FORMATS = ("pdf", "svg", "png")
 

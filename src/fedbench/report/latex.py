@@ -176,7 +176,7 @@ def _stacked_block(block: Block, grid: Grid) -> list[str]:
 
 def _side(entry: Entry, name: str) -> str:
     if name == "±":
-        return escape(entry.wrapped(entry.spread.removeprefix("±").strip()))
+        return escape(entry.deviation)
     ours, paper, delta, symbol = _cells(replace(entry, spread="")) if name == "ours" else _cells(entry)
     return {"ours": ours, "paper": paper, "Δ": delta + symbol}[name]
 

@@ -8,30 +8,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedbench.cells import Paper, TableSpec, Value
 from fedbench.report import collect, stats
 from fedbench.report.compare import Compared, agreement, rivals
+from fedbench.report.names import axis_name, axis_text, metric_label
 
+Axes = Mapping[str, Sequence[Value]]
+"""The values of every axis of a table, in order."""
 ABSENT = "–"
 SYMBOLS = {"better": "↑", "worse": "↓"}
 MATCH_SYMBOLS = {"tolerance": "≈", "interval": "∼"}
-METRICS = {
-    "test_auc": "test AUC",
-    "val_auc": "validation AUC",
-    "minority_test_accuracy": "minority accuracy",
-    "overall_test_accuracy": "overall accuracy",
-    "test_ap": "test AP",
-}
-
-
-GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ", "mu": "μ"}
-
-
-def metric_label(metric: str) -> str:
-    """Name a metric for a reader: ``test_auc`` is "test AUC"."""
-    return METRICS.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -55,6 +43,11 @@ class Entry:
     def wrapped(self, text: str) -> str:
         """Put a second metric in parentheses, as papers with two numbers in a cell do."""
         return f"({text})" if self.second and text not in ("", ABSENT) else text
+
+    @property
+    def deviation(self) -> str:
+        """The spread alone, for a line of its own."""
+        return self.wrapped(self.spread.removeprefix("±").strip())
 
 
 @dataclass(frozen=True)
@@ -109,90 +102,84 @@ class Grid:
         return any(any(row.agreement) for row in self.rows)
 
 
-def axis_name(paper: Paper, axis: str) -> str:
-    """Name an axis: a setting with a letter for a name by that letter, any other by its label."""
-    if axis in ("dataset", "method"):
-        return axis.capitalize()
-    return GREEK.get(axis) or (axis if len(axis) == 1 else paper.settings[axis].label)
-
-
-def axis_text(paper: Paper, axis: str, value: Value) -> str:
-    """Name one value of an axis: datasets and methods by themselves, settings as "p = 4"."""
-    if axis in ("dataset", "method"):
-        return str(value)
-    shown = (
-        {True: "yes", False: "no"}[value]
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if _real(value)
-        else value
-    )
-    return f"{axis_name(paper, axis)} = {shown}"
-
-
-def _real(value: Value) -> bool:
-    return isinstance(value, int | float)
-
-
-def layout(
-    paper: Paper,
-    spec: TableSpec,
-    grid: Mapping[str, Sequence[Value]],
-    compared: Sequence[Compared],
-    decimals: int,
-) -> Grid:
+def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
     """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
-    best, printed_best = _best(compared, decimals)
-    by_place = {(_key(item.place, grid), item.metric): item for item in compared}
-    fixed = {axis: values[0] for axis, values in grid.items()}
-    column_values = list(itertools.product(*(grid[axis] for axis in spec.columns)))
-    block_axes, row_axis = spec.rows[:-1], spec.rows[-1]
-    taus = {
-        (_key(group[0].place, grid, "method"), group[0].metric): agreement(group)
-        for group in rivals(compared)
-    }
-
-    blocks = []
-    for block_values in itertools.product(*(grid[axis] for axis in block_axes)):
-        base = {**fixed, **dict(zip(block_axes, block_values, strict=True))}
-        places = [{**base, **dict(zip(spec.columns, values, strict=True))} for values in column_values]
-        rows = []
-        for value in grid[row_axis]:
-            here = [{**place, row_axis: value} for place in places]
-            entries = []
-            for i, metric in enumerate(spec.metrics):
-                items = [by_place[_key(place, grid), metric] for place in here]
-                line = [_entry(item, id(item) in best, id(item) in printed_best, decimals) for item in items]
-                entries.append([replace(entry, second=i > 0) for entry in line])
-            across = (
-                [taus[_key(here[0], grid, "method"), m] for m in spec.metrics]
-                if "method" in spec.columns
-                else []
-            )
-            rows.append(Row(axis_text(paper, row_axis, value), entries, [_tau(tau) for tau in across]))
-        below = (
-            [taus[_key(p, grid, "method"), spec.metrics[0]] for p in places] if row_axis == "method" else []
-        )
-        runs = any(
-            i.here
-            for i in compared
-            if all(i.place[a] == v for a, v in zip(block_axes, block_values, strict=True))
-        )
-        heading = " · ".join(axis_text(paper, *pair) for pair in zip(block_axes, block_values, strict=True))
-        heading += " (not run at this scale)" if heading and not runs else ""
-        agreed = [_tau(t) for t in below] if any(t is not None for t in below) else []
-        blocks.append(Block(heading, rows, agreed, runs))
+    arranger = _Arranger(paper, spec, grid, compared, decimals)
+    blocks = [
+        arranger.block(values) for values in itertools.product(*(grid[axis] for axis in spec.rows[:-1]))
+    ]
     compares = any(item.published for item in compared)
-    return Grid(axis_name(paper, row_axis), _headers(paper, spec, grid), blocks, compares)
+    return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, grid), blocks, compares)
 
 
-def _key(place: Mapping[str, Value], grid: Mapping[str, Sequence[Value]], but: str = "") -> tuple[Value, ...]:
+class _Arranger:
+    """Finds the numbers of a place and turns them into rows and blocks."""
+
+    def __init__(
+        self, paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int
+    ) -> None:
+        self.paper, self.spec, self.grid, self.decimals = paper, spec, grid, decimals
+        self.by_place = {(_key(item.place, grid), item.metric): item for item in compared}
+        self.best, self.printed_best = _best(compared, decimals)
+        self.taus = {
+            (_key(group[0].place, grid, "method"), group[0].metric): _tau(group) for group in rivals(compared)
+        }
+        self.fixed = {axis: values[0] for axis, values in grid.items()}
+        self.columns = [
+            dict(zip(spec.columns, values, strict=True))
+            for values in itertools.product(*(grid[axis] for axis in spec.columns))
+        ]
+
+    def block(self, values: Sequence[Value]) -> Block:
+        """Return the rows that share the values of all row axes but the last."""
+        shared = dict(zip(self.spec.rows[:-1], values, strict=True))
+        axis = self.spec.rows[-1]
+        rows = [self.row({**self.fixed, **shared, axis: value}, axis) for value in self.grid[axis]]
+        here = any(item.here for item in self.by_place.values() if shared.items() <= item.place.items())
+        heading = " · ".join(axis_text(self.paper, *pair) for pair in shared.items())
+        below = [self.tau({**self.fixed, **shared, **column}) for column in self.columns]
+        return Block(
+            heading=heading + " (not run at this scale)" * bool(heading and not here),
+            rows=rows,
+            agreement=below if axis == "method" and any(below) else [],
+            here=here,
+        )
+
+    def row(self, place: Mapping[str, Value], axis: str) -> Row:
+        """Return one row: an entry per metric and column."""
+        metrics = self.spec.metrics
+        entries = [[self.entry({**place, **column}, metric) for column in self.columns] for metric in metrics]
+        across = [self.tau(place, metric) for metric in metrics] if self.spec.columns == ["method"] else []
+        return Row(axis_text(self.paper, axis, place[axis]), entries, across)
+
+    def tau(self, place: Mapping[str, Value], metric: str | None = None) -> str:
+        """Return Kendall's tau over the methods of a place, in the first metric unless one is named."""
+        return self.taus[_key(place, self.grid, "method"), metric or self.spec.metrics[0]]
+
+    def entry(self, place: Mapping[str, Value], metric: str) -> Entry:
+        """Return what stands in one place."""
+        item = self.by_place[_key(place, self.grid), metric]
+        found, judged = item.published, item.verdict
+        value, spread = state_text(item, self.decimals)
+        return Entry(
+            value=value,
+            spread=spread,
+            best=id(item) in self.best,
+            printed=(found.text or ABSENT) if found else "",
+            printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
+            printed_best=id(item) in self.printed_best,
+            doubtful=bool(found and found.doubt),
+            delta="" if judged.difference is None else signed(judged.difference, self.decimals),
+            symbol=SYMBOLS.get(judged.kind) or MATCH_SYMBOLS.get(judged.basis, ""),
+            second=metric != self.spec.metrics[0],
+        )
+
+
+def _key(place: Mapping[str, Value], grid: Axes, but: str = "") -> tuple[Value, ...]:
     return tuple(place[axis] for axis in grid if axis != but)
 
 
-def _headers(
-    paper: Paper, spec: TableSpec, grid: Mapping[str, Sequence[Value]]
-) -> list[list[tuple[str, int]]]:
+def _headers(paper: Paper, spec: TableSpec, grid: Axes) -> list[list[tuple[str, int]]]:
     levels, outer = [], 1
     inner = math.prod(len(grid[axis]) for axis in spec.columns)
     for axis in spec.columns:
@@ -218,22 +205,6 @@ def _best(compared: Sequence[Compared], decimals: int) -> tuple[set[int], set[in
     return ours, printed
 
 
-def _entry(item: Compared, best: bool, printed_best: bool, decimals: int) -> Entry:
-    found, judged = item.published, item.verdict
-    value, spread = state_text(item, decimals)
-    return Entry(
-        value=value,
-        spread=spread,
-        best=best,
-        printed=(found.text or ABSENT) if found else "",
-        printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
-        printed_best=printed_best,
-        doubtful=bool(found and found.doubt),
-        delta="" if judged.difference is None else signed(judged.difference, decimals),
-        symbol=SYMBOLS.get(judged.kind) or MATCH_SYMBOLS.get(judged.basis, ""),
-    )
-
-
 def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     """Return our side of an entry and its spread; a cell without a full mean says why in a word."""
     row, status = item.measured, item.measured["status"]
@@ -252,5 +223,10 @@ def signed(value: float, decimals: int) -> str:
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
-def _tau(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}".replace("-", "−")
+def _tau(group: Sequence[Compared]) -> str:
+    """Print Kendall's tau of a group; over a part of its methods it says so."""
+    tau, methods = agreement(group)
+    if tau is None:
+        return ""
+    part = f" ({methods}/{len(group)})" if methods < len(group) else ""
+    return f"{tau:.2f}{part}".replace("-", "−")

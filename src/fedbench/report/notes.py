@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from fedbench.cells import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared
-from fedbench.report.layout import ABSENT, axis_name, axis_text, metric_label
+from fedbench.report.layout import ABSENT
+from fedbench.report.names import axis_name, axis_text, metric_label
 from fedbench.report.published import PublishedTable
 
 LONGEST_LIST = 8
@@ -102,16 +103,10 @@ def _score(compared: Sequence[Compared]) -> str:
 def _bold(compared: Sequence[Compared], decimals: int) -> str:
     if len({item.place["method"] for item in compared}) < 2:
         return ""
-    tau = (
-        " τ: Kendall's rank agreement of our order of the methods with the paper's."
-        if _ranked(compared)
-        else ""
-    )
+    tau = ""
+    if any(math.isfinite(item.mean) and math.isfinite(item.printed) for item in compared):
+        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's; (2/5): of 2 in 5 methods."
     return f"Bold: the best method of each side; values equal to {decimals} decimals tie.{tau}"
-
-
-def _ranked(compared: Sequence[Compared]) -> bool:
-    return any(math.isfinite(item.mean) and math.isfinite(item.printed) for item in compared)
 
 
 def _strangers(paper: Paper, compared: Sequence[Compared]) -> list[str]:

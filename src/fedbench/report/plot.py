@@ -36,7 +36,7 @@ MARKS = 6
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel: ``points`` has columns x, mean, low, high; ``remark`` says what is wrong with it."""
+    """One line of a panel: ``points`` has columns x, mean, low, high; ``remark`` says what is wrong."""
 
     label: str
     points: pd.DataFrame

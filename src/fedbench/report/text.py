@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
-from fedbench.report.layout import Entry, Grid, Row
+from fedbench.report.layout import Entry, Grid
 
 WIDEST = 120
 """Characters. A terminal form wider than this puts ours, paper and difference below each other."""
@@ -78,17 +79,24 @@ def _stacked(grid: Grid) -> list[list[str]]:
         if block.heading:
             body.append([block.heading, *[""] * (len(body[0]) - 1)])
         for row in block.rows if block.here else []:
-            sides = list(zip(*(joined(row, column) for column in range(len(grid.names))), strict=True))
-            for index, name in enumerate(("ours", "paper", "Δ")):
-                agreed = " / ".join(filter(None, row.agreement)) if index == 2 else ""
-                body.append(["" if index else row.label, name, *sides[index], *([agreed] if tau else [])])
+            label = row.label
+            for name in ("ours", "±", "paper", "Δ"):
+                parts = [
+                    [_side(line[column], name) for line in row.entries] for column in range(len(grid.names))
+                ]
+                cells = [" ".join(filter(None, texts)) for texts in parts]
+                if any(cells):
+                    agreed = " / ".join(filter(None, row.agreement)) if name == "Δ" else ""
+                    body.append([label, name, *cells, *([agreed] if tau else [])])
+                    label = ""
     return body
 
 
-def joined(row: Row, column: int) -> list[str]:
-    """Return ours, paper and difference of one place, all its metrics in one string each."""
-    parts = [_cells(entries[column], "") for entries in row.entries]
-    return [" ".join(filter(None, texts)) for texts in zip(*parts, strict=True)]
+def _side(entry: Entry, name: str) -> str:
+    if name == "±":
+        return entry.deviation
+    ours, paper, delta = _cells(replace(entry, spread="") if name == "ours" else entry, "")
+    return {"ours": ours, "paper": paper, "Δ": delta}[name]
 
 
 def _cells(entry: Entry, bold: str) -> list[str]:

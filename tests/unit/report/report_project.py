@@ -1,0 +1,193 @@
+"""A small project on disk: two papers, scales, published numbers, and made-up results for named cells."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from fedbench.cells import Cell, Config, cells_of
+from fedbench.engine.streams import stream
+
+PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
+METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]
+DATASETS = ["CATvsDOG", "CIFAR10", "CIFAR100", "STL10", "FashionMNIST", "Melanoma"]
+TRAIN = {"iterations": 100, "period": 4, "batch_size": 8}
+
+
+def _dataset(name: str, printed: bool = True) -> dict[str, Any]:
+    return {"printed": printed, "data": {"dataset": name.lower()}, "network": {"name": "mlp"}}
+
+
+def localscgdam() -> dict[str, Any]:
+    """The paper's table 1 and two figures over stand-in hyper-parameters."""
+    labels = {**{name: _dataset(name) for name in DATASETS}, "Digits": _dataset("digits", printed=False)}
+    grid = {"datasets": DATASETS, "methods": METHODS, "settings": {"p": [4, 8, 16]}, "metrics": ["test_auc"]}
+    return {
+        "title": "Federated Compositional Deep AUC Maximization",
+        "citation": "Zhang et al., NeurIPS 2023",
+        "defaults": {"data": {"clients": 4}, "train": TRAIN},
+        "datasets": labels,
+        "methods": {name: {"algorithm": name.lower()} for name in METHODS},
+        "settings": {
+            "p": {"sets": ["train.period"], "default": 4, "label": "p"},
+            "imratio": {"sets": ["params.imratio"], "default": 0.1, "label": "imbalance ratio"},
+        },
+        "tables": {
+            "table1": {
+                "title": "Test AUC of different methods; p is the communication period",
+                **grid,
+                "rows": ["dataset", "method"],
+                "columns": ["p"],
+                "published": "localscgdam_table1.csv",
+            }
+        },
+        "figures": {
+            "figure1": {**grid, "title": "Test AUC, p = 4", "panels": "dataset", "settings": {"p": [4]}},
+            "figure4": {
+                **grid,
+                "title": "Imbalance ratios",
+                "panels": "imratio",
+                "datasets": ["CATvsDOG"],
+                "settings": {"imratio": [0.01, 0.05, 0.2]},
+            },
+        },
+        "claims": [
+            {
+                "text": "LocalSCGDAM has the best AUC in every column",
+                "table": "table1",
+                "method": METHODS[:1],
+                "over": METHODS[1:],
+                "metric": "test_auc",
+            }
+        ],
+    }
+
+
+def climb() -> dict[str, Any]:
+    """The paper's table 2: two numbers in a cell, methods as columns, doubtful cells."""
+    methods = ["Baseline", "CLIMB", "Ratio-Loss", "Focal-Loss"]
+    names = {"rho": "ρ", "n_minority": "minority classes", "alpha": "α"}
+    return {
+        "title": "An Agnostic Approach to Federated Learning with Class Imbalance",
+        "citation": "Shen et al., ICLR 2022",
+        "defaults": {"data": {"clients": 100}, "train": {**TRAIN, "iterations": None, "rounds": 10}},
+        "datasets": {name: _dataset(name) for name in ("CIFAR10", "MNIST")},
+        "methods": {name: {"algorithm": "fedavg"} for name in methods},
+        "settings": {
+            name: {"sets": [f"params.{name}"], "default": default, "label": names[name]}
+            for name, default in (("rho", 10), ("n_minority", 1), ("alpha", 0.1))
+        },
+        "tables": {
+            "table2": {
+                "title": "Minority and overall accuracy",
+                "datasets": ["CIFAR10", "MNIST"],
+                "methods": methods,
+                "settings": {"rho": [10, 5], "n_minority": [1, 3], "alpha": [0.0, 0.1, 0.2]},
+                "metrics": ["minority_test_accuracy", "overall_test_accuracy"],
+                "rows": ["rho", "dataset", "n_minority", "alpha"],
+                "columns": ["method"],
+                "published": "climb_table2.csv",
+            }
+        },
+    }
+
+
+SCALES = {
+    "demo": (
+        {"localscgdam": {"datasets": ["Digits"], "stand_in": "Digits"}, "climb": {"datasets": ["MNIST"]}},
+        [0],
+    ),
+    "reduced": (
+        {"localscgdam": {"datasets": ["CIFAR10", "FashionMNIST"]}, "climb": {"datasets": ["MNIST"]}},
+        [0, 1, 2],
+    ),
+    "paper": (
+        {"localscgdam": {"datasets": DATASETS}, "climb": {"datasets": ["CIFAR10", "MNIST"]}},
+        [0, 1, 2],
+    ),
+}
+
+
+class Project:
+    """A folder that holds what the report reads, and ways to put results in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for folder in ("papers", "scales"):
+            (root / "config" / folder).mkdir(parents=True)
+        for key, paper in (("localscgdam", localscgdam()), ("climb", climb())):
+            self.save_paper(key, paper)
+        for name, (papers, seeds) in SCALES.items():
+            scale = {"description": f"the {name} protocol", "seeds": seeds, "papers": papers}
+            (root / "config" / "scales" / f"{name}.yaml").write_text(yaml.safe_dump(scale))
+        shutil.copytree(PUBLISHED, root / "tables" / "published")
+
+    def save_paper(self, key: str, paper: dict[str, Any]) -> None:
+        """Write a paper's YAML (again)."""
+        (self.root / "config" / "papers" / f"{key}.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
+
+    def cells(self, paper: str, target: str | None, config: Config) -> list[Cell]:
+        """The cells of a target at the configured scale."""
+        return cells_of(config, paper, target, self.root / "config")
+
+    def write(self, cell: Cell, runs: list[dict[str, Any]]) -> Path:
+        """Write the result file of a cell."""
+        path = self.root / cell.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**cell.model_dump(include={"paper", "scale", "dataset"}), "runs": runs}))
+        return path
+
+    def finish(self, cell: Cell, values: list[float], metric: str = "test_auc", **more: float) -> Path:
+        """Write a finished result with one value per seed."""
+        pairs = zip(cell.runs, values, strict=True)
+        return self.write(cell, [run_result(spec.seed, spec.key, {metric: v, **more}) for spec, v in pairs])
+
+    def fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...] = ("test_auc",)) -> None:
+        """Finish every cell of a target with plausible, repeatable numbers, curves included."""
+        for cell in self.cells(paper, target, config):
+            runs = []
+            for spec in cell.runs:
+                draw = stream(spec.seed, cell.name)
+                level = 0.85 + 0.03 * (cell.method == "LocalSCGDAM") + 0.02 * draw.standard_normal()
+                metrics_of = {metric: round(float(level), 6) for metric in metrics}
+                metrics_of |= {f"device_mean_{metrics[0]}": level, f"device_var_{metrics[0]}": 2e-7}
+                runs.append(run_result(spec.seed, spec.key, metrics_of))
+                self.curve(spec.key, level, metrics, draw)
+            self.write(cell, runs)
+
+    def curve(self, key: str, level: float, metrics: tuple[str, ...], draw: np.random.Generator) -> Path:
+        """Write a run's curve that rises from 0.5 to ``level`` over 21 evaluations."""
+        folder = self.root / "results" / "runs" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        steps = np.arange(21) * 50
+        rise = [level - (level - 0.5) * math.exp(-s / 200) + 0.01 * draw.standard_normal() for s in steps]
+        curve = pd.DataFrame({"iteration": steps, "round": steps // 4, **dict.fromkeys(metrics, rise)})
+        curve.to_csv(folder / "curve.csv", index=False)
+        return folder / "curve.csv"
+
+
+def run_result(
+    seed: int, key: str, metrics: dict[str, float], status: str = "finished", reason: str = ""
+) -> dict[str, Any]:
+    """One entry of a cell's result file."""
+    made = {
+        "commit": "0123456789abcdef0123",
+        "versions": {"numpy": "2.4"},
+        "hardware": "2 cores",
+        "seconds": 1.5,
+    }
+    return {
+        "seed": seed,
+        "key": key,
+        "status": status,
+        "metrics": metrics,
+        "reason": reason,
+        "provenance": made,
+    }

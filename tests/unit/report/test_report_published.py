@@ -1,0 +1,107 @@
+"""Published numbers: the files in the repository, and how cells find theirs."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fedbench.cells import Config, TableSpec, load_paper, load_scale
+from fedbench.errors import UserError
+from fedbench.report.compare import compare
+from fedbench.report.published import PublishedTable, load
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_index_lists_every_file_with_its_rows() -> None:
+    folder = ROOT / "tables" / "published"
+    with (folder / "index.csv").open(newline="") as stream:
+        index = {row["file"]: int(row["rows"]) for row in csv.DictReader(stream)}
+    on_disk = {str(path.relative_to(folder)) for path in folder.glob("*/*.csv")}
+    assert set(index) == on_disk
+    for name, rows in index.items():
+        with (folder / name).open(newline="") as stream:
+            assert len(list(csv.DictReader(stream))) == rows, name
+
+
+def test_each_of_the_90_published_cells_is_found_exactly_once() -> None:
+    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
+    config = Config(scale="paper")
+    compared, table = compare(config, paper, scale, paper.tables["table1"], [], ROOT)
+    assert table is not None
+    rows = Counter(item.published.row for item in compared if item.published)
+    assert rows == Counter(range(90))
+    by_place = {(i.place["dataset"], i.place["method"], i.place["p"]): i.printed for i in compared}
+    assert by_place["Melanoma", "LocalSGDM_RL", 16] == 0.773
+    assert by_place["CIFAR10", "CoDA", 4] == 0.890
+    assert all(i.published and i.published.spread == "device variance" for i in compared)
+    assert all(i.published and i.published.comparable_std is None for i in compared)
+
+
+def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
+    table = load("cycp", "cycp_table1.csv", ROOT)
+    found = table.find("ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
+    assert found is not None
+    assert (found.mean, found.comparable_std, found.n_seeds) == (0.6012, 0.0016, 3)
+    assert found.doubt  # the transcription flags the unstated level
+    assert table.find("CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc") is None
+
+
+def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
+    climb = load("climb", "climb_table2.csv", ROOT)
+    place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
+    taken = climb.find("CIFAR10", "CLIMB", place, "minority_test_accuracy")
+    lost = climb.find("CIFAR10", "Baseline", place, "minority_test_accuracy")
+    assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.text == "0.0402"
+    assert lost is not None and lost.mean is None and lost.text == ""
+    assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv", ROOT).values)
+    bold = load("cycp", "cycp_table3.csv", ROOT).find(
+        "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
+    )
+    assert bold is not None and bold.note == "bold in print" and not bold.doubt
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_users_own_file(tmp_path: Path) -> None:
+    header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
+    write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
+    found = load("localscgdam", "mine.csv", tmp_path).find("Toy", "Mine_1", {"p": 4}, "test_auc")
+    assert found is not None and (found.mean, found.comparable_std, found.n_seeds) == (0.9, 0.02, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dataset,method,mean\nToy,M,0.9\n", "lacks the column metric"),
+        ("dataset,method,metric,mean\nToy,M,test_auc,0.9x\n", "line 2: mean is '0.9x'"),
+    ],
+)
+def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        PublishedTable(write(tmp_path / "bad.csv", text))
+    with pytest.raises(UserError, match=r"nowhere\.csv do not exist"):
+        load("localscgdam", "nowhere.csv", tmp_path)
+
+
+def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
+    rows = "Toy,M,4,test_auc,0.9\nToy,M,8,test_auc,0.8\n"
+    table = PublishedTable(write(tmp_path / "two.csv", "dataset,method,p,metric,mean\n" + rows))
+    with pytest.raises(UserError, match="lines 2, 3 all fit Toy/M"):
+        table.find("Toy", "M", {"q": 1}, "test_auc")
+    found = table.find("Toy", "M", {"p": 8.0}, "test_auc")
+    assert found is not None and found.mean == 0.8
+
+
+def test_a_table_without_published_file_compares_nothing(tmp_path: Path) -> None:
+    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
+    spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
+    compared, table = compare(Config(scale="paper"), paper, scale, spec, [], tmp_path)
+    assert table is None and all(math.isnan(item.printed) for item in compared)

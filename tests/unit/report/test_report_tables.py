@@ -1,0 +1,263 @@
+"""Tables: what stands in them, in which shape, and that LaTeX takes them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_project import Project, localscgdam, run_result
+
+from fedbench.cells import Cell, Config
+from fedbench.errors import UserError
+from fedbench.report import latex, tables
+from fedbench.report.pdf import build_pdf, compile_table
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+Fill = Callable[[str, str], Project]
+needs_latex = pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
+
+
+def cell_of(project: Project, config: Config, dataset: str, method: str, p: int = 4) -> Cell:
+    cells = project.cells("localscgdam", "table1", config)
+    return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == (dataset, method, p))
+
+
+def line(text: str, start: str, after: str = "") -> str:
+    """The first line that starts with ``start`` after the line that holds ``after``."""
+    lines = text[text.index(after) :].splitlines()
+    return next(found for found in lines if found.lstrip("| ").startswith(start))
+
+
+@pytest.fixture
+def tiny(project: Project) -> Project:
+    """One dataset that runs and one that does not, three methods, two periods, every kind of trouble."""
+    paper: dict[str, Any] = localscgdam()
+    table = paper["tables"]["table1"]
+    table |= {"datasets": ["FashionMNIST", "Melanoma"], "methods": ["LocalSCGDAM", "CoDA", "LocalSGDM_RL"]}
+    table["settings"] = {"p": [4, 8]}
+    paper["claims"][0]["over"] = ["CoDA", "LocalSGDM_RL"]
+    project.save_paper("localscgdam", paper)
+    config = Config(scale="reduced")
+    for cell in project.cells("localscgdam", "table1", config):
+        values = {"LocalSCGDAM": [0.975, 0.980, 0.985], "CoDA": [0.90, 0.94, 0.98]}.get(cell.method)
+        if values:
+            project.finish(cell, values, device_mean_test_auc=0.97, device_var_test_auc=3e-7)
+    broken = cell_of(project, config, "FashionMNIST", "LocalSGDM_RL")
+    runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in broken.runs]
+    runs[2] |= {"status": "diverged", "reason": "loss is nan at iteration 8"}
+    project.write(broken, runs)
+    return project
+
+
+def test_golden(tiny: Project) -> None:
+    """The tiny table in all its forms; copy the new form over the golden one when the change is meant."""
+    table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
+    mark = table.provenance["stamp"]
+    forms = {"tex": table.tex(), "md": table.markdown(), "txt": table.terminal()}
+    forms["csv"] = re.sub(r",[0-9a-f]{16}$", ",KEY", table.csv(), flags=re.MULTILINE)
+    for suffix, form in forms.items():
+        golden = GOLDEN / f"report_table.{suffix}"
+        assert form.replace(mark, "STAMP") == golden.read_text(encoding="utf-8"), golden
+
+
+def test_best_is_bold_on_each_side_and_equal_digits_tie(project: Project, reduced: Config) -> None:
+    values = {
+        "LocalSCGDAM": 0.98041,
+        "CoDA": 0.97959,
+        "LocalSGDAM": 0.9790,
+        "LocalSGDM": 0.5,
+        "LocalSGDM_RL": 0.6,
+    }
+    for method, value in values.items():
+        project.finish(cell_of(project, reduced, "FashionMNIST", method), [value] * 3)
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    rows = {m: line(text, m, "**FashionMNIST**").split("|")[2:4] for m in values}
+    assert [m for m, (ours, _) in rows.items() if "**" in ours] == ["LocalSCGDAM", "CoDA"]
+    assert [m for m, (_, paper) in rows.items() if "**" in paper] == ["LocalSCGDAM", "LocalSGDM_RL"]
+
+
+def test_a_method_alone_is_not_the_best(project: Project, reduced: Config) -> None:
+    project.finish(cell_of(project, reduced, "FashionMNIST", "CoDA"), [0.9] * 3)
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "0.900±0.000" in line(text, "CoDA", "**FashionMNIST**")
+    assert "**0.900**" not in text
+
+
+def test_trouble_stays_visible_and_never_ranks(tiny: Project) -> None:
+    config = Config(scale="reduced")
+    part = cell_of(tiny, config, "FashionMNIST", "LocalSGDM_RL", 8)
+    tiny.write(part, [run_result(part.runs[0].seed, part.runs[0].key, {"test_auc": 0.999})])
+    table = tables.make("localscgdam", "table1", config, tiny.root)
+    text = table.markdown()
+    row = line(text, "LocalSGDM_RL", "**FashionMNIST**")
+    assert "diverged 1/3" in row and "0.999 (1/3)" in row and "**0.999**" not in row
+    assert "Diverged: FashionMNIST, p = 4, LocalSGDM_RL: 1 of 3 seeds: loss is nan at iteration 8." in text
+    assert "Incomplete: FashionMNIST, p = 8, LocalSGDM_RL: 1 of 3 seeds are done." in text
+    verdicts = table.rows.set_index(["dataset", "method", "p"])["verdict"]
+    assert verdicts["FashionMNIST", "LocalSGDM_RL", 4] == "diverged"
+    assert verdicts["FashionMNIST", "LocalSGDM_RL", 8] == "incomplete"
+    tiny.write(part, [])
+    text = tables.make("localscgdam", "table1", config, tiny.root).markdown()
+    assert "1 of this scale's numbers is still to run; the others are not part of this scale" in text
+
+
+def test_datasets_that_do_not_run_keep_their_published_values(tiny: Project) -> None:
+    table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
+    row = line(table.tex(), r"\quad LocalSGDM\_RL", "Melanoma (not run at this scale)")
+    assert row == r"\quad LocalSGDM\_RL & -- & 0.737 &  &  & -- & 0.721 &  &  \\"
+    assert (
+        "Of 12 published values: 4 match, 1 diverged, 1 not run, 6 not part of this scale."
+        in table.markdown()
+    )
+
+
+def test_verdicts_in_the_csv(tiny: Project) -> None:
+    table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
+    rows = pd.read_csv(StringIO(table.csv())).set_index(["dataset", "method", "p"])
+    best = rows.loc[("FashionMNIST", "LocalSCGDAM", 4)]
+    assert (best["mean"], best["std"], best["n_seeds"]) == (0.98, 0.005, 3)
+    assert (best["published_mean"], best["verdict"], best["basis"]) == (0.98, "matches", "tolerance")
+    noisy = rows.loc[("FashionMNIST", "CoDA", 4)]
+    assert noisy["difference"] == pytest.approx(-0.036)
+    assert noisy["half_width"] == pytest.approx(4.302653 * 0.04 / 3**0.5, rel=1e-5)
+    assert (noisy["verdict"], noisy["basis"]) == ("matches", "interval")
+    absent = rows.loc[("Melanoma", "CoDA", 8)]
+    assert (absent["status"], absent["verdict"], absent["published_mean"]) == ("not run", "not run", 0.721)
+
+
+def test_one_seed_prints_no_spread(project: Project) -> None:
+    config = Config(scale="reduced", seeds=[0])
+    project.fill("localscgdam", "table1", config)
+    text = tables.make("localscgdam", "table1", config, project.root).markdown()
+    assert "one seed, so no spread" in text and "(1 seed)" in text
+    assert "±" not in line(text, "CoDA", "**CIFAR10**")
+
+
+def test_rank_agreement_and_claim_are_reported(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "table1")
+    order = {"LocalSCGDAM": 0.9, "LocalSGDM_RL": 0.8, "LocalSGDAM": 0.7, "CoDA": 0.6, "LocalSGDM": 0.5}
+    for method, value in order.items():
+        project.finish(cell_of(project, reduced, "CIFAR10", method, 8), [value] * 3)
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    # the paper's order at p = 8: 0.914, 0.904, CoDA 0.886, LocalSGDAM 0.880, 0.871: one of ten pairs is swapped
+    assert line(table.terminal(), "order τ", "CIFAR10\n").split()[3] == "0.80"
+    assert "(in print: 18 of 18; ours: " in table.markdown()
+    assert table.provenance["claims"][0]["printed"] == {"held": 18, "places": 18}
+
+
+def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "table1")
+    paths = tables.build("localscgdam", "table1", reduced, project.root)
+    assert [path.name for path in paths] == ["table1.tex", "table1.csv", "table1.md", "table1.json"]
+    first = [path.read_bytes() for path in paths]
+    assert [
+        path.read_bytes() for path in tables.build("localscgdam", "table1", reduced, project.root)
+    ] == first
+    assert not list(paths[0].parent.glob("*.part"))
+    origin = json.loads(first[3])
+    assert origin["commits"] == ["0123456789abcdef0123"] and len(origin["cells"]) == 30
+    assert origin["training_seconds"] == 30 * 3 * 1.5
+
+
+def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["methods"]["my_method & 5%"] = {"algorithm": "mine"}
+    paper["tables"]["table1"] |= {
+        "datasets": ["FashionMNIST"], "methods": ["my_method & 5%", "CoDA"], "published": "mine.csv",
+        "settings": {"p": [4]}, "columns": [],
+    }  # fmt: skip
+    project.save_paper("localscgdam", paper)
+    rows = "FashionMNIST,my_method & 5%,test_auc,0.5,0.1,std,3\n"
+    (project.root / "mine.csv").write_text("dataset,method,metric,mean,std,spread,n_seeds\n" + rows)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        project.finish(cell, [0.6, 0.7, 0.8])
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    row = line(table.tex(), r"\quad my\_method \& 5\%")
+    assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"$\sim$ \\")
+    assert "standard deviation over 3 runs" in table.markdown()
+    assert "both sides' seeds" in table.markdown()
+    kinds = table.rows.set_index("method")["verdict"]
+    assert kinds["CoDA"] == "no published value"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rows": ["dataset", "methd"]}, "unknown row or column of localscgdam/table1 'methd'"),
+        ({"rows": ["dataset", "method", "p"]}, "p is in rows and columns twice"),
+        ({"columns": []}, "p takes several values"),
+        ({"metrics": []}, "names no metrics"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(
+    project: Project, reduced: Config, change: dict[str, Any], message: str
+) -> None:
+    paper = localscgdam()
+    paper["tables"]["table1"] |= change
+    project.save_paper("localscgdam", paper)
+    with pytest.raises(UserError, match=re.escape(message)):
+        tables.make("localscgdam", "table1", reduced, project.root)
+    with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
+        tables.make("localscgdam", "table11", reduced, project.root)
+
+
+def test_two_numbers_in_a_cell_and_doubtful_print(filled: Fill, reduced: Config) -> None:
+    table = tables.make("climb", "table2", reduced, filled("climb", "table2").root)
+    markdown = table.markdown()
+    row = table.markdown().splitlines()
+    at = next(i for i, text in enumerate(row) if "ρ = 10 · MNIST · minority classes = 3" in text)
+    assert "0.6674†" in row[at + 3] and re.search(r"\(0\.9069\)", row[at + 4])
+    assert "0.0402" in markdown and "AMBIGUOUS" in markdown
+    assert "Minority accuracy (overall accuracy)." in markdown
+    stacked = table.terminal()
+    assert max(map(len, stacked.splitlines())) <= 120
+    assert re.search(r"\n +± +(0\.\d{4} \(0\.\d{4}\) *){4}\n", stacked)
+
+
+def test_escaping() -> None:
+    assert latex.escape("LocalSGDM_RL 50% a&b #1 {x} ~ ^ \\ <|>") == (
+        r"LocalSGDM\_RL 50\% a\&b \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} $<$$|$$>$"
+    )
+    assert latex.escape("ρ ± −0.1 ≤ τ") == r"$\rho$ $\pm$ $-$0.1 $\leq$ $\tau$"
+    assert latex.label_text("p = 4 · share of positives = 0.1") == r"$p = 4$ $\cdot$ share of positives = 0.1"
+
+
+@needs_latex
+@pytest.mark.parametrize("scale", ["reduced", "paper"])
+@pytest.mark.parametrize(("paper", "name"), [("localscgdam", "table1"), ("climb", "table2")])
+def test_latex_takes_it_and_nothing_sticks_out(project: Project, paper: str, name: str, scale: str) -> None:
+    config = Config(scale=scale)
+    metrics = ("minority_test_accuracy", "overall_test_accuracy") if paper == "climb" else ("test_auc",)
+    project.fill(paper, name, config, metrics)
+    tex = tables.build(paper, name, config, project.root)[0]
+    assert set(re.findall(r"\\usepackage\{(\w+)\}", tex.read_text())) <= {"booktabs"}
+    pdf, complaints = compile_table(tex)
+    assert complaints == []
+    assert pdf is not None and pdf.read_bytes().startswith(b"%PDF")
+    first = pdf.read_bytes()
+    assert build_pdf(tex) == pdf and pdf.read_bytes() == first
+
+
+@needs_latex
+def test_latex_errors_and_overfull_lines_are_told(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.tex"
+    bad.write_text("\\undefinedcommand\n")
+    with pytest.raises(UserError, match=r"bad.tex does not compile: Undefined control sequence"):
+        build_pdf(bad)
+    wide = tmp_path / "wide.tex"
+    wide.write_text("\\noindent\\begin{tabular}{l}" + "wide " * 60 + "\\end{tabular}\n")
+    assert any(complaint.startswith("Overfull \\hbox") for complaint in compile_table(wide)[1])
+
+
+def test_without_latex_there_is_no_pdf_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tex = tmp_path / "table.tex"
+    tex.write_text("anything\n")
+    assert build_pdf(tex) is None and not tex.with_suffix(".pdf").exists()
