@@ -26,6 +26,7 @@ class Config(Spec):
     seeds: list[int] | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     client_chunk: int | None = Field(None, ge=1)
+    checkpoint_seconds: float = Field(30.0, ge=0)
     data_dir: str = "data"
     mirror: str | None = None
     datasets: list[str] | None = None

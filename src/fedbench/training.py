@@ -74,7 +74,8 @@ def train_run(
         chunk = (
             config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
         )
-        simulation = Simulation(spec, arrays, device, chunk, store.checkpoint(spec.key), on_round=on_round)
+        path, every = store.checkpoint(spec.key), config.checkpoint_seconds
+        simulation = Simulation(spec, arrays, device, chunk, path, every, on_round)
         outcome = simulation.run()
         metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
         times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
