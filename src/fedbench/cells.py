@@ -34,12 +34,17 @@ class Config(Spec):
 
 
 class DatasetEntry(Spec):
-    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions."""
+    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions.
+
+    ``fixed`` is laid over everything else, settings included: what a small stand-in cannot follow, said in ``note``.
+    """
 
     printed: bool = True
+    note: str = ""
     data: dict[str, Any]
     network: dict[str, Any]
     train: dict[str, Any] = {}
+    fixed: dict[str, Any] = {}
 
 
 class MethodEntry(Spec):
@@ -52,7 +57,11 @@ class MethodEntry(Spec):
 
 
 class SettingEntry(Spec):
-    """One thing a table varies: the places of the run specification it sets, and its default."""
+    """One thing a table varies: the places of the run specification it sets, and its default.
+
+    ``values`` translates a value into what is set; the place ``.`` takes a translation that is a piece of a run
+    specification itself.
+    """
 
     sets: list[str]
     default: Value
@@ -286,7 +295,9 @@ def resolve(
     ]
     for name, entry in paper.settings.items():
         value = setting[name]
-        layers += [_nested(place, entry.values.get(value, value)) for place in entry.sets]
+        meant = entry.values.get(value, value)
+        layers += [meant if place == "." else _nested(place, meant) for place in entry.sets]
+    layers.append(data.fixed)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     return validated(RunSpec, merged(*layers, extra or {}), label)
 

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from fedbench.errors import UserError
 
 STORE = Path("results", "runs")
+Rows = Sequence[Mapping[str, float | str]]
 
 
 @dataclass(frozen=True)
@@ -114,29 +115,38 @@ class Store:
         finally:
             lock.close()
 
-    def finish(self, record: Record, curve: list[dict[str, float]]) -> Record:
-        """Put a run into the store in one step: it is there whole, or not at all. The caller holds its claim."""
+    def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:
+        """Put a run into the store in one step: it is there whole, or not at all. The caller holds its claim.
+
+        Args:
+            record: the run; its ``files`` are filled in here.
+            curve: one row per evaluation.
+            clients: one row per evaluation and traced quantity, where the method traces its clients.
+        """
         folder = self.root / f"{record.key}.unfinished"
         ready = folder / "ready"
         shutil.rmtree(ready, ignore_errors=True)
         ready.mkdir()
-        text = curve_text(curve).encode()
-        files = {"curve.csv": hashlib.sha256(text).hexdigest()}
+        files = {}
+        for name, rows in (("curve.csv", curve), ("clients.csv", clients)):
+            if rows:
+                content = csv_text(rows).encode()
+                files[name] = hashlib.sha256(content).hexdigest()
+                _write(ready / name, content)
         record = Record(**(vars(record) | {"files": files}))
-        _write(ready / "curve.csv", text)
         _write(ready / "run.json", (json.dumps(vars(record), indent=1, sort_keys=True) + "\n").encode())
         ready.replace(self.path(record.key))
         shutil.rmtree(folder, ignore_errors=True)
         return record
 
 
-def curve_text(curve: list[dict[str, float]]) -> str:
-    """Write a curve as CSV text; floats in their shortest exact form."""
+def csv_text(rows: Rows) -> str:
+    """Write rows as CSV text; floats in their shortest exact form."""
     buffer = io.StringIO()
-    names = list(dict.fromkeys(name for row in curve for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(curve)
+    writer.writerows(rows)
     return buffer.getvalue()
 
 

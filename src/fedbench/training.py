@@ -83,7 +83,7 @@ def train_run(
             spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
             provenance(device.type) | times, {},
         )  # fmt: skip
-        return store.finish(record, outcome.curve)
+        return store.finish(record, outcome.curve, outcome.clients)
 
 
 def train_cell(

@@ -75,6 +75,14 @@ class FederatedMethod:
         """Return the parameters [d or more] and statistics to evaluate, by the suffix of their metrics."""
         return {"": (server["x"], server.get("buffers"))}
 
+    def report(self, server: State) -> dict[str, float]:
+        """Return further numbers that each evaluation records beside the metrics."""
+        return {}
+
+    def traces(self, server: State) -> dict[str, Tensor]:
+        """Return what each evaluation records about every client, [N] each: it goes to ``clients.csv``."""
+        return {}
+
     def mean(self, clients: State) -> State:
         """Return the plain means of everything that is averaged, statistics included."""
         names = [*self.averaged, *(name for name in self.running if name in clients)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from fedbench.algorithms._base import FederatedMethod
 from fedbench.engine.problem import Batch, Problem, State, buffers_of
@@ -20,9 +21,11 @@ class Method(FederatedMethod):
 
     lr: float
 
+    def loss(self, problem: Problem, state: State, w: Tensor, batch: Batch) -> Tensor:
+        """Return the clients' losses [K] at parameters ``w``."""
+        return problem.cross_entropy(w, batch, buffers_of(state))
+
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of stochastic gradient descent."""
-        gradient, loss = problem.gradient(
-            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), state["x"]
-        )
+        gradient, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
         return state | {"x": torch.add(state["x"], gradient, alpha=-decay * self.lr), "loss": loss}

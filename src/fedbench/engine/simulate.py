@@ -32,11 +32,22 @@ PURPOSES = ("batches", "inner batches")
 
 @dataclass
 class Outcome:
-    """What a run gave: ``finished`` or ``diverged`` with the reason, its curve, final metrics and times."""
+    """What a run gave.
+
+    Attributes:
+        status: ``finished`` or ``diverged``.
+        reason: why it diverged.
+        curve: one row per evaluation.
+        clients: one row per evaluation and quantity that the method traces for every client.
+        metrics: the last row and, with few clients, mean and variance over devices.
+        seconds: of training and evaluation together, all sessions of a resumed run included.
+        evaluation_seconds: of each evaluation.
+    """
 
     status: str
     reason: str
     curve: list[dict[str, float]]
+    clients: list[dict[str, float | str]]
     metrics: dict[str, float]
     seconds: float
     evaluation_seconds: list[float] = field(default_factory=list)
@@ -98,6 +109,7 @@ class Simulation:
 
         self.round, self.samples = 0, 0
         self.ledger, self.curve = Ledger(), list[dict[str, float]]()
+        self.clients = list[dict[str, float | str]]()
         self.seconds, self.evaluation_seconds = 0.0, list[float]()
         self.loss_sum, self.loss_count = 0.0, 0
         w = net.initial().to(device)
@@ -142,7 +154,9 @@ class Simulation:
         self.seconds = before + time.perf_counter() - begun
         metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
         status = "diverged" if reason else "finished"
-        return Outcome(status, reason, self.curve, metrics, self.seconds, self.evaluation_seconds)
+        return Outcome(
+            status, reason, self.curve, self.clients, metrics, self.seconds, self.evaluation_seconds
+        )
 
     def _train_round(self) -> State:
         """Train one round, aggregate, and return the participants' final states."""
@@ -234,6 +248,10 @@ class Simulation:
         }
         for suffix, (x, buffers) in self.method.points(self.server).items():
             row |= self.evaluator.metrics(x, buffers, suffix)
+        row |= self.method.report(self.server)
+        for name, values in self.method.traces(self.server).items():
+            each = {f"client{client}": value for client, value in enumerate(values.tolist())}
+            self.clients.append({"round": self.round, "quantity": name, **each})
         self.loss_sum, self.loss_count = 0.0, 0
         self.curve.append(row)
         self.evaluation_seconds.append(time.perf_counter() - begun)
@@ -292,6 +310,7 @@ class Simulation:
         state: dict[str, Any] = {
             "server": self.server, "own": self.own, "round": self.round, "samples": self.samples,
             "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers], "curve": self.curve,
+            "clients": self.clients,
             "seconds": self.seconds, "evaluation_seconds": self.evaluation_seconds,
             "loss": [self.loss_sum, self.loss_count],
         }  # fmt: skip
@@ -306,5 +325,6 @@ class Simulation:
         self.server, self.own = state["server"], state["own"]
         self.round, self.samples = state["round"], state["samples"]
         self.ledger, self.curve = Ledger(*state["ledger"]), state["curve"]
+        self.clients = state["clients"]
         self.seconds, self.evaluation_seconds = state["seconds"], state["evaluation_seconds"]
         self.loss_sum, self.loss_count = state["loss"]

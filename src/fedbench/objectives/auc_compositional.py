@@ -57,4 +57,5 @@ class InnerStep:
         for sign in (1, -1):
             moved = (self._w.detach() + sign * shift).requires_grad_()
             ends.append(torch.autograd.grad(self._loss(moved).sum(), moved)[0])
-        return (ends[0] - ends[1]) / 2e-2 * length
+        product: Tensor = (ends[0] - ends[1]) / 2e-2 * length
+        return product

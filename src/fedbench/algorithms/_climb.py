@@ -1,0 +1,100 @@
+"""CLIMB (Shen, Cervino, Hassani, Ribeiro, ICLR 2022): client weights from dual variables, over any base solver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms._base import FederatedMethod, one_of
+from fedbench.engine.problem import Problem, State, buffers_of
+
+if TYPE_CHECKING:
+    Base = FederatedMethod
+else:
+    Base = object
+
+SCALES = ("code", "paper")
+
+
+class Climb(Base):
+    """climb, Algorithm 1: minimise the mean loss f subject to f_i - f <= eps for every client i.
+
+        w_i = 1 + lambda_i - mean(lambda)                                       (sums to N; can be negative)
+        primal: n_p rounds of the base solver, client i's change of the model weighted by w_i
+        dual:   lambda_i <- clip(lambda_i + eta_D (f_i - f - eps), 0, dual_max)
+
+    f_i is client i's mean cross-entropy at the new model; the server sees losses and nothing else of the data. Mixed in
+    before a base solver, whose server step then averages weighted changes.
+
+    Attributes:
+        dual_lr: eta_D.
+        tolerance: eps.
+        dual_scale: ``paper`` takes both constants as they are; ``code`` reads them as the official program does, whose
+            losses are sums over ``loss_batches`` mini-batches and whose step carries 1/N: the step becomes
+            loss_batches dual_lr / N and the tolerance tolerance / loss_batches.
+        loss_batches: mini-batches in a client's epoch, for ``dual_scale: code``.
+        dual_every: n_p, rounds between dual steps.
+        dual_max: upper end of the box of lambda.
+    """
+
+    dual_lr: float
+    tolerance: float
+    dual_scale: str
+    loss_batches: int
+    dual_every: int
+    dual_max: float
+
+    def __post_init__(self) -> None:
+        one_of("climb", "dual_scale", self.dual_scale, SCALES)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start with lambda = 0."""
+        return super().init(problem, w) | {
+            "duals": w.new_zeros(problem.n_clients),
+            "client_losses": w.new_full((problem.n_clients,), float("nan")),
+        }
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Let the base solver aggregate weighted changes; every ``dual_every`` rounds make a dual step."""
+        extra = (weights(server["duals"])[participants] - 1)[:, None]
+        # x_i + (w_i - 1)(x_i - x) is the model with client i's change weighted, and exactly x_i where w_i = 1
+        weighted = torch.addcmul(clients["x"], extra, clients["x"] - server["x"])
+        server = super().server(problem, server, clients | {"x": weighted}, participants, round_index)
+        problem.charges.add(down=len(participants))
+        if (round_index + 1) % self.dual_every:
+            return server
+        assert problem.client_losses is not None
+        losses = problem.client_losses(server["x"], buffers_of(server))
+        # The next round's participants receive this model anyway; the others receive it for its loss alone.
+        absent = problem.n_clients - len(participants)
+        problem.charges.add(up=problem.n_clients, down=absent * len(server["x"]))
+        return server | {"duals": self.dual_step(server["duals"], losses), "client_losses": losses}
+
+    def dual_step(self, duals: Tensor, losses: Tensor) -> Tensor:
+        """Return lambda after one projected ascent step, [N], given the clients' losses [N]."""
+        step, tolerance = self.dual_lr, self.tolerance
+        if self.dual_scale == "code":
+            step, tolerance = self.loss_batches * step / len(duals), tolerance / self.loss_batches
+        return (duals + step * (losses - losses.mean() - tolerance)).clamp(0, self.dual_max)
+
+    def report(self, server: State) -> dict[str, float]:
+        """Return what an evaluation records about the duals: their mean and maximum, and how many weights are negative."""
+        duals = server["duals"]
+        return {
+            "dual_mean": float(duals.mean()),
+            "dual_max": float(duals.max()),
+            "negative_weights": float((weights(duals) < 0).sum()),
+        }
+
+    def traces(self, server: State) -> dict[str, Tensor]:
+        """Return what an evaluation records about each client, [N] each."""
+        return {"dual": server["duals"], "loss": server["client_losses"]}
+
+
+def weights(duals: Tensor) -> Tensor:
+    """Return the client weights 1 + lambda_i - mean(lambda), [N]."""
+    return 1 + duals - duals.mean()

@@ -1,0 +1,20 @@
+"""CLIMB over FedAvg."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedbench.algorithms import fedavg
+from fedbench.algorithms._climb import Climb
+
+
+@dataclass(frozen=True)
+class Method(Climb, fedavg.Method):
+    """CLIMB with FedAvg as its solver, the paper's choice; dual_lr = 0 gives FedAvg. See :class:`Climb`."""
+
+    dual_lr: float
+    tolerance: float
+    dual_scale: str
+    loss_batches: int
+    dual_every: int
+    dual_max: float

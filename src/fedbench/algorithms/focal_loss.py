@@ -1,0 +1,26 @@
+"""Focal-Loss: FedAvg on the focal loss (Lin et al., ICCV 2017), as climb compares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fedbench.algorithms import fedavg
+from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.objectives.focal import focal
+
+
+@dataclass(frozen=True)
+class Method(fedavg.Method):
+    """FedAvg whose clients minimise ``-(1 - p)^gamma log p`` without class weights.
+
+    Attributes:
+        gamma: focusing parameter; 0 gives FedAvg.
+    """
+
+    gamma: float
+
+    def loss(self, problem: Problem, state: State, w: Tensor, batch: Batch) -> Tensor:
+        """Return the clients' focal losses [K]."""
+        return focal(problem.scores(w, batch, buffers_of(state)), batch.labels, self.gamma, batch.weight)
