@@ -123,6 +123,15 @@ def _number(run: Mapping[str, Any], metric: str) -> float:
     return math.nan if value is None else float(value)
 
 
+def _seconds(key: str, root: Path) -> float:
+    """Return how long a run trained, 0 where the store does not say."""
+    path = root / RUNS / key / "run.json"
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["provenance"]["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
 def _mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
     values = [_number(run, metric) for run in runs]
     return float(np.mean(values)) if values else math.nan
@@ -153,6 +162,17 @@ def curves(cells: Sequence[Cell], metric: str, root: Path = Path(), x: str = "it
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
+def clients(cell: Cell, quantity: str, root: Path = Path()) -> pd.DataFrame | None:
+    """Return what the method traced for each client in the first seed: index round, one column per client."""
+    for run in runs_of(cell, root)[0][:1]:
+        path = root / RUNS / run["key"] / "clients.csv"
+        if path.exists():
+            table = pd.read_csv(path)
+            rows = table[table["quantity"] == quantity].set_index("round").drop(columns="quantity")
+            return None if rows.empty else rows
+    return None
+
+
 def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
     """Say where the numbers come from: commits, versions, hardware, seconds, key of every run."""
     listed, commits, hardware, seconds = [], set(), set(), 0.0
@@ -166,7 +186,7 @@ def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
             made = run.get("provenance", {})
             commits.add(made.get("commit", ""))
             hardware.add(str(made.get("hardware", "")))
-            seconds += float(made.get("seconds") or 0)
+            seconds += _seconds(spec.key, root)
             for name, version in made.get("versions", {}).items():
                 versions.setdefault(name, set()).add(str(version))
             entries.append({"seed": spec.seed, "key": spec.key, "status": run.get("status", NOT_RUN)})

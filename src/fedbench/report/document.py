@@ -56,5 +56,6 @@ class Table:
 def stamp(commits: Sequence[str], keys: Sequence[str]) -> str:
     """Return the line that ties numbers to code and configuration: commits and a digest of all keys."""
     digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:12]
-    code = ", ".join(commit[:12] for commit in commits) or "none (nothing run)"
-    return f"Runs {digest}, code {code}"
+    code = ", ".join(commits) or "none (nothing run)"
+    changed = " (+: with uncommitted changes)" if any(commit.endswith("+") for commit in commits) else ""
+    return f"Runs {digest}, code {code}{changed}"

@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from fedbench.cells import (
     CONFIG_DIR,
     Cell,
@@ -16,18 +14,17 @@ from fedbench.cells import (
     Paper,
     Scale,
     TableSpec,
-    Value,
     cells_of,
     datasets_run,
     load_paper,
     load_scale,
 )
-from fedbench.errors import UserError, unknown
+from fedbench.errors import unknown
 from fedbench.report import claims, collect, compare
 from fedbench.report.document import stamp
 from fedbench.report.files import FIGURES, write
-from fedbench.report.names import axis_text, metric_label
-from fedbench.report.plot import Curve, Panel, draw, render
+from fedbench.report.panels import BUNDLES, panels_of, points
+from fedbench.report.plot import Panel, draw, render
 from fedbench.report.style import Style, style_of, styles_in_order
 from fedbench.report.tables import DECIMALS
 
@@ -48,16 +45,17 @@ def build(paper_key: str, figure_name: str, config: Config, root: Path = Path())
     cells = cells_of(config, paper_key, figure_name, config_dir)
     here = datasets_run(config, paper, scale, spec)
     panels = panels_of(paper, spec, cells, here, root)
-    drawn = [panel for panel in panels if panel.curves]
-    words = subtitle(spec, scale.name, cells, here, [panel.title for panel in panels if not panel.curves])
+    drawn = [panel for panel in panels if panel.curves or panel.bundles]
+    empty = [panel.title for panel in panels if panel not in drawn]
     findings = check_claims(config, paper, scale, figure_name, cells, root)
-    words = " ".join([words, *map(str, findings)])
-    columns = 3 if len(spec.metrics) == 1 else len(drawn) // len(spec.metrics)
+    words = " ".join([subtitle(paper, spec, scale.name, cells, here, empty), *map(str, findings)])
+    columns = 3 if spec.panels == "metric" or len(spec.metrics) == 1 else len(drawn) // len(spec.metrics)
     figure = draw(drawn, _styles(paper, spec, drawn), spec.title.rstrip("."), words, spec.x, columns)
     origin = {
         "paper": paper_key,
         "figure": figure_name,
         "scale": scale.name,
+        "claims": [finding.as_dict() for finding in findings],
         **collect.provenance(cells, root),
     }
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
@@ -69,16 +67,25 @@ def build(paper_key: str, figure_name: str, config: Config, root: Path = Path())
 
 
 def subtitle(
-    spec: FigureSpec, scale: str, cells: Sequence[Cell], here: Sequence[str], empty: Sequence[str]
+    paper: Paper,
+    spec: FigureSpec,
+    scale: str,
+    cells: Sequence[Cell],
+    here: Sequence[str],
+    empty: Sequence[str],
 ) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
-    words = [f"Scale: {scale}"]
+    words = [spec.caption.rstrip(".")] if spec.caption else []
+    words.append(f"Scale: {scale}")
     seeds = max((len(cell.runs) for cell in cells), default=0)
-    if seeds:
+    if spec.kind == "duals":
+        words += ["one line per client, first seed"]
+    elif seeds:
         words.append("one seed" if seeds == 1 else f"mean over {seeds} seeds, band from lowest to highest")
     own = [name for name in here if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's data sets"
     words += [f"{name} stands in for {replaced}" for name in own]
+    words += [note.rstrip(".") for name in own if (note := paper.datasets[name].note)]
     absent = [name for name in spec.datasets if name not in here and not own]
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
     words += [f"no curve yet: {', '.join(dict.fromkeys(empty))}"] if empty and here else []
@@ -96,65 +103,10 @@ def check_claims(
     return [claims.check(claim, compared, DECIMALS) for claim in wanted]
 
 
-def panels_of(
-    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
-) -> list[Panel]:
-    """Collect the panels of a figure, row after row of metrics; a panel without results has no curves."""
-    axes: dict[str, list[Value]] = {"dataset": list(datasets), "method": list(spec.methods)}
-    axes |= {name: list(spec.settings.get(name, [entry.default])) for name, entry in paper.settings.items()}
-    if spec.panels not in axes:
-        raise unknown("panels of a figure", spec.panels, axes)
-    varying = [name for name, values in axes.items() if len(values) > 1 and name != spec.panels]
-    labels = [name for name in ("method", *axes) if name in varying] or ["method"]
-    labels = list(dict.fromkeys(labels))
-    if "dataset" in labels:
-        raise UserError(f"{spec.title}: several data sets need panels: dataset")
-
-    def coordinates(cell: Cell) -> dict[str, Value]:
-        return {"dataset": cell.dataset, "method": cell.method, **cell.setting}
-
-    panels = []
-    for metric in spec.metrics:
-        for value in axes[spec.panels]:
-            inside = [cell for cell in cells if coordinates(cell)[spec.panels] == value]
-            named = [(", ".join(axis_text(paper, n, coordinates(c)[n]) for n in labels), c) for c in inside]
-            curves = [c for name, cell in named if (c := curve_of(name, cell, metric, root, spec.x))]
-            title = axis_text(paper, spec.panels, value)
-            title += " (stand-in)" if spec.panels == "dataset" and value not in spec.datasets else ""
-            panels.append(Panel(title, metric, metric_label(metric), curves))
-    return panels
-
-
-def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str) -> Curve | None:
-    """Return a cell's curve over its seeds, None when no seed has one.
-
-    Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
-    curve.
-    """
-    found = collect.curves([cell], metric, root, x)
-    wide = found.pivot_table(index="x", columns="seed", values="value", dropna=False).dropna()
-    if found.empty or wide.empty:
-        return None
-    seeds = found["seed"].nunique()
-    bad = found.loc[found["status"] == collect.DIVERGED, "seed"].nunique()
-    remark = f"{seeds} of {len(cell.runs)} seeds" if seeds < len(cell.runs) else ""
-    remark = f"diverged in {bad} of {len(cell.runs)} seeds" if bad else remark
-    points = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
-    return Curve(label, points.reset_index(), remark, broken=bool(bad))
-
-
-def points(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high."""
-    parts = [
-        curve.points.assign(panel=panel.title, metric=panel.metric, curve=curve.label)
-        for panel in panels
-        for curve in panel.curves
-    ]
-    columns = ["panel", "metric", "curve", "x", "mean", "low", "high"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
-
-
 def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str, Style]:
+    bundles = [bundle.label for panel in panels for bundle in panel.bundles]
+    if bundles:
+        return {label: BUNDLES[label] for label in BUNDLES if label in bundles}
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     if all(label in paper.methods for label in labels):
         ordered = [name for name in spec.methods if name in labels]

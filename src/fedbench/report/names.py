@@ -7,12 +7,12 @@ from fedbench.cells import Paper, Value
 METRICS = {
     "test_auc": "test AUC",
     "val_auc": "validation AUC",
-    "minority_test_accuracy": "minority accuracy",
-    "overall_test_accuracy": "overall accuracy",
     "test_ap": "test AP",
+    "test_minority_accuracy": "minority accuracy",
+    "test_overall_accuracy": "overall accuracy",
+    "dual": "dual variable",
+    "loss": "training loss",
 }
-
-
 GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ", "mu": "μ"}
 
 
@@ -32,15 +32,5 @@ def axis_text(paper: Paper, axis: str, value: Value) -> str:
     """Name one value of an axis: datasets and methods by themselves, settings as "p = 4"."""
     if axis in ("dataset", "method"):
         return str(value)
-    shown = (
-        {True: "yes", False: "no"}[value]
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if _real(value)
-        else value
-    )
-    return f"{axis_name(paper, axis)} = {shown}"
-
-
-def _real(value: Value) -> bool:
-    return isinstance(value, int | float)
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{axis_name(paper, axis)} = {shown.lower() if isinstance(value, bool) else shown}"

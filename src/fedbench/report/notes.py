@@ -113,7 +113,8 @@ def _strangers(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     own = {str(i.place["dataset"]) for i in compared} - {k for k, v in paper.datasets.items() if v.printed}
     if not own:
         return []
-    return [f"{', '.join(sorted(own))}: our addition, not in the paper, so nothing to compare with."]
+    lines = [f"{', '.join(sorted(own))}: our addition, not in the paper, so nothing to compare with."]
+    return lines + [f"{note.rstrip('.')}." for name in sorted(own) if (note := paper.datasets[name].note)]
 
 
 def _devices(compared: Sequence[Compared]) -> list[str]:

@@ -6,7 +6,7 @@ import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib
@@ -45,13 +45,22 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Bundle:
+    """Lines that look alike: one column of ``lines`` each, their index is x."""
+
+    label: str
+    lines: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class Panel:
-    """One panel: its title, the metric it shows (by name and as the y axis calls it), and its curves."""
+    """One panel: its title, the metric it shows (by name and as the y axis calls it), and what is drawn."""
 
     title: str
     metric: str
     y_label: str
     curves: list[Curve]
+    bundles: list[Bundle] = field(default_factory=list)
 
 
 def draw(
@@ -94,6 +103,9 @@ def draw(
 
 
 def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style]) -> None:
+    for bundle in panel.bundles:
+        style = styles[bundle.label]
+        axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
     for index, curve in enumerate(panel.curves):
         style, data = styles[curve.label], curve.points
         step = max(1, len(data) // MARKS)

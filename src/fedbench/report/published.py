@@ -100,7 +100,7 @@ class PublishedTable:
         fits = [
             value
             for value, row in zip(self.values, self.rows, strict=True)
-            if all(_same(row[key], wanted[key], key in self.settings) for key in keys)
+            if all(_same(row[key], wanted[key], key in self.settings, key == "metric") for key in keys)
         ]
         if len(fits) > 1:
             lines = ", ".join(str(value.row + 2) for value in fits)
@@ -111,8 +111,10 @@ class PublishedTable:
         return fits[0] if fits else None
 
 
-def _same(text: str, value: object, optional: bool) -> bool:
+def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
     text = text.strip()
+    if metric:
+        return sorted(text.split("_")) == sorted(str(value).split("_"))
     if optional and not text:
         return True
     if isinstance(value, int | float) and not isinstance(value, bool):

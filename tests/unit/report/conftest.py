@@ -28,7 +28,7 @@ def filled(project: Project, reduced: Config) -> Callable[[str, str], Project]:
     """The project with one target's cells all finished at the reduced scale."""
 
     def fill(paper: str, target: str) -> Project:
-        metrics = ("minority_test_accuracy", "overall_test_accuracy") if paper == "climb" else ("test_auc",)
+        metrics = ("test_minority_accuracy", "test_overall_accuracy") if paper == "climb" else ("test_auc",)
         project.fill(paper, target, reduced, metrics)
         return project
 

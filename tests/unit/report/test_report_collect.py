@@ -29,7 +29,7 @@ def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: C
     assert found["mean"] == pytest.approx(0.9)
     assert found["std"] == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
     assert (found["device_mean"], found["device_variance"]) == pytest.approx((0.7, 0.001))
-    assert found["commit"] == "0123456789abcdef0123"
+    assert found["commit"] == "0123456789ab"
 
 
 def test_one_seed_has_no_standard_deviation(project: Project) -> None:

@@ -54,8 +54,8 @@ def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> Non
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     climb = load("climb", "climb_table2.csv", ROOT)
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
-    taken = climb.find("CIFAR10", "CLIMB", place, "minority_test_accuracy")
-    lost = climb.find("CIFAR10", "Baseline", place, "minority_test_accuracy")
+    taken = climb.find("CIFAR10", "CLIMB", place, "test_minority_accuracy")
+    lost = climb.find("CIFAR10", "Baseline", place, "test_minority_accuracy")
     assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.text == "0.0402"
     assert lost is not None and lost.mean is None and lost.text == ""
     assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv", ROOT).values)

@@ -1,0 +1,168 @@
+"""Figures: what is drawn, what is said when it is not, and that the files are the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_project import METHODS, Project, localscgdam, run_result
+
+from fedbench.cells import Config
+from fedbench.errors import UserError
+from fedbench.report import figures, style
+
+Fill = Callable[[str, str], Project]
+MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
+
+
+def words(paths: list[Path]) -> str:
+    """The figure's SVG, whose comments hold every text that is drawn."""
+    return next(path for path in paths if path.suffix == ".svg").read_text()
+
+
+def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "figure1")
+    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    assert [path.name for path in paths] == [
+        f"figure1.{kind}" for kind in ("pdf", "svg", "png", "csv", "json")
+    ]
+    first = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, first, strict=True):
+        assert content.startswith(MAGIC.get(path.suffix[1:], b""))
+    figures.build("localscgdam", "figure1", reduced, project.root)
+    assert [path.read_bytes() for path in paths] == first
+    assert b"CreationDate" not in first[0] and b"<dc:date>" not in first[1]
+
+
+def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "figure1")
+    cell = project.cells("localscgdam", "figure1", reduced)[0]
+    curves = [pd.read_csv(project.root / "results" / "runs" / r.key / "curve.csv") for r in cell.runs]
+    last = [curve["test_auc"].iloc[-1] for curve in curves]
+    drawn = pd.read_csv(figures.build("localscgdam", "figure1", reduced, project.root)[3])
+    assert list(drawn["panel"].unique()) == ["CIFAR10", "FashionMNIST"]
+    end = drawn[(drawn["panel"] == cell.dataset) & (drawn["curve"] == cell.method)].iloc[-1]
+    assert end["x"] == 1000
+    assert end["mean"] == pytest.approx(sum(last) / 3, rel=1e-5)
+    assert (end["low"], end["high"]) == pytest.approx((min(last), max(last)), rel=1e-5)
+
+
+def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: Fill, reduced: Config) -> None:
+    text = words(figures.build("localscgdam", "figure1", reduced, filled("localscgdam", "figure1").root))
+    assert "not run at this scale:" in text and "Melanoma" in text
+    assert "mean over 3 seeds, band from lowest to highest" in text
+    demo = Config(scale="demo")
+    project.fill("localscgdam", "figure4", demo)
+    text = words(figures.build("localscgdam", "figure4", demo, project.root))
+    assert "Digits stands in for CATvsDOG" in text and "one seed" in text
+    assert "imbalance ratio = 0.01" in text and "imbalance ratio = 0.2" in text
+
+
+def test_a_figure_with_nothing_run_is_drawn_and_says_so(project: Project, reduced: Config) -> None:
+    paths = figures.build("localscgdam", "figure4", reduced, project.root)
+    assert "no curve to draw" in words(paths) and "not run at this scale: CATvsDOG" in words(paths)
+    assert pd.read_csv(paths[3]).empty
+
+
+def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "figure1")
+    cell = next(c for c in project.cells("localscgdam", "figure1", reduced) if c.method == "CoDA")
+    short = project.root / "results" / "runs" / cell.runs[1].key / "curve.csv"
+    pd.read_csv(short).iloc[:9].to_csv(short, index=False)
+    runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in cell.runs]
+    runs[1] |= {"status": "diverged", "reason": "loss is nan"}
+    project.write(cell, runs)
+    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    drawn = pd.read_csv(paths[3])
+    assert drawn[(drawn["panel"] == "CIFAR10") & (drawn["curve"] == "CoDA")]["x"].max() == 400
+    assert "CoDA: diverged in 1 of 3 seeds" in words(paths)
+
+
+def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) -> None:
+    paper: dict[str, Any] = localscgdam()
+    paper["figures"]["figure1"] |= {"methods": ["CoDA"], "settings": {"p": [4, 16]}}
+    project.save_paper("localscgdam", paper)
+    project.fill("localscgdam", "figure1", reduced)
+    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    assert set(pd.read_csv(paths[3])["curve"]) == {"p = 4", "p = 16"}
+
+
+def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
+    paths = figures.build("climb", "figure1", reduced, filled("climb", "figure1").root)
+    drawn = pd.read_csv(paths[3])
+    assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
+    assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
+    assert drawn["x"].max() == 250  # rounds, not iterations
+
+
+def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Project, reduced: Config) -> None:
+    (cell,) = project.cells("climb", "figure2", reduced)
+    project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
+    rows = [
+        {
+            "round": r,
+            "quantity": q,
+            **{f"client{k}": (r * (k == 7) if q == "dual" else 1.0 + k) for k in range(20)},
+        }
+        for r in (0, 5, 10)
+        for q in ("dual", "loss")
+    ]
+    folder = project.root / "results" / "runs" / cell.runs[0].key
+    folder.mkdir(parents=True)
+    pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
+    paths = figures.build("climb", "figure2", reduced, project.root)
+    drawn = pd.read_csv(paths[3]).set_index(["panel", "curve", "x"])
+    top = "the tenth of the clients that ends highest"  # two of twenty: client 7 and, all others equal, client 0
+    assert drawn.loc[("Dual variable", top, 10), "high"] == 10
+    assert tuple(drawn.loc[("Training loss", top, 10), ["low", "high"]]) == (1.0, 8.0)
+    assert drawn.loc[("Dual variable", "mean of all clients", 10), "mean"] == pytest.approx(10 / 20)
+    assert "one line per client, first seed" in words(paths)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"panels": "period"}, "unknown panels of a figure 'period'"),
+        ({"panels": "p"}, "several data sets need panels: dataset"),
+    ],
+)
+def test_a_figure_that_does_not_fit_is_refused(
+    project: Project, reduced: Config, change: dict[str, Any], message: str
+) -> None:
+    paper: dict[str, Any] = localscgdam()
+    paper["figures"]["figure1"] |= change
+    project.save_paper("localscgdam", paper)
+    with pytest.raises(UserError, match=message):
+        figures.build("localscgdam", "figure1", reduced, project.root)
+    with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
+        figures.build("localscgdam", "figure9", reduced, project.root)
+
+
+def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
+    for group in (
+        METHODS,
+        ["LocalSCGDAM", "SCAFFOLD", "FedProx"],
+        ["Baseline", "CLIMB", "Ratio-Loss", "Focal-Loss"],
+        [
+            "CyCp-FedAVG",
+            "A-FedAVG",
+            "A-SCAFFOLD",
+            "RS-Minimax",
+            "RS-Pairwise",
+            "CyCp-Minimax",
+            "CyCp-Pairwise",
+        ],
+    ):
+        looks = [style.style_of(name) for name in group]
+        assert len({look.colour for look in looks}) == len(group)
+        assert len({(str(look.dash), look.marker) for look in looks}) == len(group)
+
+
+def test_an_unknown_method_keeps_its_looks() -> None:
+    assert style.style_of("my_method") == style.style_of("my_method")
+    assert len({style.style_of(f"my_method_{i}") for i in range(40)}) > 20
+    ordered = style.styles_in_order([f"I = {i}" for i in range(6)])
+    assert len({look.colour for look in ordered.values()}) == 6
