@@ -33,6 +33,9 @@ class Evaluator:
 
         Returns:
             Metrics such as ``test_auc`` or, with ``suffix`` "_h", ``test_auc_h``; of all sets or of ``sets`` alone.
+
+        Raises:
+            FloatingPointError: a score is not finite: the parameters are, but too large to compute with.
         """
         result: dict[str, float] = {}
         for name in sets or self._sets:
@@ -53,4 +56,7 @@ class Evaluator:
             for at in range(0, len(inputs), CHUNK):
                 prepared = self._data.prepare(inputs[at : at + CHUNK])
                 parts.append(self._net.scores(w, prepared[None], statistics, train=False)[0])
-        return torch.cat(parts).cpu().numpy()
+        scores = torch.cat(parts)
+        if not bool(torch.isfinite(scores).all()):
+            raise FloatingPointError("scores became non-finite")
+        return scores.cpu().numpy()

@@ -125,21 +125,38 @@ class Simulation:
     def run(self) -> Outcome:
         """Train to the end or to divergence."""
         self._resume()
-        begun, begun_at, saved = time.perf_counter(), self.round, time.perf_counter()
-        before = self.seconds
+        begun, before = time.perf_counter(), self.seconds
+        reason, final = "", dict[str, float]()
+        try:
+            final = self._train(begun, before)
+        except FloatingPointError as error:
+            reason = f"{error} in round {self.round} of {self.rounds}"
+        self.seconds = before + time.perf_counter() - begun
+        metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
+        status = "diverged" if reason else "finished"
+        return Outcome(
+            status, reason, self.curve, self.clients, metrics, self.seconds, self.evaluation_seconds
+        )
+
+    def _train(self, begun: float, before: float) -> dict[str, float]:
+        """Train all rounds that are left and return the final metrics that are no part of the curve.
+
+        Raises:
+            FloatingPointError: the run diverged.
+        """
+        begun_at, saved = self.round, begun
         final: dict[str, float] = {}
-        reason = ""
         if self.round == 0 and not self.curve:
             self._evaluate()
         while self.round < self.rounds:
             last = self.round == self.rounds - 1
             clients = self._train_round()
+            self.seconds = before + time.perf_counter() - begun
+            # Momenta and adapted models can break before the parameters do.
+            if not all(bool(torch.isfinite(tensor.sum())) for tensor in self.server.values()):
+                raise FloatingPointError("parameters became non-finite")
             if last:
                 final = self._spread_over_devices(clients)
-            self.seconds = before + time.perf_counter() - begun
-            if not bool(torch.isfinite(self.server["x"].sum())):
-                reason = f"parameters became non-finite in round {self.round} of {self.rounds}"
-                break
             if self.round in self.eval_rounds:
                 self._evaluate()
             if self.on_round is not None:
@@ -151,12 +168,7 @@ class Simulation:
             if self.checkpoint_path is not None and now - saved >= self.checkpoint_seconds and not last:
                 self._save()
                 saved = time.perf_counter()
-        self.seconds = before + time.perf_counter() - begun
-        metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
-        status = "diverged" if reason else "finished"
-        return Outcome(
-            status, reason, self.curve, self.clients, metrics, self.seconds, self.evaluation_seconds
-        )
+        return final
 
     def _train_round(self) -> State:
         """Train one round, aggregate, and return the participants' final states."""
