@@ -85,7 +85,7 @@ class Dataset(ABC):
         return repr(self)
 
     def sources(self, folder: Path) -> list[Path]:
-        """List the raw files in ``folder`` whose checksums belong into the record."""
+        """List the raw files whose checksums belong into the record; most lie in ``folder``."""
         return [folder / file.path for item in self.downloads() for file in item.files]
 
     def present(self, folder: Path) -> bool:

@@ -17,6 +17,8 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from tqdm import tqdm
+
 from fedbench.data.archives import unpack
 from fedbench.data.files import checksum
 from fedbench.errors import UserError
@@ -166,9 +168,12 @@ def _transfer(url: str, part: Path) -> bool:
     with urlopen(request, timeout=_TIMEOUT) as response:
         resumed = start > 0 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         length = response.headers.get("Content-Length")
-        with part.open("ab" if resumed else "wb") as file:
-            shutil.copyfileobj(response, file, _CHUNK)
-    expected = int(length) + (start if resumed else 0) if length is not None else None
+        expected = int(length) + (start if resumed else 0) if length is not None else None
+        bar = tqdm.wrapattr(
+            response, "read", total=expected, initial=start if resumed else 0, desc=part.stem, disable=None
+        )
+        with bar as stream, part.open("ab" if resumed else "wb") as file:
+            shutil.copyfileobj(stream, file, _CHUNK)
     if expected is not None and part.stat().st_size != expected:
         raise OSError(f"connection lost after {part.stat().st_size} of {expected} bytes")
     return resumed

@@ -7,7 +7,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,8 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def read_npz(path: Path, cure: str) -> dict[str, np.ndarray]:
-    """Read all arrays of an ``.npz`` (checked by its CRCs).
+def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Read the arrays of an ``.npz``, each checked by its CRC; with ``only``, no others than these.
 
     Raises:
         UserError: the file is missing, truncated or corrupt; the message names it and ends with ``cure``.
@@ -58,7 +58,7 @@ def read_npz(path: Path, cure: str) -> dict[str, np.ndarray]:
         raise UserError(f"{path} is missing. {cure}")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            return {name: archive[name] for name in archive.files if only is None or name in only}
     except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
 

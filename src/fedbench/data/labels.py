@@ -38,9 +38,9 @@ def keep(labels: np.ndarray, spec: ImbalanceSpec, rng: np.random.Generator) -> n
     for label, number in _targets(labels, spec).items():
         members = np.flatnonzero(labels == label)
         if number > len(members):
-            highest = len(members) / len(labels)
+            negatives, highest = len(labels) - len(members), len(members) / len(labels)
             raise UserError(
-                f"imratio {spec.imratio} needs {number} positives for {len(labels) - len(members)} negatives, "
+                f"imratio {spec.imratio} needs {number} positives for {negatives} negatives, "
                 f"but there are {len(members)}: the highest imratio here is {highest:.4g}."
             )
         if number == 0:

@@ -111,10 +111,13 @@ class OwnDataset(Dataset):
         """Change with the YAML file and with the data it points at."""
         return f"{self!r} {checksum(self._file)}"
 
+    def sources(self, folder: Path) -> list[Path]:
+        """The user's file, wherever it lies."""
+        return [self._file]
+
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         parts = self._csv() if self._file.suffix == ".csv" else self._npz()
-        parts["notes"] = (f"{self._file} sha256 {checksum(self._file)}",)
         if "x_test" not in parts:
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
             if len(x) != len(y) or len(y if group is None else group) != len(y):
@@ -123,7 +126,7 @@ class OwnDataset(Dataset):
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
-            parts["notes"] += (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
+            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
         return Arrays(**parts)
 
     def _npz(self) -> dict[str, Any]:

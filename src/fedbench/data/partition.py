@@ -75,7 +75,7 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     path = partition_path(spec, seed, data_dir)
     if _current(path, spec.dataset, data_dir):
         return path
-    prepared = load_prepared(spec.dataset, data_dir)
+    prepared = load_prepared(spec.dataset, data_dir, inputs=False)
     arrays, remarks = _apply(spec, seed, prepared)
     path.with_suffix(".json").unlink(
         missing_ok=True

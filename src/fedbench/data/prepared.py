@@ -53,8 +53,8 @@ def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, f
     return path
 
 
-def load_prepared(name: str, data_dir: str | Path) -> Prepared:
-    """Read the arrays of a dataset.
+def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepared:
+    """Read the arrays of a dataset; without ``inputs``, ``x_train`` and ``x_test`` are left empty.
 
     Raises:
         UserError: it is not prepared, or a file is truncated or corrupt; the message names the file and the
@@ -62,10 +62,12 @@ def load_prepared(name: str, data_dir: str | Path) -> Prepared:
     """
     summary = read_summary(name, data_dir)
     path = prepared_path(name, data_dir)
-    arrays = read_npz(path, _cure(name, data_dir))
+    empty = {} if inputs else {"x_train": np.empty(0), "x_test": np.empty(0)}
+    only = None if inputs else ("y_train", "y_test", "group_train")
+    arrays = read_npz(path, _cure(name, data_dir), only)
     try:
         notes, classes = tuple(summary["notes"]), tuple(summary["classes"])
-        return Prepared(**arrays, notes=notes, classes=classes, summary=summary)
+        return Prepared(**arrays, **empty, notes=notes, classes=classes, summary=summary)
     except (KeyError, TypeError) as error:
         raise UserError(
             f"{path} does not hold what it should ({error}). Delete it. {_cure(name, data_dir)}"
@@ -131,5 +133,8 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
         "classes": list(classes),
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
         "notes": list(arrays.notes),
-        "files": {str(path.relative_to(folder)): checksum(path) for path in dataset.sources(folder)},
+        "files": {
+            str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)
+            for path in dataset.sources(folder)
+        },
     }

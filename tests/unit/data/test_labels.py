@@ -103,3 +103,10 @@ def test_a_held_out_part_is_stratified(labels, share, seed):
     assert len(np.unique(held)) == len(held)
     for label, count in enumerate(np.bincount(labels)):
         assert abs((labels[held] == label).sum() - share * count) <= 0.5 + 1e-9
+
+
+def test_what_is_held_out_is_random_and_the_same_for_a_seed():
+    labels = np.zeros(1000, int)
+    held = [hold_out(labels, 0.1, stream(seed, "validation")).tolist() for seed in (0, 0, 1)]
+    assert held[0] == held[1] != held[2]
+    assert held[0][0] < 100 and held[0][-1] > 900

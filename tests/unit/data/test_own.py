@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,16 @@ def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
+
+
+def test_the_record_names_the_file_and_the_status_follows_it(own, tmp_path):
+    name = own(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
+    assert datasets.get(name).status(Path("data")).state == "raw present"
+    assert list(load(name).summary["files"]) == ["mine.npz"]
+    assert datasets.get(name).status(Path("data")).state == "prepared"
+    (tmp_path / "mine.npz").unlink()
+    status = datasets.get(name).status(Path("elsewhere"))
+    assert status.state == "unavailable" and "mine.npz does not exist" in status.detail
 
 
 def test_a_yaml_cannot_hide_a_dataset_of_the_library(own):

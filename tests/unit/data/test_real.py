@@ -1,4 +1,4 @@
-"""The real sets have the sizes that the papers print. FEDBENCH_TEST_MIRROR names a folder or address with them."""
+"""The real sets have the sizes that the papers print. FEDBENCH_TEST_MIRROR: a folder or address with them."""
 
 from __future__ import annotations
 
