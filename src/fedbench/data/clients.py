@@ -109,18 +109,25 @@ class ClientData:
     def work(self, clients: Sequence[int], round_index: int, purpose: str) -> Work:
         """Collect the batches of several clients for one round, padded to equal shape where they differ."""
         plans = [self.plan(client, round_index, purpose) for client in clients]
-        steps = max(len(plan) for plan in plans)
-        width = max(len(batch) for plan in plans for batch in plan)
-        index = np.full((steps, len(clients), width), -1, dtype=np.int64)
-        for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
-            for step, batch in enumerate(plan):
-                index[step, row, : len(batch)] = batch + self.offsets[client]
-        return Work(self, index, list(clients), round_index, purpose)
+        return Work(self, plans, list(clients), round_index, purpose, self.spec.augment)
+
+    def first(self, clients: Sequence[int], purpose: str) -> Batch:
+        """Draw one mini-batch of each client apart from its rounds, untouched by augmentation, padded likewise."""
+        plans = [[self._drawn(client, self.batch_size(client), purpose, 0)] for client in clients]
+        return Work(self, plans, list(clients), 0, purpose, "none").batch(0)
+
+    def shape(self, client: int) -> tuple[int, ...]:
+        """What clients have in common whose batches can be stacked without padding."""
+        local = self.spec.local_epochs is not None
+        return (self.batch_size(client), *([self.sizes[client]] if local else []))
 
     def draw(self, client: int, n: int, purpose: str = "draw", time: int = 0) -> Batch:
         """Draw up to ``n`` of a client's samples without replacement, untouched by augmentation: shapes [1, n, ...]."""
-        chosen = stream(self.seed, purpose, client, time).permutation(self.sizes[client])[:n]
-        return self.gather(torch.from_numpy(np.sort(chosen) + self.offsets[client])[None])
+        chosen = self._drawn(client, n, purpose, time)
+        return self.gather(torch.from_numpy(chosen + self.offsets[client])[None])
+
+    def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
+        return np.sort(stream(self.seed, purpose, client, time).permutation(self.sizes[client])[:n])
 
     def auxiliary(self, n: int) -> list[Batch]:
         """Draw, once per run, up to ``n`` training samples of each class for the server, in class order."""
@@ -154,9 +161,17 @@ class Work:
     """One round of several clients: ``steps`` batches each, some padded, some clients finished earlier."""
 
     def __init__(
-        self, data: ClientData, index: np.ndarray, clients: list[int], round_index: int, purpose: str
-    ) -> None:
+        self, data: ClientData, plans: list[list[np.ndarray]], clients: list[int], round_index: int, purpose: str,
+        augmentation: str,
+    ) -> None:  # fmt: skip
         self._data, self._clients, self._round, self._purpose = data, clients, round_index, purpose
+        self._augmentation = augmentation
+        steps = max(len(plan) for plan in plans)
+        width = max(len(batch) for plan in plans for batch in plan)
+        index = np.full((steps, len(clients), width), -1, dtype=np.int64)
+        for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
+            for step, batch in enumerate(plan):
+                index[step, row, : len(batch)] = batch + data.offsets[client]
         valid = index >= 0
         counts = valid.sum(2)
         self.steps = len(index)
@@ -184,8 +199,8 @@ class Work:
             if not (self._counts[step] == width).all():
                 weight = self._shares[step, :, :width]
         inputs = data.prepare(data.inputs[index])
-        if data.spec.augment != "none":
-            apply = getattr(augment, data.spec.augment)
+        if self._augmentation != "none":
+            apply = getattr(augment, self._augmentation)
             parts = [
                 apply(part, stream(data.seed, f"augment {self._purpose}", client, self._round, step))
                 for client, part in zip(self._clients, inputs, strict=True)

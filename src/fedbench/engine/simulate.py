@@ -177,9 +177,13 @@ class Simulation:
         decay = train.decay_factor ** sum(self.round >= stage for stage in self.stages)
         if self.round in self.stages:
             self.server = self.method.new_stage(self.problem, self.server)
-        size = self.chunk or len(chosen)
-        parts = [self._train_chunk(chosen[at : at + size], decay) for at in range(0, len(chosen), size)]
+        chunks = self._chunks(chosen)
+        parts = [self._train_chunk(chunk, decay) for chunk in chunks]
         clients = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        trained = [client for chunk in chunks for client in chunk]
+        if trained != chosen:
+            place = torch.tensor(np.argsort(trained), device=self.device)
+            clients = {name: tensor[place] for name, tensor in clients.items()}
         self.ledger.add_round(self.method, self.server, clients, self.problem.n_clients)
         self.server = self.method.server(self.problem, self.server, clients, chosen, self.round)
         self.ledger.add_charges(self.problem.charges, self.problem.n_clients)
@@ -190,6 +194,18 @@ class Simulation:
         self.round += 1
         return clients
 
+    def _chunks(self, chosen: list[int]) -> list[list[int]]:
+        """Divide a round's clients into those that are stacked.
+
+        With batch-norm only clients of equal batches are: padding would enter the batch's statistics.
+        """
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for client in chosen:
+            shape = self.data.shape(client) if self.problem.net.n_buffers else ()
+            groups.setdefault(shape, []).append(client)
+        size = self.chunk or len(chosen)
+        return [group[at : at + size] for group in groups.values() for at in range(0, len(group), size)]
+
     def _train_chunk(self, chosen: list[int], decay: float) -> State:
         """Train some clients of a round, stacked."""
         method, problem, n = self.method, self.problem, len(chosen)
@@ -199,7 +215,8 @@ class Simulation:
                 state[name] = state[name].clone()  # updated in place
         state |= {name: tensor[chosen] for name, tensor in self.own.items()}
         if self.round == 0:
-            state = method.first(problem, state, self._first_batches(chosen))
+            firsts = [self.data.first(chosen, f"first {name}") for name in PURPOSES[: method.batches]]
+            state = method.first(problem, state, firsts)
         state = method.begin(problem, state)
         works = [self.data.work(chosen, self.round, purpose) for purpose in PURPOSES[: method.batches]]
         losses = torch.zeros(n, device=self.device)
@@ -233,18 +250,6 @@ class Simulation:
             mask = active.view(-1, *[1] * (tensor.dim() - 1))
             result[name] = tensor if old is None else torch.where(mask, tensor, old)
         return result, active
-
-    def _first_batches(self, chosen: list[int]) -> list[Batch]:
-        """Draw the batches with which methods initialise momenta: their own streams, once per run."""
-        result = []
-        for purpose in PURPOSES[: self.method.batches]:
-            draws = [
-                self.data.draw(client, self.data.batch_size(client), f"first {purpose}") for client in chosen
-            ]
-            width = min(len(draw.labels[0]) for draw in draws)
-            inputs = torch.cat([draw.inputs[:, :width] for draw in draws])
-            result.append(Batch(inputs, torch.cat([draw.labels[:, :width] for draw in draws])))
-        return result
 
     def _evaluate(self) -> None:
         """Append a row to the curve."""
