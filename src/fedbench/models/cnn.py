@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from fedbench.models.mlp import ACTIVATIONS
+from fedbench.errors import UserError
+from fedbench.models.mlp import activation_named
 
 
 def build(
@@ -23,6 +24,7 @@ def build(
     activation: str = "relu",
 ) -> nn.Module:
     """Build the network: per entry of ``channels`` a convolution, 2x2 pool and activation; then ``hidden`` layers."""
+    act = activation_named(activation)
     size = list(shape[1:])
     layers: list[nn.Module] = []
     fan_in = shape[0]
@@ -31,13 +33,18 @@ def build(
         layers += [
             nn.Conv2d(fan_in, fan_out, kernel, padding=padding),
             nn.MaxPool2d(2),
-            ACTIVATIONS[activation](),
+            act(),
         ]
         size = [(side + 2 * padding - kernel + 1) // 2 for side in size]
+        if min(size) < 1:
+            raise UserError(
+                f"network 'cnn': images of {shape[1]} x {shape[2]} pixels are too small for {len(channels)} blocks"
+                f" with kernel {kernel} and padding {padding}"
+            )
         fan_in = fan_out
     layers.append(nn.Flatten())
     fan_in *= size[0] * size[1]
     for fan_out in hidden:
-        layers += [nn.Linear(fan_in, fan_out), ACTIVATIONS[activation]()]
+        layers += [nn.Linear(fan_in, fan_out), act()]
         fan_in = fan_out
     return nn.Sequential(*layers, nn.Linear(fan_in, outputs))
