@@ -80,7 +80,7 @@ class Store:
                     raise ValueError(f"{name} is not what was written")
             if record.key != key:
                 raise ValueError(f"it holds the run {record.key}")
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             raise UserError(
                 f"run {folder} is damaged ({error}); remove the folder and the run is trained again"
             ) from None
@@ -102,6 +102,8 @@ class Store:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 lock = (folder / "lock").open("w")
+            except FileNotFoundError:
+                continue  # the one before us removed the folder between these two lines
             except OSError as error:
                 raise UserError(
                     f"cannot write the run store {self.root}: {error.strerror or error}"
