@@ -12,18 +12,18 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from fedbench import cells
-from fedbench.errors import UserError
+from fedbench.errors import UserError, unknown
 
 # `fedbench` and `python` in the rules are those of the environment that runs Snakemake, activated or not
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
 def checked(function, *args, **kwargs):
-    """Call ``function``; what the user got wrong becomes a message of Snakemake's, without a traceback."""
+    """Call ``function``; what the user got wrong ends the program with one line, before anything has begun."""
     try:
         return function(*args, **kwargs)
     except UserError as error:
-        raise WorkflowError(str(error)) from None
+        raise SystemExit(f"error: {error}") from None
 
 
 def given_options():
@@ -115,14 +115,21 @@ def partition_seed(wildcards):
     return partitioned(wildcards).seed
 
 
+def table_spec(wildcards):
+    """What the configuration says about a table."""
+    tables = checked(cells.load_paper, wildcards.paper).tables
+    if wildcards.table not in tables:
+        raise SystemExit(f"error: {unknown(f'table of {wildcards.paper}', wildcards.table, tables)}")
+    return tables[wildcards.table]
+
+
 def table_inputs(wildcards):
     """The results that a table shows, or for a table of datasets their partitions."""
-    shown = paper_cells(wildcards.paper, wildcards.table)
-    paper = checked(cells.load_paper, wildcards.paper)
-    spec = paper.tables[wildcards.table]
+    spec = table_spec(wildcards)
     if spec.kind == "results":
-        return [str(cell.path) for cell in shown]
-    datasets = cells.datasets_run(CONFIG, paper, checked(cells.load_scale, CONFIG.scale), spec)
+        return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]
+    paper, scale = checked(cells.load_paper, wildcards.paper), checked(cells.load_scale, CONFIG.scale)
+    datasets = cells.datasets_run(CONFIG, paper, scale, spec)
     setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
     found = [cell for cell in paper_cells(paper.key) if cell.dataset in datasets and cell.setting == setting]
     return sorted({partition_path(cell.runs[0]) for cell in found})
@@ -130,7 +137,7 @@ def table_inputs(wildcards):
 
 def table_published(wildcards):
     """The file of published numbers that a table is held against."""
-    name = checked(cells.load_paper, wildcards.paper).tables[wildcards.table].published
+    name = table_spec(wildcards).published
     return [f"tables/published/{wildcards.paper}/{name}"] if name else []
 
 

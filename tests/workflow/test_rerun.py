@@ -1,0 +1,109 @@
+"""What a call builds, and what it leaves alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from projects import TABLE, Project, jobs
+
+OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md")
+
+
+def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
+    project, said = once_built
+    assert jobs(said) == {"prepare": 1, "partition": 2, "train": 2, "table": 1, "own_table": 1}
+    rows = project.table()
+    assert set(rows) == {"LocalSGDAM", "LocalSGDM"}
+    for row in rows.values():
+        assert (row["status"], row["n_seeds"], row["scale"]) == ("finished", "2", "tiny")
+        assert 0 < float(row["mean"]) <= 1
+    for own in OWN:
+        assert (project.root / own).read_bytes() == (project.root / f"{TABLE}{Path(own).suffix}").read_bytes()
+    assert "LocalSGDAM" in (project.root / "tables/table1.tex").read_text()
+
+
+def test_a_second_call_does_nothing(built: Project) -> None:
+    assert "Nothing to be done" in built.snakemake("tables/table1.tex")
+
+
+def test_a_changed_learning_rate_trains_that_method_only(built: Project) -> None:
+    before = built.runs()
+    with built.edit("config/papers/localscgdam.yaml") as paper:
+        paper["methods"]["LocalSGDM"]["params"]["lr"] = 0.07
+    said = built.snakemake("tables/table1.tex")
+    assert jobs(said) == {"train": 1, "table": 1, "own_table": 1}
+    after = built.runs()
+    assert {key: after[key] for key in before} == before
+    new = sorted(method for key, (method, _) in after.items() if key not in before)
+    assert new == ["local_sgdm 0", "local_sgdm 1"]
+
+
+def test_comments_train_nothing(built: Project) -> None:
+    for path in ("config/papers/localscgdam.yaml", "workflow/rules/train.smk", "data_prep/partition.py"):
+        with (built.root / path).open("a") as file:
+            file.write("\n# a remark\n")
+    assert "train" not in jobs(built.snakemake("tables/table1.tex"))
+
+
+@pytest.mark.parametrize("given", ["device=auto", "mirror=/no/such/folder", "client_chunk=2"])
+def test_what_changes_no_number_trains_nothing(built: Project, given: str) -> None:
+    assert "Nothing to be done" in built.snakemake("tables/table1.tex", "--config", given)
+
+
+def test_a_deleted_table_is_rebuilt_without_training(built: Project) -> None:
+    before = (built.root / "tables/table1.md").read_bytes()
+    shutil.rmtree(built.root / "tables/localscgdam")
+    (built.root / "tables/table1.tex").unlink()
+    assert jobs(built.snakemake("tables/table1.tex")) == {"table": 1, "own_table": 1}
+    assert (built.root / "tables/table1.md").read_bytes() == before
+
+
+def test_deleted_cells_come_from_the_run_store(built: Project) -> None:
+    before = built.runs()
+    shutil.rmtree(built.root / "results/cells")
+    (built.root / f"{TABLE}.tex").unlink()
+    assert jobs(built.snakemake(f"{TABLE}.tex")) == {"train": 2, "table": 1}
+    assert built.runs() == before
+
+
+def test_another_seed_trains_that_seed_only(built: Project) -> None:
+    before = built.runs()
+    said = built.snakemake("tables/table1.tex", "--config", "seeds=0,1,2")
+    assert jobs(said)["partition"] == 1
+    after = built.runs()
+    assert {key: after[key] for key in before} == before
+    new = sorted(method for key, (method, _) in after.items() if key not in before)
+    assert new == ["local_sgdam 2", "local_sgdm 2"]
+    assert {row["n_seeds"] for row in built.table().values()} == {"3"}
+
+
+def test_another_tolerance_rebuilds_the_table_only(built: Project) -> None:
+    said = built.snakemake("tables/table1.tex", "--config", "tolerance=0.05")
+    assert jobs(said) == {"table": 1, "own_table": 1}
+    assert "0.05" in (built.root / "tables/table1.md").read_text()
+
+
+def test_two_jobs_at_a_time_give_the_same_bytes(once_built: tuple[Project, str], project: Project) -> None:
+    project.snakemake("tables/table1.tex", "--cores", "2")
+    assert len(project.curves()) == 4
+    assert project.curves() == once_built[0].curves()
+    for own in OWN:
+        one, two = (
+            re.sub(
+                r", code [0-9a-f, ]+", "", (root / own).read_text()
+            )  # the project's commit may have moved on
+            for root in (once_built[0].root, project.root)
+        )
+        assert one == two
+
+
+def test_a_figure_and_a_typeset_table_from_the_same_runs(built: Project) -> None:
+    if not (shutil.which("latexmk") and shutil.which("pdflatex")):
+        pytest.skip("no LaTeX")
+    said = built.snakemake("tables/table1.pdf", "figures/figure1.pdf")
+    assert jobs(said) == {"typeset": 1, "own_pdf": 1, "figure": 1, "own_figure": 1}
+    for path in ("tables/table1.pdf", "figures/figure1.pdf"):
+        assert (built.root / path).read_bytes().startswith(b"%PDF")
