@@ -6,15 +6,24 @@ import fnmatch
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from fedbench.errors import UserError, unknown
 from fedbench.specs import RunSpec, Spec, digest, validated
 
 Value = bool | int | float | str
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is given twice; it would count as two repeats")
+    return seeds
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
 CONFIG_DIR = Path("config")
 
 
@@ -23,7 +32,7 @@ class Config(Spec):
 
     scale: str = "demo"
     paper: str = "localscgdam"
-    seeds: list[int] | None = None
+    seeds: Seeds | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     client_chunk: int | None = Field(None, ge=1)
     checkpoint_seconds: float = Field(30.0, ge=0)
@@ -149,7 +158,7 @@ class Scale(Spec):
 
     name: str
     description: str
-    seeds: list[int]
+    seeds: Seeds
     papers: dict[str, ScalePaper]
 
 

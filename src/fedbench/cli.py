@@ -54,7 +54,10 @@ def configured(scale: str | None, paper: str | None, overrides: list[str] | None
         key, equals, value = item.partition("=")
         if not equals:
             raise UserError(f"--set takes KEY=VALUE, not {item!r}")
-        given[key] = yaml.safe_load(value)
+        try:
+            given[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"--set {key}: {value!r} is not valid YAML") from None
     return cells.load_config(overrides=given)
 
 
