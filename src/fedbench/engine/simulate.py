@@ -150,10 +150,11 @@ class Simulation:
             self._evaluate()
         while self.round < self.rounds:
             last = self.round == self.rounds - 1
-            clients = self._train_round()
+            clients = self.train_round()
             self.seconds = before + time.perf_counter() - begun
             # Momenta and adapted models can break before the parameters do.
-            if not all(bool(torch.isfinite(tensor.sum())) for tensor in self.server.values()):
+            sent = [self.server[name] for name in (*self.method.averaged, *self.method.running) if name in self.server]
+            if not all(bool(torch.isfinite(tensor.sum())) for tensor in sent):
                 raise FloatingPointError("parameters became non-finite")
             if last:
                 final = self._spread_over_devices(clients)
@@ -170,7 +171,7 @@ class Simulation:
                 saved = time.perf_counter()
         return final
 
-    def _train_round(self) -> State:
+    def train_round(self) -> State:
         """Train one round, aggregate, and return the participants' final states."""
         train = self.spec.train
         chosen = participants(train.participation, self.problem.n_clients, self.round, self.spec.seed)
