@@ -68,9 +68,13 @@ class Project:
         return said
 
     def environment(self) -> dict[str, str]:
-        """The caller's environment without the virtual one's folder: the workflow has to find its own programs."""
+        """The caller's environment, less two things that would make the runs of one test session differ.
+
+        The virtual environment's folder: the workflow has to find its own programs. The repository: its commit
+        stands in every table and may move on while the tests run.
+        """
         path = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != BIN]
-        return {**os.environ, "PATH": os.pathsep.join(path)}
+        return {**os.environ, "PATH": os.pathsep.join(path), "GIT_DIR": str(self.root / "no-repository")}
 
     def runs(self) -> dict[str, tuple[str, int]]:
         """The finished runs by key: their method, and when they were made."""
