@@ -218,6 +218,18 @@ def test_cats_and_dogs(pets, tmp_path, layout, place):
     np.testing.assert_allclose(read.x_test.mean((2, 3))[:, [0, 2]], [[170, 0], [0, 170]], atol=3)
 
 
+def test_pictures_keep_their_orientation(pets, tmp_path):
+    dataset, files = pets
+    picture = Image.new("RGB", (60, 30))
+    picture.paste((255, 255, 255), (0, 0, 30, 30))  # the left half is white
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=95)
+    put(tmp_path / "train.zip", zip_of(files | {"cat.0.jpg": buffer.getvalue()}))
+    first = dataclasses.replace(dataset, shape=(3, 10, 20)).prepare(tmp_path).x_train[0]
+    assert first.shape == (3, 10, 20)
+    assert (first[:, :, :8] > 250).all() and (first[:, :, 12:] < 5).all()
+
+
 def test_a_lost_or_broken_picture_is_named(pets, tmp_path):
     dataset, files = pets
     home = tmp_path / "raw" / "catvsdog"

@@ -83,6 +83,15 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_reader_of_the_old_file_never_sees_a_mixture(tmp_path):
+    path = tmp_path / "x.json"
+    write_json(path, {"old": 1})
+    with path.open() as reader:
+        write_json(path, {"new": 2})
+        assert json.load(reader) == {"old": 1}
+    assert json.loads(path.read_text()) == {"new": 2}
+
+
 def test_atomic_makes_the_folder(tmp_path: Path):
     write_json(tmp_path / "a" / "b" / "c.json", [1])
     assert (tmp_path / "a" / "b" / "c.json").read_text() == "[\n 1\n]\n"
