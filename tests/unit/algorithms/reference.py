@@ -1,0 +1,483 @@
+"""The methods once more, as plain as can be: one client after the other, one nn.Module, loops, no flat vectors.
+
+Written from the papers' equations, not from ``fedbench.algorithms``; slow, and only for networks of a few hundred
+parameters. Everything that a method must not invent (batches, initial weights, the share of positives) comes in.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.functional import hessian
+from torch.func import functional_call
+from torch.nn.functional import binary_cross_entropy_with_logits as bce
+from torch.nn.functional import cross_entropy
+
+Data = tuple[Tensor, Tensor]
+
+
+@dataclass
+class World:
+    """What every method is given.
+
+    Attributes:
+        module: the network with its initial weights and statistics.
+        clients: each client's inputs and labels.
+        batches: (client, round, purpose) -> the round's batches as positions in the client's samples.
+        first: (client, purpose) -> the batch that initialises momenta.
+        draw: (client, n) -> the larger batch of a dual restart.
+        auxiliary: one batch per class.
+        prior: share of positives.
+        rounds: how many.
+        stages: rounds that begin a stage.
+        factor: what a stage multiplies step sizes with.
+        chosen: round -> participants; ``None`` for all clients.
+        clip_norm: bound on a gradient's norm.
+        weight_decay: added to gradients, times the parameters.
+    """
+
+    module: nn.Module
+    clients: list[Data]
+    batches: Callable[[int, int, str], list[Any]]
+    first: Callable[[int, str], Data]
+    draw: Callable[[int, int], Data]
+    auxiliary: list[Data]
+    prior: float
+    rounds: int
+    stages: tuple[int, ...] = ()
+    factor: float = 0.1
+    chosen: Callable[[int], list[int]] | None = None
+    clip_norm: float | None = None
+    weight_decay: float = 0.0
+
+    def participants(self, index: int) -> list[int]:
+        return list(range(len(self.clients))) if self.chosen is None else self.chosen(index)
+
+    def round_batches(self, client: int, index: int, purpose: str = "batches") -> list[Data]:
+        x, y = self.clients[client]
+        return [(x[b], y[b]) for b in self.batches(client, index, purpose)]
+
+    def decay(self, index: int) -> float:
+        result = 1.0
+        for stage in self.stages:
+            if index >= stage:
+                result *= self.factor
+        return result
+
+
+def flat(module: nn.Module) -> Tensor:
+    return torch.cat([p.detach().reshape(-1) for p in module.parameters()])
+
+
+def flat_buffers(module: nn.Module) -> Tensor:
+    parts = [b.detach().reshape(-1) for b in module.buffers() if b.is_floating_point()]
+    return torch.cat(parts) if parts else torch.zeros(0)
+
+
+def set_flat(module: nn.Module, vector: Tensor) -> None:
+    torch.nn.utils.vector_to_parameters(vector, module.parameters())
+
+
+def average(modules: list[nn.Module]) -> nn.Module:
+    """Average parameters and floating-point buffers."""
+    result = copy.deepcopy(modules[0])
+    for target, *sources in zip(result.parameters(), *[m.parameters() for m in modules], strict=True):
+        target.data = sum(s.data for s in sources) / len(sources)
+    for target, *sources in zip(result.buffers(), *[m.buffers() for m in modules], strict=True):
+        if target.is_floating_point():
+            target.copy_(sum(sources) / len(sources))
+    return result
+
+
+def named(module: nn.Module, w: Tensor) -> dict[str, Tensor]:
+    """Split a flat vector into the module's named parameters."""
+    result, at = {}, 0
+    for name, p in module.named_parameters():
+        result[name] = w[at : at + p.numel()].view_as(p)
+        at += p.numel()
+    return result
+
+
+def without_trace(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of the buffers: what a forward pass does to them is lost."""
+    return {name: b.clone() for name, b in module.named_buffers()}
+
+
+def ce_at(module: nn.Module, w: Tensor, data: Data) -> Tensor:
+    """Cross-entropy at a flat vector, training mode, no trace in the running statistics."""
+    logits = functional_call(module, (named(module, w), without_trace(module)), (data[0],))
+    return bce(logits.squeeze(-1), data[1].to(logits.dtype))
+
+
+def auc_loss(scores: Tensor, y: Tensor, a: Tensor, b: Tensor, alpha: Tensor, p: float) -> Tensor:
+    """localscgdam eq. (1), sample by sample."""
+    total = scores.new_zeros(())
+    for s, label in zip(scores, y, strict=True):
+        if label == 1:
+            total = total + (1 - p) * (s - a) ** 2 - 2 * (1 + alpha) * (1 - p) * s
+        else:
+            total = total + p * (s - b) ** 2 + 2 * (1 + alpha) * p * s
+    return total / len(y) - p * (1 - p) * alpha**2
+
+
+def minimax(
+    module: nn.Module, a: Tensor, b: Tensor, alpha: Tensor, data: Data, p: float, score: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of F in w, a, b, alpha; the module's running statistics see the batch."""
+    a, b, alpha = (t.clone().requires_grad_() for t in (a, b, alpha))
+    logits = module(data[0]).squeeze(-1)
+    loss = auc_loss(torch.sigmoid(logits) if score == "sigmoid" else logits, data[1], a, b, alpha, p)
+    loss = loss + 0 * (a + b + alpha)  # a batch of one class leaves a or b out
+    grads = torch.autograd.grad(loss, [*module.parameters(), a, b, alpha])
+    return torch.cat([g.reshape(-1) for g in grads[:-3]]), grads[-3], grads[-2], grads[-1]
+
+
+def dual(g_alpha: Tensor, a: Tensor, b: Tensor, alpha: Tensor, rule: str) -> Tensor:
+    return g_alpha if rule == "batch" else 2 * (b - a) - 2 * alpha
+
+
+# ---- cross-entropy methods ------------------------------------------------------------------------------------------
+
+
+def each_ce(outputs: Tensor, y: Tensor) -> Tensor:
+    """Cross-entropy sample by sample, one logit or several."""
+    if outputs.shape[1] == 1:
+        return bce(outputs.squeeze(-1), y.to(outputs.dtype), reduction="none")
+    return cross_entropy(outputs, y, reduction="none")
+
+
+def mean_ce(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
+    return each_ce(module(x), y).mean()
+
+
+def local_gradient(world: World, module: nn.Module, loss: Tensor) -> Tensor:
+    """Gradient of a loss, cut to the norm bound, weight decay added after that."""
+    parts = torch.autograd.grad(loss, list(module.parameters()))
+    g = torch.cat([part.reshape(-1) for part in parts])
+    if world.clip_norm is not None and g.norm() > world.clip_norm:
+        g = g * world.clip_norm / (g.norm() + 1e-6)
+    return g + world.weight_decay * flat(module)
+
+
+def fedavg(
+    world: World, lr: float, loss: Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor] = mean_ce,
+    share: Callable[[int], float] = lambda client: 1.0,
+    after: Callable[[int, nn.Module], None] = lambda r, server: None,
+) -> dict[str, Tensor]:  # fmt: skip
+    """FedAvg on any loss; the changes of clients can be weighted, and something can happen after each round."""
+    server = world.module
+    for r in range(world.rounds):
+        start, locals_, chosen = flat(server), [], world.participants(r)
+        for k in chosen:
+            m = copy.deepcopy(server)
+            for x, y in world.round_batches(k, r):
+                g = local_gradient(world, m, loss(m, x, y, start))
+                set_flat(m, flat(m) - world.decay(r) * lr * g)
+            locals_.append(m)
+        server = average(locals_)
+        changes = [share(k) * (flat(m) - start) for k, m in zip(chosen, locals_, strict=True)]
+        set_flat(server, start + sum(changes) / len(chosen))
+        after(r, server)
+    return {"x": flat(server), "buffers": flat_buffers(server)}
+
+
+def fedprox(world: World, lr: float, mu: float) -> dict[str, Tensor]:
+    def proximal(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
+        w = torch.cat([p.reshape(-1) for p in module.parameters()])
+        return mean_ce(module, x, y, start) + mu / 2 * ((w - start) ** 2).sum()
+
+    return fedavg(world, lr, proximal)
+
+
+def focal_loss(world: World, lr: float, gamma: float) -> dict[str, Tensor]:
+    def focal(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
+        p = torch.exp(-each_ce(module(x), y))
+        return (-((1 - p) ** gamma) * torch.log(p)).mean()
+
+    return fedavg(world, lr, focal)
+
+
+def class_weights(world: World, server: nn.Module, ratio_alpha: float, ratio_beta: float) -> list[float]:
+    """alpha + beta R_c from the gradients of the output layer on each class's auxiliary samples."""
+    module = copy.deepcopy(server).eval()
+    last = [p for p in module.parameters() if p.dim() == 2][-1]
+    gradient = []
+    for x, y in world.auxiliary:
+        (g,) = torch.autograd.grad(each_ce(module(x), y).mean(), [last])
+        gradient.append([(-g[0]).tolist(), g[0].tolist()] if len(g) == 1 else g.tolist())
+    n, result = len(gradient), []
+    for p in range(n):
+        ratios = []
+        for j in range(len(gradient[0][0])):
+            others = sum(gradient[c][p][j] for c in range(n) if c != p)
+            if others != 0:
+                ratios.append((n - 1) * gradient[p][p][j] / others)
+        result.append(ratio_alpha + ratio_beta * min(abs(sum(ratios) / len(ratios)), 100.0))
+    return result
+
+
+def ratio_loss(
+    world: World, lr: float, n_aux: int, ratio_alpha: float, ratio_beta: float, renew_every: int
+) -> dict[str, Tensor]:
+    weights = [ratio_alpha] * len(world.auxiliary)
+
+    def weighted(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
+        losses = each_ce(module(x), y)
+        return sum(weights[int(label)] * one for label, one in zip(y, losses, strict=True)) / len(y)
+
+    def renew(r: int, server: nn.Module) -> None:
+        if r % renew_every == renew_every - 1:
+            weights[:] = class_weights(world, server, ratio_alpha, ratio_beta)
+
+    return fedavg(world, lr, weighted, after=renew) | {"class_weights": torch.tensor(weights)}
+
+
+class Duals:
+    """CLIMB's client weights."""
+
+    def __init__(self, world: World, dual_lr: float, tolerance: float, dual_scale: str, loss_batches: int,
+                 dual_every: int, dual_max: float) -> None:  # fmt: skip
+        n = len(world.clients)
+        self.world, self.every, self.top = world, dual_every, dual_max
+        self.lr = dual_lr * loss_batches / n if dual_scale == "code" else dual_lr
+        self.tolerance = tolerance / loss_batches if dual_scale == "code" else tolerance
+        self.values, self.losses = [0.0] * n, [float("nan")] * n
+
+    def share(self, client: int) -> float:
+        return 1 + self.values[client] - sum(self.values) / len(self.values)
+
+    def after(self, r: int, server: nn.Module) -> None:
+        if r % self.every != self.every - 1:
+            return
+        module = copy.deepcopy(server).eval()
+        with torch.no_grad():
+            self.losses = [float(each_ce(module(x), y).mean()) for x, y in self.world.clients]
+        mean = sum(self.losses) / len(self.losses)
+        for i, loss in enumerate(self.losses):
+            moved = self.values[i] + self.lr * (loss - mean - self.tolerance)
+            self.values[i] = min(max(moved, 0.0), self.top)
+
+    def state(self) -> dict[str, Tensor]:
+        return {"duals": torch.tensor(self.values), "client_losses": torch.tensor(self.losses)}
+
+
+def climb(world: World, lr: float, **duals: Any) -> dict[str, Tensor]:
+    d = Duals(world, **duals)
+    return fedavg(world, lr, share=d.share, after=d.after) | d.state()
+
+
+def scaffold(
+    world: World, lr: float, server_lr: float, share: Callable[[int], float] = lambda client: 1.0,
+    after: Callable[[int, nn.Module], None] = lambda r, server: None,
+) -> dict[str, Tensor]:  # fmt: skip
+    n, server = len(world.clients), world.module
+    c = torch.zeros_like(flat(server))
+    c_own = [torch.zeros_like(c) for _ in range(n)]
+    for r in range(world.rounds):
+        start, locals_, deltas, chosen = flat(server), [], [], world.participants(r)
+        eta = world.decay(r) * lr
+        for k in chosen:
+            m = copy.deepcopy(server)
+            work = world.round_batches(k, r)
+            for x, y in work:
+                g = local_gradient(world, m, mean_ce(m, x, y, start))
+                set_flat(m, flat(m) - eta * (g - c_own[k] + c))
+            new = c_own[k] - c + (start - flat(m)) / (len(work) * eta)
+            deltas.append(new - c_own[k])
+            c_own[k] = new
+            locals_.append(m)
+        server = average(locals_)
+        changes = [share(k) * (flat(m) - start) for k, m in zip(chosen, locals_, strict=True)]
+        set_flat(server, start + server_lr * sum(changes) / len(chosen))
+        c = c + len(chosen) / n * sum(deltas) / len(chosen)
+        after(r, server)
+    return {"x": flat(server), "buffers": flat_buffers(server), "c": c, "c_own": torch.stack(c_own)}
+
+
+def climb_scaffold(world: World, lr: float, server_lr: float, **duals: Any) -> dict[str, Tensor]:
+    d = Duals(world, **duals)
+    return scaffold(world, lr, server_lr, share=d.share, after=d.after) | d.state()
+
+
+def local_sgdm(world: World, lr: float, momentum: float, weigh: Callable[[nn.Module], list[float]] | None = None,
+               first_weights: tuple[float, float] = (1.0, 1.0)) -> dict[str, Tensor]:  # fmt: skip
+    server, m_server = world.module, [torch.zeros_like(p) for p in world.module.parameters()]
+    weights = list(first_weights)
+    for r in range(world.rounds):
+        locals_, momenta = [], []
+        for k in world.participants(r):
+            m, velocity = copy.deepcopy(server), [v.clone() for v in m_server]
+            for x, y in world.round_batches(k, r):
+                each = bce(m(x).squeeze(-1), y.to(x.dtype), reduction="none")
+                loss = sum(weights[int(label)] * one for label, one in zip(y, each, strict=True)) / len(y)
+                grads = torch.autograd.grad(loss, list(m.parameters()))
+                for i, (p, g) in enumerate(zip(m.parameters(), grads, strict=True)):
+                    velocity[i] = momentum * velocity[i] + g
+                    p.data -= world.decay(r) * lr * velocity[i]
+            locals_.append(m)
+            momenta.append(velocity)
+        server = average(locals_)
+        m_server = [sum(parts) / len(parts) for parts in zip(*momenta, strict=True)]
+        if weigh is not None:
+            weights = weigh(server)
+    return {
+        "x": flat(server), "buffers": flat_buffers(server), "m": torch.cat([v.reshape(-1) for v in m_server]),
+        "class_weights": torch.tensor(weights),
+    }  # fmt: skip
+
+
+def local_sgdm_rl(
+    world: World, lr: float, momentum: float, n_aux: int, ratio_alpha: float, ratio_beta: float
+) -> dict[str, Tensor]:
+    def weigh(server: nn.Module) -> list[float]:
+        return class_weights(world, server, ratio_alpha, ratio_beta)
+
+    return local_sgdm(world, lr, momentum, weigh, (ratio_alpha, ratio_alpha))
+
+
+# ---- AUC methods ----------------------------------------------------------------------------------------------------
+
+
+def coda(
+    world: World, lr: float, lr_dual: float, proximal: float, restart_samples: int, score: str, dual_step: str
+) -> dict[str, Tensor]:
+    server = world.module
+    a = b = alpha = torch.zeros(())
+    anchor = (flat(server), a, b)
+    for r in range(world.rounds):
+        if r in world.stages:
+            anchor = (flat(server), a, b)
+            if restart_samples:
+                positive, negative = [], []
+                for k in range(len(world.clients)):
+                    x, y = world.draw(k, restart_samples)
+                    with torch.no_grad():
+                        logits = copy.deepcopy(server).eval()(x).squeeze(-1)
+                    scores = torch.sigmoid(logits) if score == "sigmoid" else logits
+                    positive += scores[y == 1].tolist()
+                    negative += scores[y == 0].tolist()
+                alpha = torch.tensor(sum(negative) / len(negative) - sum(positive) / len(positive))
+        eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
+        results = []
+        for k in range(len(world.clients)):
+            m, ak, bk, dk = copy.deepcopy(server), a, b, alpha
+            for batch in world.round_batches(k, r):
+                gw, ga, gb, gd = minimax(m, ak, bk, dk, batch, world.prior, score)
+                step = eta_dual * dual(gd, ak, bk, dk, dual_step)
+                set_flat(m, flat(m) - eta * (gw + proximal * (flat(m) - anchor[0])))
+                ak = ak - eta * (ga + proximal * (ak - anchor[1]))
+                bk = bk - eta * (gb + proximal * (bk - anchor[2]))
+                dk = dk + step
+            results.append((m, ak, bk, dk))
+        server = average([item[0] for item in results])
+        a, b, alpha = (sum(item[i] for item in results) / len(results) for i in (1, 2, 3))
+    return {
+        "x": torch.cat([flat(server), a[None], b[None]]), "alpha": alpha, "buffers": flat_buffers(server),
+        "anchor": torch.cat([anchor[0], anchor[1][None], anchor[2][None]]),
+    }  # fmt: skip
+
+
+def local_sgdam(
+    world: World, lr: float, lr_dual: float, beta_x: float, beta_y: float, score: str, dual_step: str
+) -> dict[str, Tensor]:
+    n = len(world.clients)
+    zero = torch.zeros(())
+    states: list[dict[str, Any]] = []
+    for k in range(n):
+        m = copy.deepcopy(world.module)
+        start = world.first(k, "first batches")
+        gw, ga, gb, gd = minimax(copy.deepcopy(m), zero, zero, zero, start, world.prior, score)
+        gd = dual(gd, zero, zero, zero, dual_step)
+        states.append(
+            {"module": m, "a": zero, "b": zero, "alpha": zero, "uw": gw, "ua": ga, "ub": gb, "v": gd}
+        )
+    for r in range(world.rounds):
+        eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
+        for k, s in enumerate(states):
+            for batch in world.round_batches(k, r):
+                set_flat(s["module"], flat(s["module"]) - eta * s["uw"])
+                s["a"], s["b"] = s["a"] - eta * s["ua"], s["b"] - eta * s["ub"]
+                s["alpha"] = s["alpha"] + eta_dual * s["v"]
+                gw, ga, gb, gd = minimax(s["module"], s["a"], s["b"], s["alpha"], batch, world.prior, score)
+                gd = dual(gd, s["a"], s["b"], s["alpha"], dual_step)
+                s["uw"] = (1 - beta_x) * s["uw"] + beta_x * gw
+                s["ua"] = (1 - beta_x) * s["ua"] + beta_x * ga
+                s["ub"] = (1 - beta_x) * s["ub"] + beta_x * gb
+                s["v"] = (1 - beta_y) * s["v"] + beta_y * gd
+        mean = {name: sum(s[name] for s in states) / n for name in ("a", "b", "alpha", "uw", "ua", "ub", "v")}
+        module = average([s["module"] for s in states])
+        states = [{"module": copy.deepcopy(module), **mean} for _ in range(n)]
+    s = states[0]
+    return {
+        "x": torch.cat([flat(module), s["a"][None], s["b"][None]]), "alpha": s["alpha"], "v": s["v"],
+        "u": torch.cat([s["uw"], s["ua"][None], s["ub"][None]]), "buffers": flat_buffers(module),
+    }  # fmt: skip
+
+
+def local_scgdam(
+    world: World, lr: float, lr_dual: float, beta_x: float, beta_y: float, score: str, dual_step: str,
+    alpha_h: float, rho: float, hvp: str,
+) -> dict[str, Tensor]:  # fmt: skip
+    """localscgdam, Algorithm 1; the Hessian is written out in full, by two reverse passes (forward mode is inexact
+    for batch-norm in torch)."""
+    n, zero = len(world.clients), torch.zeros(())
+
+    def compositional(s: dict[str, Any], zeta: Data, xi: Data, weight: float) -> None:
+        """Update h, and return the gradients at (x, h) in ``g*``."""
+        w = flat(s["module"])
+        leaf = w.clone().requires_grad_()
+        (inner,) = torch.autograd.grad(ce_at(s["module"], leaf, xi), leaf)
+        s["module"](xi[0])  # the running statistics of x
+        set_flat(s["h"], (1 - weight) * flat(s["h"]) + weight * (w - rho * inner))
+        s["ha"] = (1 - weight) * s["ha"] + weight * s["a"]
+        s["hb"] = (1 - weight) * s["hb"] + weight * s["b"]
+        qw, qa, qb, qd = minimax(s["h"], s["ha"], s["hb"], s["alpha"], zeta, world.prior, score)
+        if hvp == "exact":
+            qw = qw - rho * (hessian(lambda v: ce_at(s["module"], v, xi), w, vectorize=True) @ qw)
+        elif hvp == "finite_difference":
+            shift, ends = 1e-2 * qw / qw.norm(), []
+            for sign in (1, -1):
+                leaf = (w + sign * shift).requires_grad_()
+                ends.append(torch.autograd.grad(ce_at(s["module"], leaf, xi), leaf)[0])
+            qw = qw - rho * (ends[0] - ends[1]) / 2e-2 * qw.norm()
+        s |= {"gw": qw, "ga": qa, "gb": qb, "gd": dual(qd, s["ha"], s["hb"], s["alpha"], dual_step)}
+
+    states: list[dict[str, Any]] = []
+    for k in range(n):
+        s: dict[str, Any] = {"a": zero, "b": zero, "alpha": zero, "ha": zero, "hb": zero}
+        s |= {"module": copy.deepcopy(world.module), "h": copy.deepcopy(world.module)}
+        compositional(s, world.first(k, "first batches"), world.first(k, "first inner batches"), 1.0)
+        s |= {"uw": s["gw"], "ua": s["ga"], "ub": s["gb"], "v": s["gd"]}
+        for name in ("module", "h"):  # initialising leaves no trace in the running statistics
+            for mine, old in zip(s[name].buffers(), world.module.buffers(), strict=True):
+                mine.copy_(old)
+        states.append(s)
+    for r in range(world.rounds):
+        eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
+        for k, s in enumerate(states):
+            work = zip(world.round_batches(k, r), world.round_batches(k, r, "inner batches"), strict=True)
+            for zeta, xi in work:
+                set_flat(s["module"], flat(s["module"]) - eta * s["uw"])
+                s["a"], s["b"] = s["a"] - eta * s["ua"], s["b"] - eta * s["ub"]
+                s["alpha"] = s["alpha"] + eta_dual * s["v"]
+                compositional(s, zeta, xi, alpha_h)
+                s["uw"] = (1 - beta_x) * s["uw"] + beta_x * s["gw"]
+                s["ua"] = (1 - beta_x) * s["ua"] + beta_x * s["ga"]
+                s["ub"] = (1 - beta_x) * s["ub"] + beta_x * s["gb"]
+                s["v"] = (1 - beta_y) * s["v"] + beta_y * s["gd"]
+        names = ("a", "b", "alpha", "ha", "hb", "uw", "ua", "ub", "v")
+        mean = {name: sum(s[name] for s in states) / n for name in names}
+        module, h = average([s["module"] for s in states]), average([s["h"] for s in states])
+        states = [{"module": copy.deepcopy(module), "h": copy.deepcopy(h), **mean} for _ in range(n)]
+    s = states[0]
+    return {
+        "x": torch.cat([flat(module), s["a"][None], s["b"][None]]), "alpha": s["alpha"], "v": s["v"],
+        "u": torch.cat([s["uw"], s["ua"][None], s["ub"][None]]),
+        "h": torch.cat([flat(h), s["ha"][None], s["hb"][None]]),
+        "buffers": flat_buffers(module), "buffers_h": flat_buffers(h),
+    }  # fmt: skip

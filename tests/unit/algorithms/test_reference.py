@@ -1,0 +1,124 @@
+"""Every method equals its plain reference after several rounds, in double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch
+from torch import nn
+from world import METHODS, PARAMS, images, simulate, spec, tiny_norm
+
+from fedbench import net as network
+from fedbench.engine.participation import participants
+from fedbench.models import mlp
+
+ROUNDS = 5
+STAGES = (2, 4)
+CLIMB = ("fedavg", "scaffold", "focal_loss", "ratio_loss", "climb", "climb_scaffold")
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def compare(
+    monkeypatch: pytest.MonkeyPatch, method: str, with_norm: bool = False, chunk: int | None = 1, n_classes: int = 2,
+    sizes: tuple[int, ...] = (20, 26, 31), train: dict[str, Any] | None = None, rtol: float = 1e-9, **params: Any,
+) -> None:  # fmt: skip
+    """Train with the engine and with the reference and compare all that the server and the clients hold."""
+    outputs = 1 if n_classes == 2 else n_classes
+
+    def fresh() -> nn.Module:
+        if with_norm:
+            return tiny_norm(outputs=outputs)
+        return mlp.build((1, 6, 6), outputs, hidden=[4], activation="tanh")
+
+    torch.manual_seed(3)
+    module = fresh()
+    weights = {name: value.clone() for name, value in module.state_dict().items()}
+
+    def build(*args: Any, **kwargs: Any) -> network.Net:
+        copy = fresh()
+        copy.load_state_dict(weights)
+        return network.Net(copy)
+
+    monkeypatch.setattr(network, "build", build)
+    arrays = images(sizes, dtype=np.float64, n_classes=n_classes)
+    decay = {"decay_at": [at / ROUNDS for at in STAGES], "decay_factor": 0.5}
+    run = spec(method, params, rounds=ROUNDS, clients=len(sizes), **decay, **(train or {}))
+    simulation, outcome = simulate(run, arrays, chunk)
+    assert outcome.status == "finished"
+
+    def one(batch: Any) -> reference.Data:
+        return batch.inputs[0], batch.labels[0]
+
+    data = simulation.data
+    world = reference.World(
+        module=module,
+        clients=[(torch.tensor(arrays.x_train[c]), torch.tensor(arrays.y_train[c])) for c in arrays.clients],
+        batches=data.plan,
+        first=lambda k, purpose: one(data.draw(k, 6, purpose)),
+        draw=lambda k, n: one(data.draw(k, n)),
+        auxiliary=[one(batch) for batch in data.auxiliary(4)],
+        prior=float(np.mean([arrays.y_train[i] == 1 for c in arrays.clients for i in c])),
+        rounds=ROUNDS,
+        stages=STAGES,
+        factor=0.5,
+        chosen=lambda r: participants(run.train.participation, len(sizes), r, run.seed),
+        clip_norm=run.train.clip_norm,
+        weight_decay=run.train.weight_decay,
+    )
+    expected = getattr(reference, method)(world, **(PARAMS[method] | params))
+    found = {**simulation.server, **simulation.own}
+    assert found.keys() - expected.keys() <= {"anchor"}
+    for name in found.keys() & expected.keys():
+        torch.testing.assert_close(
+            found[name],
+            expected[name],
+            rtol=rtol,
+            atol=rtol / 100,
+            msg=lambda text, name=name: f"{name}: {text}",
+        )
+    moved = found["x"][: simulation.problem.net.d] - simulation.problem.net.initial()
+    assert moved.norm() > 1e-2  # else an equality would say nothing
+
+
+@pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(monkeypatch: pytest.MonkeyPatch, method: str, with_norm: bool) -> None:
+    compare(monkeypatch, method, with_norm)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_with_clients_stacked(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    compare(monkeypatch, method, with_norm=True, chunk=None)
+
+
+@pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
+@pytest.mark.parametrize("hvp", ["first_order", "finite_difference"])
+def test_hessian_modes(monkeypatch: pytest.MonkeyPatch, hvp: str, with_norm: bool) -> None:
+    compare(monkeypatch, "local_scgdam", with_norm, hvp=hvp)
+
+
+@pytest.mark.parametrize("method", ["coda", "local_sgdam", "local_scgdam"])
+def test_logit_scores_and_running_means(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    compare(monkeypatch, method, score="logit", dual_step="running_means", lr=0.05, lr_dual=0.05)
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize("method", CLIMB)
+def test_some_of_many_unequal_clients(
+    monkeypatch: pytest.MonkeyPatch, method: str, chunk: int | None
+) -> None:
+    """climb's world: several classes, local epochs, batches of a share of the data, clipping and weight decay."""
+    train = {
+        "participation": {"rule": "random", "clients": 3}, "period": None, "local_epochs": 2, "batch_size": None,
+        "batches_per_epoch": 3, "clip_norm": 0.4, "weight_decay": 0.02,
+    }  # fmt: skip
+    rtol = 1e-9 if chunk == 1 else 1e-5  # shares of padded batches are kept in single precision
+    compare(monkeypatch, method, False, chunk, 3, (20, 26, 31, 4), train, rtol)
+
+
+def test_climbs_constants_as_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(monkeypatch, "climb", dual_scale="code", dual_lr=1.0)

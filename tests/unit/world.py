@@ -1,0 +1,114 @@
+"""A small federated world: synthetic clients, a tiny network with batch-norm, and runs of methods on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedbench.data.clients import Arrays
+from fedbench.engine.simulate import Outcome, Simulation
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+
+CPU = torch.device("cpu")
+
+AUC = {"lr": 0.5, "lr_dual": 0.4, "score": "sigmoid", "dual_step": "batch"}
+RATIO = {"n_aux": 4, "ratio_alpha": 0.9, "ratio_beta": 0.3}
+DUALS = {
+    "dual_lr": 3.0,
+    "tolerance": 0.01,
+    "dual_scale": "paper",
+    "loss_batches": 5,
+    "dual_every": 2,
+    "dual_max": 1.5,
+}
+
+PARAMS: dict[str, dict[str, Any]] = {
+    "fedavg": {"lr": 0.2},
+    "fedprox": {"lr": 0.2, "mu": 0.7},
+    "scaffold": {"lr": 0.2, "server_lr": 0.8},
+    "focal_loss": {"lr": 0.2, "gamma": 2.0},
+    "ratio_loss": {"lr": 0.2, "renew_every": 2, **RATIO},
+    "climb": {"lr": 0.2, **DUALS},
+    "climb_scaffold": {"lr": 0.2, "server_lr": 0.8, **DUALS},
+    "local_sgdm": {"lr": 0.1, "momentum": 0.8},
+    "local_sgdm_rl": {"lr": 0.1, "momentum": 0.8, **RATIO},
+    "coda": {**AUC, "proximal": 0.3, "restart_samples": 12},
+    "local_sgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6},
+    "local_scgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6, "alpha_h": 0.7, "rho": 0.4, "hvp": "exact"},
+}
+"""Hyper-parameters of every method, large enough that each term matters within a few rounds."""
+
+METHODS = tuple(PARAMS)
+
+
+def images(
+    sizes: Sequence[int] = (20, 26, 31), test: int = 60, side: int = 6, seed: int = 0, validation: int = 0,
+    positives: float = 0.4, n_classes: int = 2, dtype: type = np.float32,
+) -> Arrays:  # fmt: skip
+    """Make noisy images whose class shows in their top row; clients own consecutive positions, shuffled."""
+    rng = np.random.default_rng(seed)
+    n = sum(sizes) + validation
+
+    def draw(count: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+        rest = (1 - share) / max(n_classes - 1, 1)
+        y = rng.choice(n_classes, count, p=[rest] * (n_classes - 1) + [share]).astype(np.int64)
+        y[:n_classes] = np.arange(n_classes)
+        x = rng.normal(size=(count, 1, side, side)).astype(dtype)
+        x[:, 0, 0] += y[:, None]
+        return x, y
+
+    x_train, y_train = draw(n, positives)
+    x_test, y_test = draw(test, 0.5)
+    order = rng.permutation(n)
+    clients = [np.sort(part) for part in np.split(order[: sum(sizes)], np.cumsum(sizes)[:-1])]
+    return Arrays(x_train, y_train, x_test, y_test, clients, np.sort(order[sum(sizes) :]), n_classes)
+
+
+def spec(
+    method: str = "fedavg", params: dict[str, Any] | None = None, seed: int = 0, network: str = "mlp",
+    options: dict[str, Any] | None = None, clients: int = 3, **train: Any,
+) -> RunSpec:  # fmt: skip
+    """Describe a short run: ``params`` change the method's in :data:`PARAMS`, ``train`` the rounds of 4 steps of 6."""
+    how: dict[str, Any] = {"rounds": 5, "period": 4, "batch_size": 6, "evaluations": 2, **train}
+    how = {name: value for name, value in how.items() if value is not None}
+    if options is None and network == "mlp":
+        options = {"hidden": [5]}
+    return RunSpec(
+        data=DataSpec(dataset="synthetic", clients=clients),
+        network=NetworkSpec(name=network, options=options or {}),
+        method=method,
+        params=PARAMS[method] | (params or {}),
+        train=TrainSpec(**how),
+        seed=seed,
+    )
+
+
+def simulate(
+    run: RunSpec, arrays: Arrays, chunk: int | None = 1, **options: Any
+) -> tuple[Simulation, Outcome]:
+    """Train a run to its end."""
+    simulation = Simulation(run, arrays, CPU, chunk, **options)
+    return simulation, simulation.run()
+
+
+def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module:
+    """Build a convolution, batch-norm, leaky ReLU and linear layer: 55 parameters for 6 x 6 images."""
+    convolution, norm = nn.Conv2d(shape[0], 2, 3, bias=False), nn.BatchNorm2d(2)
+    return nn.Sequential(
+        convolution, norm, nn.LeakyReLU(0.1), nn.Flatten(), nn.Linear(2 * (shape[1] - 2) ** 2, outputs)
+    )
+
+
+def damage(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Rewrite a file's bytes."""
+    path.write_bytes(change(path.read_bytes()))
+
+
+def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    """Whether two states hold the same bits."""
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
