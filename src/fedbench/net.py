@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -47,13 +48,23 @@ class Net:
         """Return the initial running statistics, shape [n_buffers]."""
         return self._initial_buffers.clone()
 
+    def leaf(self, x: Tensor) -> Leaf:
+        """Return parameters ``x`` [K, d] as something to differentiate by."""
+        if x.shape[0] > 1:
+            return Leaf([x.detach().requires_grad_()], stacked=True)
+        parts = torch.split(x[0].detach(), self._sizes)
+        return Leaf(
+            [part.view(slot[2]).requires_grad_() for part, slot in zip(parts, self._slots, strict=True)],
+            stacked=False,
+        )
+
     def scores(
-        self, x: Tensor, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
+        self, x: Tensor | Leaf, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
     ) -> Tensor:
         """Compute the network's outputs.
 
         Args:
-            x: parameters of K clients, [K, d].
+            x: parameters of K clients, [K, d], or a leaf made of them.
             inputs: their batches, [K, B, ...].
             buffers: running statistics [K, n_buffers]. In training they are updated in place; without them batch-norm
                 uses the batch's own statistics and leaves no trace.
@@ -68,9 +79,12 @@ class Net:
             buffers = None
         elif buffers is None and not train:
             raise ValueError("a network with batch-norm is evaluated with its buffers")
-        self._single = x.shape[0] == 1
-        if self._single:
-            return self._call(x[0], inputs[0], None if buffers is None else buffers[0]).unsqueeze(0)
+        if isinstance(x, Leaf) and x.stacked:
+            x = x.parts[0]
+        self._single = isinstance(x, Leaf) or x.shape[0] == 1
+        if isinstance(x, Leaf) or x.shape[0] == 1:
+            one = x.parts if isinstance(x, Leaf) else x[0]
+            return self._call(one, inputs[0], None if buffers is None else buffers[0]).unsqueeze(0)
         if buffers is None:
             return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)
         if not train:
@@ -95,11 +109,14 @@ class Net:
             raise UserError("this network has no linear output layer, which the ratio loss needs")
         return found
 
-    def _call(self, x: Tensor, inputs: Tensor, buffers: Tensor | None) -> Tensor:
-        # Plain attributes in the instance's dict are found before parameters are looked up: this costs
-        # next to nothing per call, and one torch.split has one cat as its backward.
-        for (home, name, shape), part in zip(self._slots, torch.split(x, self._sizes), strict=True):
-            home[name] = part.view(shape)
+    def _call(self, x: Tensor | list[Tensor], inputs: Tensor, buffers: Tensor | None) -> Tensor:
+        # Plain attributes in the instance's dict are found before parameters are looked up: this costs next to
+        # nothing per call, and one torch.split has one cat as its backward.
+        if isinstance(x, Tensor):
+            pairs = zip(torch.split(x, self._sizes), self._slots, strict=True)
+            x = [part.view(slot[2]) for part, slot in pairs]
+        for (home, name, _), part in zip(self._slots, x, strict=True):
+            home[name] = part
         if buffers is None:
             for home, name, _ in self._buffer_slots:
                 home[name] = None
@@ -132,6 +149,27 @@ class Net:
         for name, batch in (("running_mean", mean), ("running_var", variance)):
             part.__dict__[f"next_{name}"] = (1 - rate) * part.__dict__[name] + rate * batch
             part.__dict__[name] = None
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Parameters to differentiate by: the whole [K, d], or one client's tensors one by one.
+
+    Differentiating by the tensors and concatenating once is a quarter faster for a small network than
+    differentiating by the vector they are views of.
+    """
+
+    parts: list[Tensor]
+    stacked: bool
+
+    def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
+        """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
+        found = torch.autograd.grad(
+            losses, [*self.parts, *others], torch.ones_like(losses), create_graph=create_graph
+        )
+        count = len(self.parts)
+        own = found[0] if self.stacked else torch.cat([part.reshape(-1) for part in found[:count]])[None]
+        return own, *found[count:]
 
 
 def _take_out(module: nn.Module, kind: str) -> tuple[Tensor, list[tuple[dict[str, Any], str, torch.Size]]]:

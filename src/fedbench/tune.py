@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fedbench import cells
-from fedbench.cells import Config, MethodEntry, Paper
+from fedbench.cells import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
 from fedbench.provenance import commit
 from fedbench.runs import Store, write_atomically
@@ -22,17 +22,21 @@ from fedbench.training import train_run
 def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, Any]]:
     """List the combinations a method tries: its whole grid, which must have exactly ``paper.tune.trials`` of them."""
     assert paper.tune is not None
-    values = [[(key, value) for value in options] for key, options in method.grid.items()]
-    trials = [
-        {part.strip(): value for key, value in chosen for part in key.split("+")}
-        for chosen in itertools.product(*values)
+    options = [
+        [dict(zip(names.split(", "), _listed(value), strict=True)) for value in values]
+        for names, values in method.grid.items()
     ]
+    trials = [dict(merged(*chosen)) for chosen in itertools.product(*options)]
     if len(trials) != paper.tune.trials:
         raise UserError(
             f"{paper.key}: the grid of {name} has {len(trials)} combinations,"
             f" but every method gets {paper.tune.trials}"
         )
     return trials
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def trial_spec(paper: Paper, dataset: str, method: str, params: dict[str, Any]) -> RunSpec:

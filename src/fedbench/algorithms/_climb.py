@@ -82,7 +82,7 @@ class Climb(Base):
         return (duals + step * (losses - losses.mean() - tolerance)).clamp(0, self.dual_max)
 
     def report(self, server: State) -> dict[str, float]:
-        """Return what an evaluation records about the duals: their mean and maximum, and how many weights are negative."""
+        """Return the duals' mean and maximum, and how many client weights are negative, for each evaluation."""
         duals = server["duals"]
         return {
             "dual_mean": float(duals.mean()),

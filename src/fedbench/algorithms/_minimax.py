@@ -49,10 +49,11 @@ def minimax_gradient(
     official CODASCA program does: much better conditioned when positives are rare.
     """
     d = problem.net.d
-    w, a, b, dual = (part.detach().requires_grad_() for part in (x[:, :d], x[:, d], x[:, d + 1], alpha))
-    scores = as_scores(problem.scores(w, batch, buffers), score)
+    leaf = problem.net.leaf(x[:, :d])
+    a, b, dual = (part.detach().requires_grad_() for part in (x[:, d], x[:, d + 1], alpha))
+    scores = as_scores(problem.scores(leaf, batch, buffers), score)
     losses = auc_minimax(scores, batch.labels, a, b, dual, problem.prior, batch.weight)
-    in_w, in_a, in_b, in_alpha = torch.autograd.grad(losses.sum(), (w, a, b, dual))
+    in_w, in_a, in_b, in_alpha = leaf.gradient(losses, a, b, dual)
     if dual_step == "running_means":
         in_alpha = 2 * (b - a - dual).detach()
     in_x = torch.cat([problem.regularised(in_w, x[:, :d]), in_a[:, None], in_b[:, None]], 1)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fedbench.algorithms import fedavg
 from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.net import Leaf
 from fedbench.objectives.focal import focal
 
 
@@ -21,6 +22,6 @@ class Method(fedavg.Method):
 
     gamma: float
 
-    def loss(self, problem: Problem, state: State, w: Tensor, batch: Batch) -> Tensor:
+    def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' focal losses [K]."""
         return focal(problem.scores(w, batch, buffers_of(state)), batch.labels, self.gamma, batch.weight)

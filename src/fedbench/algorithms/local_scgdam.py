@@ -71,7 +71,12 @@ class Method(local_sgdam.Method):
         """Return the new h and the compositional gradient at x: one pass of w on xi, one of h_w on zeta."""
         d, (zeta, xi) = problem.net.d, batches
         inner = InnerStep(
-            lambda w: problem.cross_entropy(w, xi, buffers_of(state)), x[:, :d], self.rho, self.hvp
+            problem.net,
+            lambda w: problem.cross_entropy(w, xi, buffers_of(state)),
+            x[:, :d],
+            self.rho,
+            self.hvp,
+            probe=lambda w: problem.cross_entropy(w, xi, None),
         )
         h = torch.lerp(state["h"], torch.cat([inner.adapted, x[:, d:]], 1), alpha_h)
         q = minimax_gradient(

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedbench.algorithms._base import FederatedMethod
 from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.net import Leaf
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Method(FederatedMethod):
         """Start with zero momentum."""
         return {"x": w, "m": torch.zeros_like(w)}
 
-    def loss(self, problem: Problem, state: State, w: Tensor, batch: Batch) -> Tensor:
+    def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' losses [K] at parameters ``w``."""
         return problem.cross_entropy(w, batch, buffers_of(state))
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from fedbench.algorithms import local_sgdm
 from fedbench.algorithms._ratio import ratio_weights
 from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.net import Leaf
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Method(local_sgdm.Method):
             "class_weights": w.new_full((problem.n_classes,), self.ratio_alpha)
         }
 
-    def loss(self, problem: Problem, state: State, w: Tensor, batch: Batch) -> Tensor:
+    def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' class-weighted cross-entropy [K]."""
         return problem.cross_entropy(w, batch, buffers_of(state), state["class_weights"])
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fedbench.net import Net
+from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import cross_entropy
 
 State = dict[str, Tensor]
@@ -64,24 +64,24 @@ class Problem:
     client_losses: Callable[[Tensor, Tensor | None], Tensor] | None = None
     charges: Charges = field(default_factory=Charges)
 
-    def scores(self, w: Tensor, batch: Batch, buffers: Tensor | None) -> Tensor:
+    def scores(self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None) -> Tensor:
         """Return training-mode outputs [K, B, C]; ``buffers`` are updated in place, ``None`` leaves no trace."""
         return self.net.scores(w, batch.inputs, buffers)
 
     def cross_entropy(
-        self, w: Tensor, batch: Batch, buffers: Tensor | None, class_weights: Tensor | None = None
+        self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None, class_weights: Tensor | None = None
     ) -> Tensor:
         """Return each client's cross-entropy on its batch, [K]."""
         return cross_entropy(self.scores(w, batch, buffers), batch.labels, batch.weight, class_weights)
 
-    def gradient(self, loss: Callable[[Tensor], Tensor], w: Tensor) -> tuple[Tensor, Tensor]:
+    def gradient(self, loss: Callable[[Leaf], Tensor], w: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradient [K, d] of each client's loss at ``w`` (clipped, plus weight decay), and the losses [K].
 
         Clients are independent, so the gradient of the summed losses holds each client's own.
         """
-        leaf = w.detach().requires_grad_()
+        leaf = self.net.leaf(w)
         losses = loss(leaf)
-        (gradient,) = torch.autograd.grad(losses.sum(), leaf)
+        (gradient,) = leaf.gradient(losses)
         return self.regularised(gradient, w), losses.detach()
 
     def regularised(self, gradient: Tensor, w: Tensor) -> Tensor:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from fedbench.net import Leaf, Net
+
 HVP = ("exact", "first_order", "finite_difference")
 
 
@@ -18,24 +20,33 @@ class InnerStep:
     """One gradient step on the inner loss, and products of its Jacobian with a vector.
 
     Args:
-        loss: maps parameters [K, d] to inner losses [K].
+        net: the network whose parameters are meant.
+        loss: maps parameters [K, d] (as a leaf) to inner losses [K].
         w: parameters [K, d].
         rho: inner step size.
         hvp: ``exact`` (double backward), ``first_order`` (drops the Hessian) or ``finite_difference`` (central
             differences of the gradient, for networks without double backward).
+        probe: the loss as the finite differences take it, without a trace in running statistics.
 
     Attributes:
         adapted: ``w - rho grad loss(w)``, [K, d].
         loss: inner losses at ``w``, [K].
     """
 
-    def __init__(self, loss: Callable[[Tensor], Tensor], w: Tensor, rho: float, hvp: str) -> None:
-        self._loss, self._rho, self._hvp = loss, rho, hvp
-        self._w = w.detach().requires_grad_()
-        losses = loss(self._w)
-        (self._gradient,) = torch.autograd.grad(
-            losses.sum(), self._w, create_graph=hvp == "exact" and rho != 0
-        )
+    def __init__(
+        self,
+        net: Net,
+        loss: Callable[[Leaf], Tensor],
+        w: Tensor,
+        rho: float,
+        hvp: str,
+        probe: Callable[[Leaf], Tensor] | None = None,
+    ) -> None:
+        self._net, self._w, self._rho, self._hvp = net, w.detach(), rho, hvp
+        self._probe = probe or loss
+        self._leaf = net.leaf(w)
+        losses = loss(self._leaf)
+        (self._gradient,) = self._leaf.gradient(losses, create_graph=hvp == "exact" and rho != 0)
         self.loss = losses.detach()
         self.adapted = w - rho * self._gradient.detach()
 
@@ -44,7 +55,7 @@ class InnerStep:
         if self._hvp == "first_order" or self._rho == 0:
             return q
         if self._hvp == "exact":
-            (product,) = torch.autograd.grad((self._gradient * q).sum(), self._w)
+            (product,) = self._leaf.gradient((self._gradient * q).sum(1))
         else:
             product = self._difference(q)
         moved: Tensor = q - self._rho * product
@@ -55,7 +66,7 @@ class InnerStep:
         shift = 1e-2 * q / length
         ends = []
         for sign in (1, -1):
-            moved = (self._w.detach() + sign * shift).requires_grad_()
-            ends.append(torch.autograd.grad(self._loss(moved).sum(), moved)[0])
+            leaf = self._net.leaf(self._w + sign * shift)
+            ends.append(leaf.gradient(self._probe(leaf))[0])
         product: Tensor = (ends[0] - ends[1]) / 2e-2 * length
         return product

@@ -1,0 +1,93 @@
+"""The workload on which federated simulators were compared: engine against a plain hand-written loop.
+
+100 clients x 600 samples of 784 floats, MLP 784-128-128-10, batch 32 (19 steps, the last of 24), 1 local epoch, 10
+clients a round, SGD 0.1, no evaluation inside rounds; one thread, in one process, the two loops in turns.
+
+    python benchmarks/peers_workload.py [--rounds 10] [--repeats 7] [--chunk 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import torch
+from common import clients_like_mnist, gemm_rate, pairs
+from torch import nn
+
+from fedbench.engine.participation import participants
+from fedbench.engine.simulate import Simulation
+from fedbench.specs import DataSpec, NetworkSpec, ParticipationSpec, RunSpec, TrainSpec
+
+PARTICIPATION = ParticipationSpec(rule="random", clients=10)
+FLOP = 10 * 600 * 2 * (2 * 784 * 128 + 3 * 128 * 128 + 3 * 128 * 10)
+"""Of a round's matrix products; the first layer needs no gradient of its inputs."""
+
+
+def spec(rounds: int) -> RunSpec:
+    """Describe the workload as a run."""
+    return RunSpec(
+        data=DataSpec(dataset="synthetic", clients=100), network=NetworkSpec(name="mlp"), method="fedavg",
+        params={"lr": 0.1}, seed=0,
+        train=TrainSpec(rounds=rounds, local_epochs=1, batch_size=32, participation=PARTICIPATION, evaluations=1),
+    )  # fmt: skip
+
+
+def hand_loop(arrays, rounds: int) -> nn.Module:
+    """Train the way one writes it by hand: one module, its state swapped per client, indexing instead of a loader."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+    x, y = torch.from_numpy(arrays.x_train), torch.from_numpy(arrays.y_train)
+    loss = nn.CrossEntropyLoss()
+    for index in range(rounds):
+        chosen = participants(PARTICIPATION, 100, index, 0)
+        start = {name: value.clone() for name, value in model.state_dict().items()}
+        total = {name: torch.zeros_like(value) for name, value in start.items()}
+        for client in chosen:
+            model.load_state_dict(start)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            order = torch.randperm(600) + 600 * client
+            for at in range(0, 600, 32):
+                batch = order[at : at + 32]
+                optimizer.zero_grad()
+                loss(model(x[batch]), y[batch]).backward()
+                optimizer.step()
+            for name, value in model.state_dict().items():
+                total[name] += value
+        model.load_state_dict({name: value / len(chosen) for name, value in total.items()})
+    return model
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--chunk", type=int, default=1)
+    options = parser.parse_args()
+    arrays = clients_like_mnist(100, 600)
+
+    simulation = Simulation(spec(10**6), arrays, torch.device("cpu"), options.chunk)
+
+    def engine() -> None:
+        for _ in range(options.rounds):
+            simulation.train_round()
+
+    hand_loop(arrays, 1)
+    engine()
+    ours, plain, ratio = pairs(engine, lambda: hand_loop(arrays, options.rounds), options.repeats)
+    rate = gemm_rate()
+    per_round = 1e3 / options.rounds
+    print(
+        f"matrix products: {rate / 1e9:.0f} GFLOP/s on this core, so {FLOP / rate * 1e3:.1f} ms a round at least"
+    )
+    print(f"engine (client_chunk {options.chunk}): {ours * per_round:.1f} ms a round, "
+          f"{190 * options.rounds / ours:.0f} steps/s, {FLOP * options.rounds / ours / rate:.0%} of the GEMM rate")  # fmt: skip
+    print(
+        f"plain loop: {plain * per_round:.1f} ms a round; engine / plain loop {ratio:.2f} (median of pairs)"
+    )
+
+
+if __name__ == "__main__":
+    main()
