@@ -69,9 +69,14 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     spec = validated(OwnSpec, content, path)
     if spec.base is None:
         return OwnDataset(
-            name=path.stem, title=spec.title or path.stem, classes=(), shape=(), licence=spec.licence,
-            source=spec.source or str(spec.file), spec=spec,
-        )  # fmt: skip
+            name=path.stem,
+            title=spec.title or path.stem,
+            classes=(),
+            shape=(),
+            licence=spec.licence,
+            source=spec.source or str(spec.file),
+            spec=spec,
+        )
     base = get(spec.base)
     fields = {item.name for item in dataclasses.fields(base)} - {"name", "raw", "classes"}
     for option in spec.options:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbench import registry
 from fedbench.data import partitions
-from fedbench.data.files import read_json, read_npz, write_json, write_npz
+from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
 from fedbench.data.labels import hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count, load_prepared, read_summary
@@ -77,11 +77,9 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
         return path
     prepared = load_prepared(spec.dataset, data_dir, inputs=False)
     arrays, remarks = _apply(spec, seed, prepared)
-    path.with_suffix(".json").unlink(
-        missing_ok=True
-    )  # the summary vouches for the arrays: first to go, last to come
     write_npz(path, arrays)
-    write_json(path.with_suffix(".json"), _summary(spec, seed, prepared, arrays, remarks))
+    summary = _summary(spec, seed, prepared, arrays, remarks) | {"sha256": checksum(path)}
+    write_json(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
 
 
@@ -89,8 +87,7 @@ def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition
     """Read the partition of a data rule and seed.
 
     Raises:
-        UserError: it was not made, or a file is truncated or corrupt; the message names the file and the
-            cure.
+        UserError: it was not made, or a file is damaged; the message names the file and the cure.
     """
     return read_partition(partition_path(spec, seed, data_dir))
 
@@ -103,10 +100,10 @@ def read_partition(path: str | Path) -> Partition:
     arrays = read_npz(path, cure)
     try:
         found = Partition(**arrays, summary=summary)
-        if found.sizes.tolist() == summary["sizes"] and found.offsets[-1] == len(found.indices):
+        if checksum(path) == summary["sha256"]:
             return found
-        problem = "its arrays and its summary disagree"
-    except (KeyError, TypeError, IndexError) as error:
+        problem = f"it is not what {path.with_suffix('.json').name} was written for"
+    except (KeyError, TypeError) as error:
         problem = f"it does not hold what it should ({error})"
     raise UserError(f"{path}: {problem}. Delete it. {cure}")
 

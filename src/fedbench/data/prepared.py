@@ -45,8 +45,7 @@ def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, f
     folder = dataset.fetch(Path(data_dir), None if mirror is None else str(mirror))
     arrays = dataset.prepare(folder)
     content = _content(dataset, arrays)
-    summary.unlink(missing_ok=True)  # the summary vouches for the arrays: it goes first and comes last
-    write_npz(path, content)
+    write_npz(path, content)  # the summary comes last: it vouches for the arrays
     facts = _summary(dataset, arrays, folder) | {"definition": definition, "sha256": checksum(path)}
     write_json(summary, facts)
     log.info("%s: %d training and %d test samples in %s", name, facts["train"]["n"], facts["test"]["n"], path)
@@ -57,8 +56,7 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
     """Read the arrays of a dataset; without ``inputs``, ``x_train`` and ``x_test`` are left empty.
 
     Raises:
-        UserError: it is not prepared, or a file is truncated or corrupt; the message names the file and the
-            cure.
+        UserError: it is not prepared, or a file is damaged; the message names the file and the cure.
     """
     summary = read_summary(name, data_dir)
     path = prepared_path(name, data_dir)

@@ -58,10 +58,10 @@ class IdxSet(Dataset):
         known = torchvision_class(self.title)
         train, test = (known(raw_dir, train=part) for part in (True, False))
         return Arrays(
-            train.data.numpy()[:, None],
-            train.targets.numpy(),
-            test.data.numpy()[:, None],
-            test.targets.numpy(),
+            x_train=train.data.numpy()[:, None],
+            y_train=train.targets.numpy(),
+            x_test=test.data.numpy()[:, None],
+            y_test=test.targets.numpy(),
         )
 
 
@@ -78,11 +78,12 @@ class CifarSet(Dataset):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the batches: ``[n, 3, 32, 32]`` uint8; the fine labels of CIFAR-100."""
-        known = torchvision_class(
-            self.title
-        )  # its constructor verifies every checksum again before unpickling
+        known = torchvision_class(self.title)
+        # the constructor verifies every checksum again before it unpickles
         train, test = (known(raw_dir, train=part) for part in (True, False))
         return Arrays(
-            train.data.transpose(0, 3, 1, 2), np.asarray(train.targets), test.data.transpose(0, 3, 1, 2),
-            np.asarray(test.targets),
-        )  # fmt: skip
+            x_train=train.data.transpose(0, 3, 1, 2),
+            y_train=np.asarray(train.targets),
+            x_test=test.data.transpose(0, 3, 1, 2),
+            y_test=np.asarray(test.targets),
+        )
