@@ -132,4 +132,5 @@ class Dataset(ABC):
             return Status(self.name, "unavailable", str(error))
         if self.account:
             return Status(self.name, "needs account", self.cure(folder))
-        return Status(self.name, "downloadable", ", ".join(item.urls[0] for item in items))
+        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+        return Status(self.name, "downloadable", items[0].urls[0] + more)
