@@ -28,7 +28,9 @@ def class_weights(gradients: Tensor, alpha: float, beta: float, limit: float = 1
     """
     n_classes = gradients.shape[0]
     own = torch.stack([gradients[c, c] for c in range(n_classes)])
-    others = gradients.sum(0) - own
+    # Not the sum of all minus the own: where the own is large, nothing of a small denominator would be left.
+    itself = torch.eye(n_classes, dtype=torch.bool, device=gradients.device)[:, :, None]
+    others = gradients.masked_fill(itself, 0).sum(0)
     usable = others != 0
     ratios = torch.where(usable, (n_classes - 1) * own / torch.where(usable, others, 1.0), 0.0)
     mean = ratios.sum(1) / usable.sum(1)
