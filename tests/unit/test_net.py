@@ -1,0 +1,165 @@
+"""A network as a function of one vector: equal to its module, and the same for stacked clients as one by one."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fedbench.errors import UserError
+from fedbench.models import cnn, densenet121, mlp, resnet20
+from fedbench.net import Net, build
+from fedbench.objectives.cross_entropy import cross_entropy
+
+NETWORKS: dict[str, tuple[Any, tuple[int, int, int], dict[str, Any]]] = {
+    "mlp": (mlp.build, (1, 4, 4), {"hidden": [7, 5], "activation": "leaky_relu"}),
+    "cnn": (cnn.build, (2, 12, 12), {"channels": [3, 4], "kernel": 3, "hidden": [6]}),
+    "resnet20": (resnet20.build, (3, 8, 8), {}),
+    "densenet121": (densenet121.build, (3, 32, 32), {}),
+}
+WITH_NORM = ("resnet20", "densenet121")
+K, B = 3, 4
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def make(name: str, outputs: int = 1, seed: int = 0) -> nn.Module:
+    builder, shape, options = NETWORKS[name]
+    torch.manual_seed(seed)
+    module: nn.Module = builder(shape, outputs, **options)
+    return module
+
+
+def batch(name: str, clients: int = K, seed: int = 0) -> tuple[Tensor, Tensor]:
+    rng = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(clients, B, *NETWORKS[name][1], generator=rng)
+    return inputs, torch.randint(0, 2, (clients, B), generator=rng)
+
+
+def flat(tensors: Any) -> Tensor:
+    parts = [t.detach().reshape(-1) for t in tensors if t.is_floating_point()]
+    return torch.cat(parts) if parts else torch.zeros(0)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_equals_the_module_at_any_vector(name: str) -> None:
+    module = make(name, outputs=2)
+    net = Net(copy.deepcopy(module))
+    assert torch.equal(net.initial(), flat(module.parameters())) and net.d == len(net.initial())
+    assert torch.equal(net.initial_buffers(), flat(module.buffers()))
+    x = net.initial() + 0.01 * torch.randn(net.d)
+    nn.utils.vector_to_parameters(x, module.parameters())
+    inputs, _ = batch(name, 1)
+    buffers = net.initial_buffers()[None].clone()
+
+    torch.testing.assert_close(net.scores(x[None], inputs, buffers)[0], module(inputs[0]))
+    torch.testing.assert_close(buffers[0], flat(module.buffers()))
+    module.eval()
+    torch.testing.assert_close(net.scores(x[None], inputs, buffers, train=False)[0], module(inputs[0]))
+    torch.testing.assert_close(buffers[0], flat(module.buffers()))  # evaluation leaves them alone
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_stacked_clients_equal_one_by_one(name: str) -> None:
+    """Scores, running statistics, gradients and Hessian products, exactly but for rounding."""
+    net = Net(make(name))
+    clients = 2 if name == "densenet121" else K
+    x = net.initial() + 0.02 * torch.randn(clients, net.d)
+    inputs, labels = batch(name, clients)
+    q = torch.randn(clients, net.d)
+
+    def everything(chosen: list[int]) -> list[Tensor]:
+        buffers = net.initial_buffers().expand(len(chosen), -1).clone()
+        leaf = x[chosen].requires_grad_()
+        scores = net.scores(leaf, inputs[chosen], buffers)
+        losses = cross_entropy(scores, labels[chosen])
+        (gradient,) = torch.autograd.grad(losses.sum(), leaf, create_graph=True)
+        (product,) = torch.autograd.grad((gradient * q[chosen]).sum(), leaf)
+        again = net.scores(x[chosen], inputs[chosen], buffers, train=False)
+        without = net.scores(x[chosen], inputs[chosen], None)
+        return [part.detach() for part in (scores, buffers, gradient, product, again, without)]
+
+    stacked = everything(list(range(clients)))
+    assert [part.shape[0] for part in stacked] == [clients] * 6
+    single = [torch.cat(parts) for parts in zip(*[everything([k]) for k in range(clients)], strict=True)]
+    for mine, theirs in zip(stacked, single, strict=True):
+        assert (mine - theirs).norm() <= 1e-9 * theirs.norm()
+    assert not torch.allclose(stacked[3], torch.zeros(()))
+
+
+@pytest.mark.parametrize("clients", [1, 2])
+@pytest.mark.parametrize("name", ["cnn", "resnet20"])
+def test_leaf_gives_the_gradients_of_the_vector(name: str, clients: int) -> None:
+    net = Net(make(name))
+    x = net.initial() + 0.02 * torch.randn(clients, net.d)
+    inputs, labels = batch(name, clients)
+    q, factor = torch.randn(clients, net.d), torch.ones(clients, requires_grad=True)
+
+    whole = x.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(
+        cross_entropy(net.scores(whole, inputs), labels).sum(), whole, create_graph=True
+    )
+    (product,) = torch.autograd.grad((expected * q).sum(), whole)
+    leaf = net.leaf(x)
+    losses = cross_entropy(net.scores(leaf, inputs), labels)
+    found, in_factor = leaf.gradient((factor * losses).sum(), factor, create_graph=True)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(in_factor, losses)
+    torch.testing.assert_close(leaf.gradient((found * q).sum())[0], product, rtol=1e-8, atol=1e-10)
+    assert found.shape == (clients, net.d)
+
+
+def test_without_buffers_training_leaves_no_trace_and_evaluation_is_refused() -> None:
+    net = Net(make("resnet20"))
+    inputs, _ = batch("resnet20")
+    x = net.initial().expand(K, -1)
+    buffers = net.initial_buffers().expand(K, -1).clone()
+    with_trace = net.scores(x, inputs, buffers)
+    torch.testing.assert_close(net.scores(x, inputs, None), with_trace)
+    assert not torch.equal(buffers[0], net.initial_buffers())
+    assert torch.equal(net.initial_buffers(), flat(make("resnet20").buffers()))
+    with pytest.raises(ValueError, match="buffers"):
+        net.scores(x, inputs, None, train=False)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_last_layer_is_found(name: str) -> None:
+    module = make(name, outputs=5)
+    net = Net(copy.deepcopy(module))
+    place, shape = net.last_layer()
+    *_, last = (part for part in module.modules() if isinstance(part, nn.Linear))
+    assert shape == last.weight.shape and shape[0] == 5
+    assert torch.equal(net.initial()[place].view(shape), last.weight)
+
+
+def test_no_last_layer_without_linear_layers() -> None:
+    with pytest.raises(UserError, match="linear output layer"):
+        Net(nn.Sequential(nn.Conv2d(1, 1, 3), nn.Flatten())).last_layer()
+
+
+def test_initial_weights_depend_on_the_seed_alone() -> None:
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first = build("mlp", (4,), 1, seed=7).initial()
+    assert torch.equal(torch.random.get_rng_state(), before)  # nothing global moved
+    torch.manual_seed(2)
+    torch.rand(3)
+    assert torch.equal(build("mlp", (4,), 1, seed=7).initial(), first)
+    assert not torch.equal(build("mlp", (4,), 1, seed=8).initial(), first)
+
+
+def test_unknown_networks_and_options_are_named() -> None:
+    with pytest.raises(UserError, match=r"unknown network 'resnet'.*'resnet20'.*Known: .*mlp"):
+        build("resnet", (3, 8, 8), 1, seed=0)
+    with pytest.raises(UserError, match=r"network 'mlp'.*'hiden'"):
+        build("mlp", (4,), 1, seed=0, options={"hiden": [3]})
+    for name, shape in (("mlp", (4,)), ("cnn", (1, 28, 28))):
+        with pytest.raises(UserError, match=r"unknown activation 'leaky'.*'leaky_relu'"):
+            build(name, shape, 1, seed=0, options={"activation": "leaky"})
+    with pytest.raises(UserError, match=r"8 x 8 pixels are too small for 2 blocks"):
+        build("cnn", (1, 8, 8), 1, seed=0)
+    with pytest.raises(UserError, match=r"3 channels, not 1"):
+        build("densenet121", (1, 32, 32), 1, seed=0)
