@@ -95,6 +95,11 @@ def test_every_method_with_clients_stacked(monkeypatch: pytest.MonkeyPatch, meth
     compare(monkeypatch, method, with_norm=True, chunk=None)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_one_client_is_the_method_on_one_machine(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    compare(monkeypatch, method, sizes=(26,))
+
+
 @pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
 @pytest.mark.parametrize("hvp", ["first_order", "finite_difference"])
 def test_hessian_modes(monkeypatch: pytest.MonkeyPatch, hvp: str, with_norm: bool) -> None:

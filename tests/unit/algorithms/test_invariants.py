@@ -1,0 +1,159 @@
+"""What must hold between methods, whatever the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import torch
+from torch import Tensor
+from world import CPU, METHODS, PARAMS, images, same, simulate, spec
+
+from fedbench.data.clients import Arrays
+from fedbench.engine.simulate import Progress, Simulation
+from fedbench.models import mlp
+
+RESNET = {"network": "resnet20", "options": {"blocks": 1}}
+MLP: dict[str, Any] = {}
+COUNTS = ("iteration", "round", "samples", "floats_up", "floats_down", "floats_buffers", "train_loss")
+
+
+def metrics_of(outcome: Any, suffix: str = "") -> list[dict[str, float]]:
+    """The curve without counts, of one evaluated point."""
+    rows = []
+    for row in outcome.curve:
+        names = [n for n in row if n.startswith("test_") and n.endswith("_h") == (suffix == "_h")]
+        rows.append({name.removesuffix("_h"): row[name] for name in names})
+    return rows
+
+
+@pytest.mark.parametrize("hvp", ["exact", "first_order", "finite_difference"])
+@pytest.mark.parametrize("how", [MLP, RESNET], ids=["mlp", "batch-norm"])
+def test_without_inner_step_local_scgdam_is_local_sgdam_bit_for_bit(how: dict[str, Any], hvp: str) -> None:
+    arrays = images(side=8)
+    plain = {name: PARAMS["local_scgdam"][name] for name in PARAMS["local_sgdam"]}
+    inner = {"rho": 0.0, "alpha_h": 1.0, "hvp": hvp}
+    train = {"decay_at": [0.5], "rounds": 4}
+    one, first = simulate(spec("local_sgdam", plain, **how, **train), arrays)
+    other, second = simulate(spec("local_scgdam", inner, **how, **train), arrays)
+    for name in ("x", "alpha", "u", "v"):
+        assert torch.equal(one.server[name], other.server[name]), name
+    assert torch.equal(other.server["h"], other.server["x"])
+    if how:
+        assert torch.equal(one.server["buffers"], other.server["buffers_h"])
+        assert not torch.equal(one.server["buffers"], other.server["buffers"])  # those of the inner batches
+    assert metrics_of(first) == metrics_of(second, "_h")
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "base"),
+    [
+        ("fedprox", {"mu": 0.0}, "fedavg"),
+        ("focal_loss", {"gamma": 0.0}, "fedavg"),
+        ("ratio_loss", {"ratio_alpha": 1.0, "ratio_beta": 0.0}, "fedavg"),
+        ("climb", {"dual_lr": 0.0}, "fedavg"),
+        ("climb_scaffold", {"dual_lr": 0.0}, "scaffold"),
+        ("local_sgdm_rl", {"ratio_alpha": 1.0, "ratio_beta": 0.0}, "local_sgdm"),
+        ("local_sgdm", {"momentum": 0.0, "lr": 0.2}, "fedavg"),
+    ],
+)
+def test_degenerate_constants_give_the_base_method_bit_for_bit(
+    method: str, params: dict[str, Any], base: str
+) -> None:
+    arrays = images(side=8)
+    for how in (MLP, RESNET):
+        one, first = simulate(spec(base, **how, rounds=3), arrays)
+        other, second = simulate(spec(method, params, **how, rounds=3), arrays)
+        shared = one.server.keys() & other.server.keys()
+        assert {"x"} <= shared
+        assert same({n: one.server[n] for n in shared}, {n: other.server[n] for n in shared})
+        assert metrics_of(first) == metrics_of(second)
+    assert not torch.equal(simulate(spec(method, rounds=3), arrays)[0].server["x"][:40], one.server["x"][:40])
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("fedavg", {}), ("local_sgdm", {}), ("coda", {"proximal": 0.0, "restart_samples": 0})],
+)
+def test_a_period_of_one_is_one_machine_with_all_batches_pooled(method: str, params: dict[str, Any]) -> None:
+    arrays = images((18, 18, 18), dtype=np.float64)
+    simulation, _ = simulate(spec(method, params, period=1, rounds=12), arrays)
+    data = simulation.data
+    module = mlp.build((1, 6, 6), 1, hidden=[5])
+    reference.set_flat(module, simulation.problem.net.initial())
+
+    def pooled(client: int, index: int, purpose: str) -> list[Tensor]:
+        parts = [data.plan(k, index, purpose)[0] + data.offsets[k] for k in range(3)]
+        return [torch.tensor(np.concatenate(parts))]
+
+    world = reference.World(
+        module, [(data.inputs, data.labels)], pooled,
+        first=lambda k, purpose: (data.inputs, data.labels), draw=lambda k, n: (data.inputs, data.labels),
+        auxiliary=[], prior=data.prior, rounds=12,
+    )  # fmt: skip
+    expected = getattr(reference, method)(world, **(PARAMS[method] | params))
+    for name in ("x", "alpha", "m"):
+        if name in simulation.server:
+            torch.testing.assert_close(simulation.server[name], expected[name], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_clients_with_full_batches_are_one_client(method: str) -> None:
+    one = images((16,), dtype=np.float64)
+    many = Arrays(one.x_train, one.y_train, one.x_test, one.y_test, list(one.clients) * 3, one.validation, 2)
+    train = {"batch_size": 16, "rounds": 4, "decay_at": [0.5]}
+    # the ratio loss draws its auxiliary samples from all data, which are now three times as many
+    params = (
+        {"n_aux": 100} if "n_aux" in PARAMS[method] else {"restart_samples": 100} if method == "coda" else {}
+    )
+    alone, _ = simulate(spec(method, params, clients=1, **train), one)
+    copies, _ = simulate(spec(method, params, clients=3, **train), many)
+    for name in alone.server:
+        if alone.server[name].shape == copies.server[name].shape:
+            torch.testing.assert_close(
+                copies.server[name], alone.server[name], rtol=1e-8, atol=1e-10, equal_nan=True
+            )
+
+
+@pytest.mark.parametrize("method", ["scaffold", "climb_scaffold"])
+@pytest.mark.parametrize("participation", [{"rule": "full"}, {"rule": "random", "clients": 2}])
+def test_scaffolds_variate_stays_the_mean_of_the_clients(method: str, participation: dict[str, Any]) -> None:
+    seen = []
+
+    def check(progress: Progress) -> None:
+        mean = simulation.own["c_own"].mean(0)
+        torch.testing.assert_close(simulation.server["c"], mean, rtol=1e-4, atol=1e-6)
+        seen.append(float(mean.norm()))
+
+    run = spec(method, participation=participation, rounds=6, decay_at=[0.5])
+    simulation = Simulation(run, images(), CPU, on_round=check)
+    simulation.run()
+    assert len(seen) == 6 and min(seen) > 1e-3
+
+
+@pytest.mark.usefixtures("double")
+def test_scaffold_converges_where_fedavg_stalls() -> None:
+    """Logistic regression on two clients with opposite data: many local steps pull FedAvg off the optimum."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 4))
+    y = (x[:, 0] + 0.3 * rng.normal(size=40) > 0).astype(np.int64)
+    x[20:] = 2 * x[20:] + [0, 3, 0, 0]
+    y[20:] = 1 - y[20:]
+    arrays = Arrays(x, y, x, y, [np.arange(20), np.arange(20, 40)], np.array([], int), 2)
+    train = {"batch_size": 20, "period": 15, "rounds": 150, "weight_decay": 0.05, "options": {"hidden": []}}
+
+    def slope(method: str) -> float:
+        params = {"lr": 0.1} if method == "fedavg" else {"lr": 0.1, "server_lr": 1.0}
+        simulation, _ = simulate(spec(method, params, clients=2, **train), arrays)
+        w = simulation.server["x"].clone().requires_grad_()
+        logits = torch.tensor(x) @ w[:4] + w[4]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(y).double())
+        (gradient,) = torch.autograd.grad(loss + 0.05 / 2 * (w**2).sum(), w)
+        return float(gradient.norm())
+
+    assert slope("scaffold") < 1e-8
+    assert slope("fedavg") > 1e-3
