@@ -64,7 +64,7 @@ def shape(rows: list[DataRow]) -> Grid:
 
     def line(row: DataRow) -> Row:
         size = "×".join(map(str, row.shape)) if row.shape else ABSENT
-        ratio = ABSENT if row.ratio is None else f"{row.ratio:.4g}"
+        ratio = ABSENT if row.ratio is None else f"{row.ratio:.3g}"
         numbers = (count(row.train), count(row.positive), count(row.negative), ratio, count(row.test))
         cells = [Entry(cell) for cell in (*numbers, size, count(row.clients))]
         return Row(row.dataset, [cells], [])
@@ -77,4 +77,7 @@ def _notes(rows: list[DataRow], seed: int) -> list[str]:
     held = {row.dataset: row.validation for row in rows if row.validation}
     first = f"Training samples of all clients together (seed {seed}); ratio: share of positives."
     lines = [first, *(f"{label}: {n:,} samples held out for validation." for label, n in held.items())]
-    return lines + [f"{row.dataset}: {row.missing}" for row in rows if row.missing]
+    missing = [row.dataset for row in rows if row.missing]
+    return lines + (
+        [f"{ABSENT}: not prepared here ({', '.join(missing)}); the CSV says how."] if missing else []
+    )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import ABSENT, Block, Entry, Grid
+from fedbench.report.layout import ABSENT, Block, Entry, Grid, together
 
 GREEK = ("Δ Delta", "α alpha", "β beta", "γ gamma", "δ delta", "ε epsilon", "η eta", "λ lambda", "μ mu",
          "π pi", "ρ rho", "σ sigma", "τ tau")  # fmt: skip
@@ -24,7 +24,7 @@ SIZES = {"small": (4.7, 11.0), "footnotesize": (4.3, 9.5), "scriptsize": (4.0, 8
 SPREAD_DIGIT = 3.5
 TEXT_WIDTHS = (397.0, 469.0)
 """Points: NeurIPS's text width, then an article's with 1 in margins. The first that fits is taken."""
-TEXT_HEIGHT = 600.0
+TEXT_HEIGHT = 560.0
 """Points for the lines and notes of one float; a longer table continues in further ones, block by block."""
 NOTE_LINE = 130
 """Characters of a note in one line of scriptsize."""
@@ -32,7 +32,8 @@ NOTE_LINE = 130
 
 def escape(text: str) -> str:
     r"""Make any text printable: ``LocalSGDM_RL`` and ``100 %`` as well as ``±`` and ``ρ``."""
-    return "".join(SPECIAL.get(character, character) for character in text)
+    parts = ["".join(SPECIAL.get(character, character) for character in part) for part in text.split("--")]
+    return "-{}-".join(parts)  # two hyphens stay two: the ligature would make an option's name a dash
 
 
 def label_text(text: str) -> str:
@@ -136,14 +137,14 @@ def _head_of_names(grid: Grid, first: list[str]) -> list[str]:
     return [*_levels(grid, grid.headers[:-1], 1, len(first)), " & ".join(last) + r" \\"]
 
 
-def _heading(block: Block, total: int) -> list[str]:
-    text = rf"\multicolumn{{{total}}}{{@{{}}l}}{{\textbf{{{label_text(block.heading)}}}}} \\"
-    return [text] if block.heading else []
+def _heading(block: Block) -> list[str]:
+    """Write a heading over the columns at its right, without making any of them wider."""
+    return [rf"\rlap{{\textbf{{{label_text(block.heading)}}}}} \\"] if block.heading else []
 
 
 def _block(block: Block, grid: Grid) -> list[str]:
     span = 4 if grid.compares else 1
-    lines = _heading(block, 1 + span * len(grid.names) + grid.has_agreement_column)
+    lines = _heading(block)
     indent = r"\quad " if block.heading else ""
     for row in block.rows:
         for metric, entries in enumerate(row.entries):
@@ -160,13 +161,13 @@ def _block(block: Block, grid: Grid) -> list[str]:
 
 def _stacked_block(block: Block, grid: Grid) -> list[str]:
     """Ours, its spread, paper and difference below each other; all metrics of a place in one cell."""
-    lines = _heading(block, 2 + len(grid.names) + grid.has_agreement_column)
+    lines = _heading(block)
     for row in block.rows:
         label = r"\quad " * bool(block.heading) + label_text(row.label)
         for name in ("ours", "±", "paper", "Δ"):
             parts = [[_side(line[column], name) for line in row.entries] for column in range(len(grid.names))]
-            cells = [" ".join(filter(None, texts)) for texts in parts]
-            if (block.here and any(cells)) or name == "paper":
+            cells = [together(texts, escape(ABSENT)) for texts in parts]
+            if any(cells) and (block.here or name == "paper"):
                 agreed = " / ".join(filter(None, row.agreement)) if name == "Δ" else ""
                 tau = [escape(agreed)] * grid.has_agreement_column
                 lines.append(" & ".join([label, escape(name), *cells, *tau]) + r" \\")

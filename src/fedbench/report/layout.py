@@ -105,10 +105,10 @@ class Grid:
 def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
     """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
     arranger = _Arranger(paper, spec, grid, compared, decimals)
-    blocks = [
-        arranger.block(values) for values in itertools.product(*(grid[axis] for axis in spec.rows[:-1]))
-    ]
+    values = list(itertools.product(*(grid[axis] for axis in spec.rows[:-1])))
     compares = any(item.published for item in compared)
+    runs = any(item.here for item in compared)
+    blocks = [arranger.block(each, keep=compares or not runs) for each in values]
     return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, grid), blocks, compares)
 
 
@@ -130,8 +130,11 @@ class _Arranger:
             for values in itertools.product(*(grid[axis] for axis in spec.columns))
         ]
 
-    def block(self, values: Sequence[Value]) -> Block:
-        """Return the rows that share the values of all row axes but the last."""
+    def block(self, values: Sequence[Value], keep: bool) -> Block:
+        """Return the rows that share the values of all row axes but the last.
+
+        A block that is not run keeps its rows for the paper's numbers; without any (not ``keep``) it is a heading.
+        """
         shared = dict(zip(self.spec.rows[:-1], values, strict=True))
         axis = self.spec.rows[-1]
         rows = [self.row({**self.fixed, **shared, axis: value}, axis) for value in self.grid[axis]]
@@ -140,7 +143,7 @@ class _Arranger:
         below = [self.tau({**self.fixed, **shared, **column}) for column in self.columns]
         return Block(
             heading=heading + " (not run at this scale)" * bool(heading and not here),
-            rows=rows,
+            rows=rows if here or keep or not heading else [],
             agreement=below if axis == "method" and any(below) else [],
             here=here,
         )
@@ -215,6 +218,12 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     if status in (collect.DIVERGED, collect.FAILED):
         return (f"{status} {row['n_bad']}/{row['n_wanted']}" if row["n_wanted"] > 1 else status), ""
     return ("undefined" if status == collect.UNDEFINED else ABSENT), ""
+
+
+def together(texts: Sequence[str], absent: str = ABSENT) -> str:
+    """Join what the metrics of one place show; several that are all absent are one dash."""
+    shown = [text for text in texts if text]
+    return absent if set(shown) == {absent} else " ".join(shown)
 
 
 def signed(value: float, decimals: int) -> str:

@@ -39,7 +39,7 @@ def notes(
     score = [_score(compared), *_devices(compared)] if table is not None else []
     what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
     paragraphs = [
-        [_letters(paper, compared), _numbers(spec, compared, table), *rule, _bold(compared, decimals)],
+        [_numbers(spec, compared, table), *rule, _bold(compared, decimals), _letters(paper, compared)],
         [*score, *map(str, findings)],
         [*what, *_strangers(paper, compared), *_absent(compared)],
         _trouble(paper, compared),
@@ -106,7 +106,8 @@ def _bold(compared: Sequence[Compared], decimals: int) -> str:
     tau = ""
     if any(math.isfinite(item.mean) and math.isfinite(item.printed) for item in compared):
         tau = " τ: Kendall's rank agreement of our order of the methods with the paper's; (2/5): of 2 in 5 methods."
-    return f"Bold: the best method of each side; values equal to {decimals} decimals tie.{tau}"
+    side = " of each side" if any(item.published for item in compared) else ""
+    return f"Bold: the best method{side}; values equal to {decimals} decimals tie.{tau}"
 
 
 def _strangers(paper: Paper, compared: Sequence[Compared]) -> list[str]:

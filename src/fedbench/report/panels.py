@@ -15,7 +15,7 @@ from fedbench.report.names import axis_text, metric_label
 from fedbench.report.plot import Bundle, Curve, Panel
 from fedbench.report.style import BLACK, GREY, RED, Style
 
-OTHERS, TOP, MEAN = "other clients", "the tenth of the clients that ends highest", "mean of all clients"
+OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {
     OTHERS: Style(GREY, "-", "", 0.4),
     TOP: Style(RED, "-", "", 0.8),

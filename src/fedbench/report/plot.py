@@ -28,8 +28,8 @@ PANEL, SINGLE = (1.95, 1.55), (3.6, 2.4)
 """Inches: width and height of a panel among others, and of one alone."""
 LEFT, GAP, RIGHT, BETWEEN = 0.55, 0.5, 0.12, 0.62
 """Inches: for the tick labels of the first panel, between columns, at the right, between rows."""
-ENTRY = 1.25
-"""Inches that one entry of the legend takes."""
+HANDLE, LETTER = 0.55, 0.068
+"""Inches that an entry of the legend takes for its line, and for each letter."""
 MARKS = 6
 """Markers along a curve."""
 
@@ -77,15 +77,18 @@ def draw(
         rows = math.ceil(len(panels) / columns)
         wide, high = SINGLE if len(panels) <= 1 else PANEL
         width = LEFT + columns * wide + (columns - 1) * GAP + RIGHT
-        lines = textwrap.wrap(subtitle, int(width * 17))
-        legend_rows = math.ceil(len(styles) / max(1, int(width / ENTRY)))
-        top, bottom = 0.56 + 0.13 * len(lines), 0.46 + 0.19 * legend_rows
-        height = top + rows * high + (rows - 1) * BETWEEN + bottom if rows else 1.2
+        heads, lines = textwrap.wrap(title, int(width * 12.5)), textwrap.wrap(subtitle, int(width * 17))
+        entry = HANDLE + LETTER * max(map(len, styles), default=0)
+        legend_rows = math.ceil(len(styles) / max(1, int(width / entry)))
+        top, bottom = 0.4 + 0.17 * len(heads) + 0.13 * len(lines), 0.46 + 0.19 * legend_rows
+        height = top + rows * high + max(0, rows - 1) * BETWEEN + bottom
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
-        figure.text(0.27 / width, 1 - 0.2 / height, title, fontsize=9.5, fontweight="bold", va="center")
+        for i, line in enumerate(heads):
+            y = 1 - (0.2 + 0.17 * i) / height
+            figure.text(0.27 / width, y, line, fontsize=9.5, fontweight="bold", va="center")
         for i, line in enumerate(lines):
-            y = 1 - (0.37 + 0.13 * i) / height
+            y = 1 - (0.2 + 0.17 * len(heads) + 0.13 * i) / height
             figure.text(0.27 / width, y, line, fontsize=7, color="#444444", va="center")
         for index, panel in enumerate(panels):
             row, column = divmod(index, columns)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import Entry, Grid
+from fedbench.report.layout import Entry, Grid, together
 
 WIDEST = 120
 """Characters. A terminal form wider than this puts ours, paper and difference below each other."""
@@ -84,7 +84,7 @@ def _stacked(grid: Grid) -> list[list[str]]:
                 parts = [
                     [_side(line[column], name) for line in row.entries] for column in range(len(grid.names))
                 ]
-                cells = [" ".join(filter(None, texts)) for texts in parts]
+                cells = [together(texts) for texts in parts]
                 if any(cells):
                     agreed = " / ".join(filter(None, row.agreement)) if name == "Δ" else ""
                     body.append([label, name, *cells, *([agreed] if tau else [])])

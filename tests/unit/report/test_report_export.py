@@ -62,10 +62,11 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     write(partition_path(data, 3, folder).with_suffix(".json"), summary)
     paths = tables.build("localscgdam", "table4", config, project.root)
     tex = paths[0].read_text()
-    assert r"CIFAR10 & 27,777 & 2,777 & 25,000 & 0.09997 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
+    assert r"CIFAR10 & 27,777 & 2,777 & 25,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
     assert r"STL10 & -- & -- & -- & -- & -- & -- & 4 \\" in tex
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
+    assert "not prepared here (STL10)" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
     assert "27,777" in tables.show("localscgdam", "table4", config, project.root)

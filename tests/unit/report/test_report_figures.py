@@ -115,7 +115,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     paths = figures.build("climb", "figure2", reduced, project.root)
     drawn = pd.read_csv(paths[3]).set_index(["panel", "curve", "x"])
-    top = "the tenth of the clients that ends highest"  # two of twenty: client 7 and, all others equal, client 0
+    top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
     assert drawn.loc[("Dual variable", top, 10), "high"] == 10
     assert tuple(drawn.loc[("Training loss", top, 10), ["low", "high"]]) == (1.0, 8.0)
     assert drawn.loc[("Dual variable", "mean of all clients", 10), "mean"] == pytest.approx(10 / 20)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam, run_result
+from report_project import Project, climb, localscgdam, run_result
 
 from fedbench.cells import Cell, Config
 from fedbench.errors import UserError
@@ -217,20 +217,56 @@ def test_two_numbers_in_a_cell_and_doubtful_print(filled: Fill, reduced: Config)
     assert "0.0402" in markdown and "AMBIGUOUS" in markdown
     assert "Minority accuracy (overall accuracy)." in markdown
     stacked = table.terminal()
+    tex = table.tex()  # too wide to stand side by side
+    assert (
+        r"\quad $\alpha$ = 0 & paper & 0.0229 (0.5734) & \textbf{0.5575} (\textbf{0.6076}) & 0 (0.4836)"
+        in tex
+    )
+    assert r" & paper & --$^\dagger$ (0.5534) & \textbf{0.0402}$^\dagger$" in tex.replace(
+        r"\quad $\alpha$ = 0", ""
+    )
     assert max(map(len, stacked.splitlines())) <= 120
     assert re.search(r"\n +± +(0\.\d{4} \(0\.\d{4}\) *){4}\n", stacked)
+
+
+def test_without_published_numbers_there_is_one_column_and_no_empty_rows(
+    filled: Fill, reduced: Config
+) -> None:
+    project = filled("climb", "table2")
+    paper = climb()
+    paper["tables"]["table2"]["published"] = None
+    project.save_paper("climb", paper)
+    table = tables.make("climb", "table2", reduced, project.root)
+    lines = table.markdown().splitlines()
+    assert lines[2].split() == [
+        "|",
+        "α",
+        "|",
+        "Baseline",
+        "|",
+        "CLIMB",
+        "|",
+        "Ratio-Loss",
+        "|",
+        "Focal-Loss",
+        "|",
+    ]
+    at = next(i for i, found in enumerate(lines) if "CIFAR10 · minority classes = 1 (not run" in found)
+    assert "**ρ = 10 · CIFAR10 · minority classes = 3" in lines[at + 1]
+    assert "verdict" not in table.markdown() and "Δ" not in table.tex()
 
 
 def test_escaping() -> None:
     assert latex.escape("LocalSGDM_RL 50% a&b #1 {x} ~ ^ \\ <|>") == (
         r"LocalSGDM\_RL 50\% a\&b \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} $<$$|$$>$"
     )
+    assert latex.escape("--data-dir – x") == "-{}-data-dir -- x"
     assert latex.escape("ρ ± −0.1 ≤ τ") == r"$\rho$ $\pm$ $-$0.1 $\leq$ $\tau$"
     assert latex.label_text("p = 4 · share of positives = 0.1") == r"$p = 4$ $\cdot$ share of positives = 0.1"
 
 
 @needs_latex
-@pytest.mark.parametrize("scale", ["reduced", "paper"])
+@pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 @pytest.mark.parametrize(("paper", "name"), [("localscgdam", "table1"), ("climb", "table2")])
 def test_latex_takes_it_and_nothing_sticks_out(project: Project, paper: str, name: str, scale: str) -> None:
     config = Config(scale=scale)
