@@ -20,7 +20,7 @@ torch.set_num_threads(1)
 def clients_like_mnist(
     n_clients: int, per_client: int, shape: tuple[int, ...] = (784,), classes: int = 10
 ) -> Arrays:
-    """Make float inputs of ``shape`` with Dirichlet(1) label skew: what they hold does not change how long a step takes."""
+    """Make float inputs of ``shape`` with Dirichlet(1) label skew; what they hold does not change a step's time."""
     rng = np.random.default_rng(0)
     n = n_clients * per_client
     centres = rng.standard_normal((classes, *shape), dtype=np.float32)
