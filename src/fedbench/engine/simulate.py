@@ -102,7 +102,7 @@ class Simulation:
         self.eval_rounds = set(
             np.linspace(0, self.rounds, spec.train.evaluations + 1).round().astype(int).tolist()
         )
-        self.stages = {max(1, round(at * self.rounds)) for at in spec.train.decay_at}
+        self.stages = [max(1, round(at * self.rounds)) for at in spec.train.decay_at]
         self.chunk = client_chunk
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
         self.on_round = on_round
@@ -153,7 +153,11 @@ class Simulation:
             clients = self.train_round()
             self.seconds = before + time.perf_counter() - begun
             # Momenta and adapted models can break before the parameters do.
-            sent = [self.server[name] for name in (*self.method.averaged, *self.method.running) if name in self.server]
+            sent = [
+                self.server[name]
+                for name in (*self.method.averaged, *self.method.running)
+                if name in self.server
+            ]
             if not all(bool(torch.isfinite(tensor.sum())) for tensor in sent):
                 raise FloatingPointError("parameters became non-finite")
             if last:
