@@ -1,0 +1,180 @@
+"""Mini-batches of the clients: which samples, in which order, padded how, prepared how."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from world import CPU, images
+
+from fedbench.data.clients import ClientData
+from fedbench.errors import UserError
+from fedbench.specs import TrainSpec
+
+SIZES = (20, 26, 4)
+
+
+def client_data(sizes: tuple[int, ...] = SIZES, seed: int = 0, **train: Any) -> ClientData:
+    how = {"rounds": 3, "period": 4, "batch_size": 6, **train}
+    spec = TrainSpec(**{name: value for name, value in how.items() if value is not None})
+    return ClientData(images(sizes), spec, seed, CPU)
+
+
+def test_a_period_walks_through_reshuffled_epochs_and_drops_incomplete_batches() -> None:
+    data = client_data()
+    steps = [batch for r in range(6) for batch in data.plan(0, r)]  # 24 steps, 3 an epoch
+    assert all(len(batch) == 6 for batch in steps)
+    epochs = [np.concatenate(steps[at : at + 3]) for at in range(0, 24, 3)]
+    for epoch in epochs:
+        assert len(set(epoch.tolist())) == 18 and set(epoch.tolist()) <= set(range(20))
+    assert len({tuple(epoch) for epoch in epochs}) == 8
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) > 1  # the dropped ones are others each time
+
+
+def test_rounds_can_be_asked_for_in_any_order() -> None:
+    """A resumed run begins in the middle of an epoch."""
+    ahead, later = client_data(), client_data()
+    expected = [ahead.plan(1, r) for r in range(5)]
+    for r in (4, 2, 0, 3, 1):
+        assert all(np.array_equal(a, b) for a, b in zip(later.plan(1, r), expected[r], strict=True))
+
+
+def test_local_epochs_visit_every_sample_each_epoch() -> None:
+    data = client_data(period=None, local_epochs=2)
+    plan = data.plan(1, 0)
+    assert [len(batch) for batch in plan] == [6, 6, 6, 6, 2] * 2
+    assert sorted(np.concatenate(plan[:5])) == sorted(np.concatenate(plan[5:])) == list(range(26))
+    orders = [tuple(np.concatenate(data.plan(1, r)[at : at + 5])) for r in range(3) for at in (0, 5)]
+    assert len(set(orders)) == 6  # no epoch of any round repeats another's order
+
+
+def test_batches_per_epoch_divide_a_clients_data() -> None:
+    data = client_data(period=None, local_epochs=1, batch_size=None, batches_per_epoch=5)
+    assert [data.batch_size(k) for k in range(3)] == [4, 5, 1]  # n // 5, at least 1
+    assert [len(batch) for batch in data.plan(1, 0)] == [5, 5, 5, 5, 5, 1]
+
+
+def test_batches_depend_on_seed_client_and_purpose_alone() -> None:
+    data, other = client_data(), client_data(seed=1)
+    again, unlike = client_data((20, 26, 4)), client_data((20, 20, 4))
+    assert all(np.array_equal(a, b) for a, b in zip(data.plan(0, 1), again.plan(0, 1), strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(data.plan(0, 1), unlike.plan(0, 1), strict=True))
+    assert not np.array_equal(data.plan(0, 0)[0], other.plan(0, 0)[0])
+    assert not np.array_equal(data.plan(0, 0)[0], data.plan(0, 0, "inner batches")[0])
+    assert not np.array_equal(unlike.plan(0, 0), unlike.plan(1, 0))
+
+
+def test_stacked_batches_hold_each_clients_own_samples_and_shares() -> None:
+    data, arrays = client_data(period=None, local_epochs=1), images(SIZES)
+    work = data.work([0, 1, 2], 0, "batches")
+    assert work.steps == 5 and work.samples == sum(SIZES) and work.unequal
+    active = torch.stack([work.active(step) for step in range(5)])
+    assert active.sum(0).tolist() == [4, 5, 1]
+    for step in range(5):
+        batch = work.batch(step)
+        weight = batch.weight if batch.weight is not None else torch.full(batch.labels.shape, 1 / 6)
+        for client in range(3):
+            plan = data.plan(client, 0)
+            if step >= len(plan):
+                assert not weight[client].any()
+                continue
+            mine = arrays.clients[client][plan[step]]
+            count = len(mine)
+            assert np.array_equal(batch.inputs[client, :count], arrays.x_train[mine])
+            assert np.array_equal(batch.labels[client, :count], arrays.y_train[mine])
+            assert torch.allclose(weight[client, :count], torch.full((count,), 1 / count))
+            assert not weight[client, count:].any()
+    alone = data.work([0], 0, "batches")
+    assert all(alone.batch(step).weight is None for step in range(4)) and not alone.unequal
+    assert alone.batch(3).labels.shape == (1, 2)
+
+
+def test_first_batches_are_whole_whoever_is_stacked() -> None:
+    data = client_data()
+    together = data.first([0, 1, 2], "first batches")
+    for client in range(3):
+        alone = data.first([client], "first batches")
+        count = alone.labels.shape[1]
+        assert count == min(6, SIZES[client]) and alone.weight is None
+        assert torch.equal(together.inputs[client, :count], alone.inputs[0])
+        assert together.weight is not None
+        assert together.weight[client].sum() == pytest.approx(1)
+        assert not together.weight[client, count:].any()
+    equal = client_data((20, 26)).first([0, 1], "first batches")
+    assert equal.weight is None
+
+
+def test_draws_are_distinct_samples_of_the_client() -> None:
+    data, arrays = client_data(), images(SIZES)
+    batch = data.draw(1, 10)
+    assert batch.inputs.shape == (1, 10, 1, 6, 6)
+    rows = {x.tobytes() for x in batch.inputs[0].numpy()}
+    assert len(rows) == 10 and rows <= {x.tobytes() for x in arrays.x_train[arrays.clients[1]]}
+    assert data.draw(2, 10).labels.shape == (1, 4)
+
+
+def test_auxiliary_batches_hold_one_class_each() -> None:
+    data = client_data()
+    batches = data.auxiliary(4)
+    assert [batch.labels[0].tolist() for batch in batches] == [[0] * 4, [1] * 4]
+    assert torch.equal(data.auxiliary(4)[1].inputs, batches[1].inputs)  # the server keeps the samples it drew
+    arrays = images(SIZES)
+    one_class = dataclasses.replace(arrays, y_train=np.zeros_like(arrays.y_train))
+    empty = ClientData(one_class, TrainSpec(rounds=1, period=1, batch_size=2), 0, CPU)
+    with pytest.raises(UserError, match="no client has a sample of class 1"):
+        empty.auxiliary(4)
+
+
+def test_bytes_become_numbers_between_zero_and_one_then_normalised() -> None:
+    arrays = images(SIZES)
+    pixels = np.arange(len(arrays.x_train) * 36, dtype=np.int64).reshape(-1, 1, 6, 6) % 256
+    stored = dataclasses.replace(arrays, x_train=pixels.astype(np.uint8))
+    plain = {"rounds": 1, "period": 1, "batch_size": 4}
+    data = ClientData(stored, TrainSpec(**plain), 0, CPU)
+    batch = data.work([0], 0, "batches").batch(0)
+    mine = arrays.clients[0][data.plan(0, 0)[0]]
+    np.testing.assert_allclose(batch.inputs[0], pixels[mine] / 255, rtol=1e-6)
+    assert batch.inputs.dtype == torch.float32
+    normalised = ClientData(stored, TrainSpec(**plain, normalize={"mean": [0.4], "std": [0.2]}), 0, CPU)
+    found = normalised.work([0], 0, "batches").batch(0).inputs[0]
+    np.testing.assert_allclose(found, (pixels[mine] / 255 - 0.4) / 0.2, rtol=1e-4, atol=1e-5)
+
+
+def test_normalisation_is_per_channel() -> None:
+    arrays = images(SIZES)
+    colours = dataclasses.replace(arrays, x_train=np.repeat(arrays.x_train, 3, 1))
+    how = {"mean": [0.0, 1.0, 2.0], "std": [1.0, 2.0, 4.0]}
+    data = ClientData(colours, TrainSpec(rounds=1, period=1, batch_size=4, normalize=how), 0, CPU)
+    batch = data.work([0, 1], 0, "batches").batch(0).inputs  # [K, B, C, H, W]
+    base = batch[:, :, 0]
+    torch.testing.assert_close(batch[:, :, 1], (base - 1) / 2)
+    torch.testing.assert_close(batch[:, :, 2], (base - 2) / 4)
+
+
+def test_augmentation_is_each_clients_own_whoever_is_stacked() -> None:
+    data = client_data(augment="crop_flip")
+    together = data.work([0, 1], 2, "batches").batch(1).inputs
+    for row, client in enumerate((0, 1)):
+        assert torch.equal(together[row], data.work([client], 2, "batches").batch(1).inputs[0])
+    other = data.work([0, 1], 2, "inner batches").batch(1).inputs
+    assert not torch.equal(together, other)
+
+
+def test_prior_is_the_share_of_all_clients_samples() -> None:
+    arrays = images(SIZES, validation=12)
+    used = arrays.y_train[np.concatenate(arrays.clients)]
+    data = ClientData(arrays, TrainSpec(rounds=1, period=1, batch_size=4), 0, CPU)
+    assert data.prior == pytest.approx(used.mean()) and data.prior != pytest.approx(arrays.y_train.mean())
+    several = ClientData(images(SIZES, n_classes=3), TrainSpec(rounds=1, period=1, batch_size=4), 0, CPU)
+    assert math.isnan(several.prior)
+
+
+def test_a_client_without_samples_is_named() -> None:
+    arrays = images(SIZES)
+    empty = dataclasses.replace(arrays, clients=[*arrays.clients[:2], np.array([], int)])
+    with pytest.raises(UserError, match="client 2 has no training samples"):
+        ClientData(empty, TrainSpec(rounds=1, period=1, batch_size=4), 0, CPU)
