@@ -304,6 +304,8 @@ def resolve(
     ]
     for name, entry in paper.settings.items():
         value = setting[name]
+        if "." in entry.sets and value not in entry.values:
+            raise unknown(f"value of the setting {name}", str(value), map(str, entry.values))
         meant = entry.values.get(value, value)
         layers += [meant if place == "." else _nested(place, meant) for place in entry.sets]
     layers.append(data.fixed)
