@@ -30,10 +30,13 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     spec = paper.tables[table_name]
     cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
     frame = collect.frame(cells, spec.metrics, root).to_dict(orient="records")
-    settings = load(paper_key, spec.published, root).settings if spec.published else list(paper.settings)
+    published = load(paper_key, spec.published, root) if spec.published else None
+    settings = list(published.settings) if published else list(paper.settings)
     settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]
     owners = [cell for cell in cells for _ in spec.metrics]
     rows = [_row(row, cell, table_name, settings) for row, cell in zip(frame, owners, strict=True)]
+    for row in rows:
+        row["metric"] = published.metric_name(row["metric"]) if published else row["metric"]
     columns = ["paper", "table", "dataset", "method", *settings, "metric", "mean", "std", "note", *MADE]
     text = pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     return write(root / REPRODUCED / config.scale / paper_key / f"{table_name}.csv", text)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import ABSENT, Block, Entry, Grid, together
+from fedbench.report.layout import ABSENT, Block, Entry, Grid, stacked_agreement, together
 
 GREEK = ("Δ Delta", "α alpha", "β beta", "γ gamma", "δ delta", "ε epsilon", "η eta", "λ lambda", "μ mu",
          "π pi", "ρ rho", "σ sigma", "τ tau")  # fmt: skip
@@ -164,12 +164,12 @@ def _stacked_block(block: Block, grid: Grid) -> list[str]:
     lines = _heading(block)
     for row in block.rows:
         label = r"\quad " * bool(block.heading) + label_text(row.label)
+        taus = [escape(tau) for tau in stacked_agreement(row)]
         for name in ("ours", "±", "paper", "Δ"):
             parts = [[_side(line[column], name) for line in row.entries] for column in range(len(grid.names))]
             cells = [together(texts, escape(ABSENT)) for texts in parts]
             if any(cells) and (block.here or name == "paper"):
-                agreed = " / ".join(filter(None, row.agreement)) if name == "Δ" else ""
-                tau = [escape(agreed)] * grid.has_agreement_column
+                tau = [taus.pop(0) if taus else ""] * grid.has_agreement_column
                 lines.append(" & ".join([label, escape(name), *cells, *tau]) + r" \\")
                 label = ""
     return lines
@@ -184,8 +184,9 @@ def _side(entry: Entry, name: str) -> str:
 
 def _cells(entry: Entry) -> list[str]:
     def number(value: str, spread: str, best: bool) -> str:
+        opened, closed = entry.wrapped(value).split(value) if value else ("", "")
         text = rf"\textbf{{{escape(value)}}}" if best else escape(value)
-        return entry.wrapped(text + _small(spread)) if value != ABSENT else text
+        return opened + text + _small(spread) + closed
 
     return [
         number(entry.value, entry.spread, entry.best),

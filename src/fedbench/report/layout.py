@@ -26,7 +26,8 @@ MATCH_SYMBOLS = {"tolerance": "≈", "interval": "∼"}
 class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
-    ``second`` marks a second metric in the same place.
+    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
+    that compares nothing.
     """
 
     value: str
@@ -39,15 +40,18 @@ class Entry:
     delta: str = ""
     symbol: str = ""
     second: bool = False
+    item: Compared | None = None
 
     def wrapped(self, text: str) -> str:
-        """Put a second metric in parentheses, as papers with two numbers in a cell do."""
-        return f"({text})" if self.second and text not in ("", ABSENT) else text
+        """Put a second metric's number in parentheses, as papers with two numbers in a cell do."""
+        number = any(character.isdigit() for character in text) and not text[0].isalpha()
+        return f"({text})" if self.second and number else text
 
     @property
     def deviation(self) -> str:
         """The spread alone, for a line of its own."""
-        return self.wrapped(self.spread.removeprefix("±").strip())
+        text = self.spread.removeprefix("±").strip()
+        return self.wrapped(text[1:-1] if text.startswith("(") else text)
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,7 @@ class _Arranger:
             delta="" if judged.difference is None else signed(judged.difference, self.decimals),
             symbol=SYMBOLS.get(judged.kind) or MATCH_SYMBOLS.get(judged.basis, ""),
             second=metric != self.spec.metrics[0],
+            item=item,
         )
 
 
@@ -221,9 +226,16 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
 
 
 def together(texts: Sequence[str], absent: str = ABSENT) -> str:
-    """Join what the metrics of one place show; several that are all absent are one dash."""
+    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
     shown = [text for text in texts if text]
-    return absent if set(shown) == {absent} else " ".join(shown)
+    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
+    return shown[0] if once else " ".join(shown)
+
+
+def stacked_agreement(row: Row) -> list[str]:
+    """Return Kendall's tau of each metric of a row for lines below each other, from the second on in parentheses."""
+    first, *more = row.agreement or [""]
+    return [first, *(f"({tau})" if tau else "" for tau in more)]
 
 
 def signed(value: float, decimals: int) -> str:

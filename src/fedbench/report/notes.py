@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fedbench.cells import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
-from fedbench.report.compare import Compared
+from fedbench.report.compare import Compared, agreement, rivals
 from fedbench.report.layout import ABSENT
 from fedbench.report.names import axis_name, axis_text, metric_label
 from fedbench.report.published import PublishedTable
@@ -105,7 +105,9 @@ def _bold(compared: Sequence[Compared], decimals: int) -> str:
         return ""
     tau = ""
     if any(math.isfinite(item.mean) and math.isfinite(item.printed) for item in compared):
-        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's; (2/5): of 2 in 5 methods."
+        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
+        part = any(1 < agreement(group)[1] < len(group) for group in rivals(compared))
+        tau += "; (2/5): of 2 in 5 methods." if part else "."
     side = " of each side" if any(item.published for item in compared) else ""
     return f"Bold: the best method{side}; values equal to {decimals} decimals tie.{tau}"
 

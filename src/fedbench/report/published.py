@@ -88,6 +88,10 @@ class PublishedTable:
             n_seeds=n_seeds if runs is None else int(runs),
         )
 
+    def metric_name(self, metric: str) -> str:
+        """Return what the file calls a metric; its own name when the file has none."""
+        return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
+
     def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
         """Return the number of one cell, or None.
 
@@ -114,7 +118,7 @@ class PublishedTable:
 def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
     text = text.strip()
     if metric:
-        return sorted(text.split("_")) == sorted(str(value).split("_"))
+        return same_metric(text, str(value))
     if optional and not text:
         return True
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -123,6 +127,11 @@ def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
         except ValueError:
             return False
     return text == str(value)
+
+
+def same_metric(one: str, other: str) -> bool:
+    """Tell whether two names say the same metric: minority_test_accuracy is test_minority_accuracy."""
+    return sorted(one.split("_")) == sorted(other.split("_"))
 
 
 def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:

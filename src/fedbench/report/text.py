@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import Entry, Grid, together
+from fedbench.report.layout import Entry, Grid, stacked_agreement, together
 
 WIDEST = 120
 """Characters. A terminal form wider than this puts ours, paper and difference below each other."""
@@ -79,15 +79,14 @@ def _stacked(grid: Grid) -> list[list[str]]:
         if block.heading:
             body.append([block.heading, *[""] * (len(body[0]) - 1)])
         for row in block.rows if block.here else []:
-            label = row.label
+            label, taus = row.label, stacked_agreement(row)
             for name in ("ours", "±", "paper", "Δ"):
                 parts = [
                     [_side(line[column], name) for line in row.entries] for column in range(len(grid.names))
                 ]
                 cells = [together(texts) for texts in parts]
                 if any(cells):
-                    agreed = " / ".join(filter(None, row.agreement)) if name == "Δ" else ""
-                    body.append([label, name, *cells, *([agreed] if tau else [])])
+                    body.append([label, name, *cells, *[taus.pop(0) if taus else ""] * tau])
                     label = ""
     return body
 

@@ -36,6 +36,12 @@ def test_reproduced_numbers_have_the_published_columns_and_their_making(
     assert export_reproduced("localscgdam", "table1", reduced, project.root).read_bytes() == first
 
 
+def test_metrics_are_exported_under_the_published_name(project: Project, reduced: Config) -> None:
+    rows = pd.read_csv(export_reproduced("climb", "table2", reduced, project.root))
+    assert set(rows["metric"]) == {"minority_test_accuracy", "overall_test_accuracy"}
+    assert set(rows["status"]) == {"not run"} and len(rows) == 96
+
+
 def write(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
