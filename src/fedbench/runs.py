@@ -115,6 +115,8 @@ class Store:
         try:
             yield folder
         finally:
+            if self.path(key).exists():  # finished by another process: whoever claims it from now on finds it so
+                shutil.rmtree(folder, ignore_errors=True)
             lock.close()
 
     def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:
