@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+from toy import write_project
 
 torch.set_num_threads(1)
 
@@ -16,3 +18,21 @@ def double() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="session")
+def prepared_digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with digits prepared; partitions are added as runs need them."""
+    from fedbench.data.prepared import prepare
+
+    folder = tmp_path_factory.mktemp("data")
+    prepare("digits", folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prepared_digits: Path) -> Path:
+    """Work in a project with a small paper called ``toy``; returns its folder."""
+    write_project(tmp_path, prepared_digits)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -1,0 +1,103 @@
+"""A project with one small paper: two settings, three methods, a tiny scale on digits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PAPER: dict[str, Any] = {
+    "title": "A toy",
+    "citation": "Nobody. A toy. 2024.",
+    "defaults": {
+        "data": {"labels": {"rule": "halves"}, "imbalance": {"rule": "drop_positives"}, "clients": 3},
+        "train": {"epochs": 10, "batch_size": 8, "evaluations": 2},
+    },
+    "datasets": {
+        "Printed": {"data": {"dataset": "nowhere"}, "network": {"name": "mlp"}},
+        "Digits": {
+            "printed": False,
+            "data": {"dataset": "digits"},
+            "network": {"name": "mlp", "options": {"hidden": [4]}},
+            "train": {"batch_size": 16},
+        },
+    },
+    "methods": {
+        "Plain": {"algorithm": "fedavg", "params": {"lr": 0.1}, "grid": {"lr": [0.01, 0.1, 0.2, 0.5]}},
+        "Proximal": {
+            "algorithm": "fedprox",
+            "params": {"lr": 0.1, "mu": 0.1},
+            "grid": {"lr": [0.05, 0.1], "mu": [0.0, 1.0]},
+        },
+        "Plain_too": {
+            "algorithm": "local_sgdm",
+            "params": {"lr": 0.1, "momentum": 0.5},
+            "train": {"weight_decay": 0.01},
+            "grid": {"lr + momentum": [0.1, 0.2, 0.3, 0.4]},
+        },
+    },
+    "settings": {
+        "p": {"sets": ["train.period"], "default": 4, "label": "period"},
+        "imratio": {"sets": ["data.imbalance.imratio"], "default": 0.2, "label": "share of positives"},
+    },
+    "tune": {
+        "setting": {"p": 2},
+        "trials": 4,
+        "metric": "val_auc",
+        "validation": 0.2,
+        "train": {"epochs": None, "iterations": 4, "evaluations": 1},
+        "seed": 100,
+    },
+    "tables": {
+        "table1": {
+            "title": "One",
+            "datasets": ["Printed"],
+            "methods": ["Plain", "Proximal", "Plain_too"],
+            "settings": {"p": [2, 4]},
+            "metrics": ["test_auc"],
+            "rows": ["dataset", "method"],
+            "columns": ["p"],
+        }
+    },
+    "figures": {
+        "figure1": {
+            "title": "Curves",
+            "panels": "dataset",
+            "datasets": ["Printed"],
+            "methods": ["Plain"],
+            "settings": {"p": [4, 8]},
+            "metrics": ["test_auc"],
+        }
+    },
+}
+
+SCALE: dict[str, Any] = {
+    "description": "a moment",
+    "seeds": [0, 1],
+    "papers": {
+        "toy": {
+            "datasets": ["Digits"],
+            "stand_in": "Digits",
+            "train": {"epochs": None, "iterations": 8, "evaluations": 2},
+        }
+    },
+}
+
+
+def write_yaml(path: Path, content: Any) -> None:
+    """Write a YAML file, folders included."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(content))
+
+
+def write_project(root: Path, data_dir: Path) -> None:
+    """Write the configuration files."""
+    config = root / "config"
+    write_yaml(
+        config / "config.yaml", {"scale": "demo", "paper": "toy", "device": "cpu", "data_dir": str(data_dir)}
+    )
+    write_yaml(config / "papers" / "toy.yaml", PAPER)
+    write_yaml(config / "scales" / "demo.yaml", SCALE)
+    full = {"toy": {"datasets": ["Printed"]}}
+    write_yaml(config / "scales" / "paper.yaml", {"description": "all", "seeds": [0], "papers": full})
