@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from fedbench.cells import (
     CONFIG_DIR,
@@ -22,7 +27,7 @@ from fedbench.cells import (
 from fedbench.errors import unknown
 from fedbench.report import claims, collect, compare
 from fedbench.report.document import stamp
-from fedbench.report.files import FIGURES, write
+from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.panels import BUNDLES, panels_of, points
 from fedbench.report.plot import Panel, draw, render
 from fedbench.report.style import Style, style_of, styles_in_order
@@ -31,11 +36,40 @@ from fedbench.report.tables import DECIMALS
 FORMATS = ("pdf", "svg", "png")
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure ready to be written: its picture, the words below its title, the points drawn, their origin."""
+
+    paper: str
+    name: str
+    title: str
+    words: str
+    picture: Figure
+    points: pd.DataFrame
+    provenance: dict[str, Any]
+
+    def forms(self) -> dict[str, str | bytes]:
+        """Return what is written, by suffix."""
+        return {
+            **{kind: render(self.picture, kind) for kind in FORMATS},
+            "csv": self.points.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
+            "json": json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n",
+        }
+
+
 def build(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> list[Path]:
     """Write ``figures/<paper>/<figure>.{pdf,svg,png,csv,json}`` and return the paths, the PDF first.
 
-    The CSV holds the points drawn, the JSON where they come from. The same inputs give the same bytes. Panels
-    that the scale does not run are left out and named below the title; a figure without any curve says so.
+    The CSV holds the points drawn, the JSON where they come from. The same inputs give the same bytes.
+    """
+    drawing = make(paper_key, figure_name, config, root)
+    return write_forms(root / FIGURES / paper_key / figure_name, drawing.forms())
+
+
+def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> Drawing:
+    """Draw a figure from the curves on disk.
+
+    Panels that the scale does not run are left out and named below the title; a figure without any curve says so.
     """
     config_dir = root / CONFIG_DIR
     paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
@@ -48,9 +82,9 @@ def build(paper_key: str, figure_name: str, config: Config, root: Path = Path())
     drawn = [panel for panel in panels if panel.curves or panel.bundles]
     empty = [panel.title for panel in panels if panel not in drawn]
     findings = check_claims(config, paper, scale, figure_name, cells, root)
+    title = spec.title.rstrip(".")
     words = " ".join([subtitle(paper, spec, scale.name, cells, here, empty), *map(str, findings)])
     columns = 3 if spec.panels == "metric" or len(spec.metrics) == 1 else len(drawn) // len(spec.metrics)
-    figure = draw(drawn, _styles(paper, spec, drawn), spec.title.rstrip("."), words, spec.x, columns)
     origin = {
         "paper": paper_key,
         "figure": figure_name,
@@ -59,11 +93,8 @@ def build(paper_key: str, figure_name: str, config: Config, root: Path = Path())
         **collect.provenance(cells, root),
     }
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
-    stem = root / FIGURES / paper_key / figure_name
-    forms: dict[str, str | bytes] = {kind: render(figure, kind) for kind in FORMATS}
-    forms["csv"] = points(drawn).to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    forms["json"] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
-    return [write(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()]
+    picture = draw(drawn, _styles(paper, spec, drawn), title, words, spec.x, columns)
+    return Drawing(paper_key, figure_name, title, words, picture, points(drawn), origin)
 
 
 def subtitle(

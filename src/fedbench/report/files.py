@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 TABLES = Path("tables")
@@ -18,6 +19,6 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def write_forms(stem: Path, forms: dict[str, str]) -> list[Path]:
-    """Write the forms of one table, ``{suffix: content}``, beside each other and return the paths."""
+def write_forms(stem: Path, forms: Mapping[str, str | bytes]) -> list[Path]:
+    """Write the forms of one table or figure, ``{suffix: content}``, beside each other and return the paths."""
     return [write(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()]
