@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from fedbench.data.files import atomic
 from fedbench.errors import UserError
+from fedbench.files import atomic
 
 
 def unpack(archive: Path, members: Mapping[str, Path]) -> None:

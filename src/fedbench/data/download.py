@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from fedbench.data.archives import unpack
 from fedbench.data.files import checksum
-from fedbench.errors import UserError
+from fedbench.errors import UserError, WriteError, cannot_write, is_write_error
 
 log = logging.getLogger(__name__)
 
@@ -131,9 +131,9 @@ def download(
     Raises:
         UserError: the address does not give the file, or gives one with another checksum (kept as
             ``.corrupt``).
+        WriteError: the disk is full or not writable; what was fetched so far is kept.
     """
-    part = target.with_name(target.name + ".part")
-    part.parent.mkdir(parents=True, exist_ok=True)
+    part = _part(target)
     problem = ""
     for attempt in range(attempts):
         if attempt:
@@ -148,6 +148,8 @@ def download(
             elif error.code < 500 and error.code not in (408, 429):
                 break
         except (OSError, HTTPException) as error:
+            if isinstance(error, OSError) and is_write_error(error):
+                raise cannot_write(part, error) from None
             problem = str(getattr(error, "reason", error)) or type(error).__name__
         else:
             if usable(part, md5):
@@ -187,6 +189,8 @@ def _get(source: Path | str, target: Path, md5: str | None, tried: list[str]) ->
             download(source, target, md5)
         else:
             _copy(source, target, md5)
+    except WriteError:
+        raise  # no other source would help
     except UserError as error:
         tried.append(str(error))
         return False
@@ -196,12 +200,25 @@ def _get(source: Path | str, target: Path, md5: str | None, tried: list[str]) ->
 def _copy(source: Path, target: Path, md5: str | None) -> None:
     if not source.is_file():
         raise UserError(f"{source}: no such file")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    shutil.copyfile(source, part)
+    part = _part(target)
+    try:
+        shutil.copyfile(source, part)
+    except OSError as error:
+        if error.filename == str(source):
+            raise UserError(f"{source}: {error.strerror}") from None
+        raise cannot_write(part, error) from None
     if not usable(part, md5):
         raise UserError(f"{source}: wrong checksum, the copy is kept as {_aside(part)}")
     part.replace(target)
+
+
+def _part(target: Path) -> Path:
+    """Return where a file lies until it is whole, and make the folder for it."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(target, error) from None
+    return target.with_name(target.name + ".part")
 
 
 def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[Path | str]:

@@ -1,34 +1,21 @@
-"""Files that are whole or absent: atomic writes, byte-equal archives, checksums."""
+"""Files of data: byte-equal archives of arrays, JSON, checksums. All are whole or absent."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedbench.errors import UserError
+from fedbench.files import atomic
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same bytes on every day
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; it becomes ``path`` if the block succeeds and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def checksum(path: Path, kind: str = "sha256") -> str:

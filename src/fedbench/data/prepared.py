@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
 from fedbench.errors import UserError
+from fedbench.files import locked
 from fedbench.specs import digest
 
 log = logging.getLogger(__name__)
@@ -38,18 +40,26 @@ def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, f
     """
     dataset = datasets.get(name)
     path = prepared_path(name, data_dir)
-    summary = path.with_suffix(".json")
-    definition = digest(dataset.definition())
-    if not force and path.is_file() and _definition(summary) == definition:
+    if not force and _current(dataset, path):
         return path
-    folder = dataset.fetch(Path(data_dir), None if mirror is None else str(mirror))
+    wait = functools.partial(log.warning, "another process is preparing %s: waiting for it", name)
+    with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):
+        if force or not _current(dataset, path):
+            _prepare(dataset, path, Path(data_dir), None if mirror is None else str(mirror))
+    return path
+
+
+def _prepare(dataset: Dataset, path: Path, data_dir: Path, mirror: str | None) -> None:
+    """Fetch and prepare a dataset. The caller holds its lock: two processes would fetch into the same files."""
+    folder = dataset.fetch(data_dir, mirror)
     arrays = dataset.prepare(folder)
     content = _content(dataset, arrays)
     write_npz(path, content)  # the summary comes last: it vouches for the arrays
-    facts = _summary(dataset, arrays, folder) | {"definition": definition, "sha256": checksum(path)}
-    write_json(summary, facts)
-    log.info("%s: %d training and %d test samples in %s", name, facts["train"]["n"], facts["test"]["n"], path)
-    return path
+    made = {"definition": digest(dataset.definition()), "sha256": checksum(path)}
+    facts = _summary(dataset, arrays, folder) | made
+    write_json(path.with_suffix(".json"), facts)
+    sizes = (facts["train"]["n"], facts["test"]["n"])
+    log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path)
 
 
 def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepared:
@@ -86,12 +96,13 @@ def _cure(name: str, data_dir: str | Path) -> str:
     return f"Make it with: python data_prep/prepare.py {name} --data-dir {data_dir}"
 
 
-def _definition(summary: Path) -> str | None:
-    """Return what a summary says the arrays were made from; None if there is no readable one."""
+def _current(dataset: Dataset, path: Path) -> bool:
+    """Say whether the arrays are there, with a summary that says they were made by this definition."""
     try:
-        return read_json(summary, "").get("definition")
+        made_by = read_json(path.with_suffix(".json"), "").get("definition")
     except UserError:
-        return None
+        return False
+    return path.is_file() and made_by == digest(dataset.definition())
 
 
 def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:

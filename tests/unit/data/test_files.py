@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data.files import atomic, read_json, read_npz, write_json, write_npz
+from fedbench.data.files import read_json, read_npz, write_json, write_npz
 from fedbench.errors import UserError
+from fedbench.files import atomic
 
 ARRAYS = {"a": np.arange(1000).reshape(10, 100), "b": np.ones((3, 2), np.float32)}
 

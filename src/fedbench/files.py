@@ -1,0 +1,119 @@
+"""Files that are whole or absent, whatever happens while they are written; locks that die with their holder."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import glob
+import os
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fedbench.errors import UserError, cannot_write, is_write_error
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; it becomes ``path`` if the block succeeds and vanishes otherwise.
+
+    What becomes ``path`` has reached the disk: a power cut leaves the old file or the whole new one. What an
+    earlier process of this machine left when it was killed is removed.
+
+    Raises:
+        WriteError: the disk is full, read-only or closed to this user.
+    """
+    temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(path)
+        yield temporary
+        sync(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        if is_write_error(error):
+            raise cannot_write(path, error) from None
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a whole file (text as UTF-8 with plain line ends), as :func:`atomic` does."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of a folder's entries, has reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Hold the lock file ``path``; wait while another process holds it. A process that dies gives it up.
+
+    Args:
+        path: the lock file; it is made, and stays.
+        on_wait: called once if another process holds the lock.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    with file:
+        acquire(file.fileno(), on_wait)
+        yield
+
+
+def acquire(descriptor: int, on_wait: Callable[[], object] = lambda: None) -> None:
+    """Lock an open file, waiting for whoever holds it.
+
+    Raises:
+        UserError: the file system knows no locks.
+    """
+    try:
+        if not try_lock(descriptor):
+            on_wait()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        raise UserError(
+            f"the file system has no file locks ({error.strerror}), without which two processes may do the same "
+            "work at once; mount it with locks (Lustre: -o flock), or work on another disk"
+        ) from None
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file unless another process holds it; say whether that worked."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def alive(pid: int) -> bool:
+    """Say whether a process of this machine lives."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it lives, but belongs to someone else
+    return True
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the temporary files of ``path`` whose writers, processes of this machine, are dead."""
+    start = f".{path.name}.{platform.node()}."
+    for left in path.parent.glob(f"{glob.escape(start)}*.tmp"):
+        pid = left.name.removeprefix(start).removesuffix(".tmp")
+        if pid.isdigit() and not alive(int(pid)):
+            with contextlib.suppress(OSError):
+                left.unlink()
