@@ -19,7 +19,7 @@ PAPER: dict[str, Any] = {
         "Digits": {
             "printed": False,
             "data": {"dataset": "digits"},
-            "network": {"name": "mlp", "options": {"hidden": [4]}},
+            "network": {"name": "mlp", "options": {"hidden": [4], "activation": "leaky_relu"}},
             "train": {"batch_size": 16},
         },
     },
@@ -34,7 +34,7 @@ PAPER: dict[str, Any] = {
             "algorithm": "local_sgdm",
             "params": {"lr": 0.1, "momentum": 0.5},
             "train": {"weight_decay": 0.01},
-            "grid": {"lr + momentum": [0.1, 0.2, 0.3, 0.4]},
+            "grid": {"lr, momentum": [[0.1, 0.5], [0.2, 0.5], [0.2, 0.9], [0.3, 0.0]]},
         },
     },
     "settings": {
@@ -88,7 +88,7 @@ SCALE: dict[str, Any] = {
 def write_yaml(path: Path, content: Any) -> None:
     """Write a YAML file, folders included."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
 def write_project(root: Path, data_dir: Path) -> None:

@@ -275,8 +275,9 @@ def scaffold(
     world: World, lr: float, server_lr: float, share: Callable[[int], float] = lambda client: 1.0,
     after: Callable[[int, nn.Module], None] = lambda r, server: None,
 ) -> dict[str, Tensor]:  # fmt: skip
+    """SCAFFOLD; with clients' changes weighted, the variate sent to the clients is weighted likewise."""
     n, server = len(world.clients), world.module
-    c = torch.zeros_like(flat(server))
+    mean = c = torch.zeros_like(flat(server))
     c_own = [torch.zeros_like(c) for _ in range(n)]
     for r in range(world.rounds):
         start, locals_, deltas, chosen = flat(server), [], [], world.participants(r)
@@ -294,9 +295,18 @@ def scaffold(
         server = average(locals_)
         changes = [share(k) * (flat(m) - start) for k, m in zip(chosen, locals_, strict=True)]
         set_flat(server, start + server_lr * sum(changes) / len(chosen))
-        c = c + len(chosen) / n * sum(deltas) / len(chosen)
+        mean = mean + len(chosen) / n * sum(deltas) / len(chosen)
         after(r, server)
-    return {"x": flat(server), "buffers": flat_buffers(server), "c": c, "c_own": torch.stack(c_own)}
+        c = mean + sum((share(k) - 1) * c_own[k] for k in range(n)) / n
+    own = torch.stack(c_own)
+    return {
+        "x": flat(server),
+        "buffers": flat_buffers(server),
+        "c": c,
+        "c_mean": mean,
+        "c_own": own,
+        "variates": own,
+    }
 
 
 def climb_scaffold(world: World, lr: float, server_lr: float, **duals: Any) -> dict[str, Tensor]:
