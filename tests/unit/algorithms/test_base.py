@@ -1,0 +1,64 @@
+"""Methods by name: hyper-parameters are all written, all known, all of the right kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from world import METHODS, PARAMS
+
+from fedbench import algorithms, registry
+from fedbench.algorithms._base import FederatedMethod, make
+from fedbench.errors import UserError
+
+
+def test_the_tests_know_every_method() -> None:
+    assert sorted(METHODS) == registry.names(algorithms)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_are_built_from_their_parameters(method: str) -> None:
+    built = make(method, PARAMS[method])
+    assert isinstance(built, FederatedMethod)
+    assert {name: getattr(built, name) for name in PARAMS[method]} == PARAMS[method]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_has_a_hidden_default(method: str) -> None:
+    for name in PARAMS[method]:
+        rest = {key: value for key, value in PARAMS[method].items() if key != name}
+        with pytest.raises(UserError, match=f"method '{method}' needs {name}: write every hyper-parameter"):
+            make(method, rest)
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "says"),
+    [
+        ("fedavg", {"learning_rate": 1.0}, "unknown hyper-parameter 'learning_rate'"),
+        (
+            "local_sgdm",
+            {"momentun": 1.0},
+            r"unknown hyper-parameter 'momentun'\. Did you mean 'momentum'\? Known: lr, m",
+        ),
+        ("fedavg", {"lr": "0.1"}, "lr is a number, not '0.1'"),
+        ("fedavg", {"lr": True}, "lr is a number, not True"),
+        ("fedavg", {"lr": None}, "lr is a number, not None"),
+        ("coda", {"restart_samples": 1.5}, r"restart_samples is a whole number, not 1\.5"),
+        ("coda", {"score": "sigmoids"}, r"unknown score 'sigmoids'\. Did you mean 'sigmoid'\?"),
+        ("coda", {"dual_step": "means"}, "unknown dual_step 'means'"),
+        ("local_sgdam", {"score": "tanh"}, "unknown score 'tanh'"),
+        ("local_scgdam", {"hvp": "exakt"}, r"unknown hvp 'exakt'\. Did you mean 'exact'\?"),
+        ("local_scgdam", {"score": "tanh"}, "unknown score 'tanh'"),
+        ("climb", {"dual_scale": "papers"}, r"unknown dual_scale 'papers'\. Did you mean 'paper'\?"),
+    ],
+)
+def test_mistakes_are_named(method: str, change: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        make(method, PARAMS[method] | change)
+
+
+def test_unknown_methods_are_named_with_the_nearest() -> None:
+    with pytest.raises(
+        UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: climb, "
+    ):
+        make("scafold", {})
