@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
+import functools
 import hashlib
 import io
 import json
+import logging
 import os
+import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from fedbench.errors import UserError
+from fedbench import files
+from fedbench.errors import UserError, cannot_write
+from fedbench.specs import digest
+
+log = logging.getLogger(__name__)
 
 STORE = Path("results", "runs")
+FILES = ("run.json", "curve.csv", "clients.csv")
+"""What a run's folder may hold."""
+UNFINISHED = ".unfinished"
 Rows = Sequence[Mapping[str, float | str]]
 
 
@@ -56,7 +65,7 @@ class Store:
 
     def checkpoint(self, key: str) -> Path:
         """Where the checkpoint of the unfinished run lives."""
-        return self.root / f"{key}.unfinished" / "checkpoint.pt"
+        return self._unfinished(key) / "checkpoint.pt"
 
     def keys(self) -> list[str]:
         """List the keys of all finished runs."""
@@ -74,12 +83,14 @@ class Store:
         if not folder.exists():
             return None
         try:
-            record = Record(**json.loads((folder / "run.json").read_text()))
+            record = _record(**json.loads((folder / "run.json").read_text()))
             for name, sha in record.files.items():
-                if hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha:
+                if name not in FILES or hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha:
                     raise ValueError(f"{name} is not what was written")
             if record.key != key:
                 raise ValueError(f"it holds the run {record.key}")
+            if digest(record.spec) != key:
+                raise ValueError(f"its specification is that of the run {digest(record.spec)}")
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise UserError(
                 f"run {folder} is damaged ({error}); remove the folder and the run is trained again"
@@ -97,27 +108,31 @@ class Store:
         Raises:
             UserError: the store cannot be written.
         """
-        folder = self.root / f"{key}.unfinished"
+        folder = self._unfinished(key)
         while True:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                lock = (folder / "lock").open("w")
-            except FileNotFoundError:
-                continue  # the one before us removed the folder between these two lines
+                lock = (folder / "lock").open("a+")
             except OSError as error:
-                raise UserError(
-                    f"cannot write the run store {self.root}: {error.strerror or error}"
-                ) from None
-            fcntl.flock(lock, fcntl.LOCK_EX)
+                if isinstance(error, FileNotFoundError) and self.root.is_dir():
+                    continue  # the one before us removed the folder between these two lines
+                raise cannot_write(f"the run store {self.root}", error) from None
+            files.acquire(lock.fileno(), functools.partial(_tell_waiting, key, lock))
             if _same_file(lock.fileno(), folder / "lock"):
                 break
             lock.close()  # the one before us finished and removed the folder: claim it anew
         try:
+            with contextlib.suppress(OSError):  # only for the message above
+                lock.truncate(0)
+                lock.write(f"{os.getpid()} on {platform.node()}")
+                lock.flush()
             yield folder
         finally:
-            if self.path(key).exists():  # finished by another process: whoever claims it from now on finds it so
+            if self.path(key).exists():
+                # finished by another process: whoever claims it from now on finds it so
                 shutil.rmtree(folder, ignore_errors=True)
-            lock.close()
+            with contextlib.suppress(OSError):
+                lock.close()
 
     def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:
         """Put a run into the store in one step: it is there whole, or not at all. The caller holds its claim.
@@ -127,21 +142,56 @@ class Store:
             curve: one row per evaluation.
             clients: one row per evaluation and traced quantity, where the method traces its clients.
         """
-        folder = self.root / f"{record.key}.unfinished"
+        folder, path = self._unfinished(record.key), self.path(record.key)
         ready = folder / "ready"
-        shutil.rmtree(ready, ignore_errors=True)
-        ready.mkdir()
-        files = {}
-        for name, rows in (("curve.csv", curve), ("clients.csv", clients)):
-            if rows:
-                content = csv_text(rows).encode()
-                files[name] = hashlib.sha256(content).hexdigest()
-                _write(ready / name, content)
-        record = Record(**(vars(record) | {"files": files}))
-        _write(ready / "run.json", (json.dumps(vars(record), indent=1, sort_keys=True) + "\n").encode())
-        ready.replace(self.path(record.key))
+        tables = {"curve.csv": curve, "clients.csv": clients}
+        content = {name: csv_text(rows).encode() for name, rows in tables.items() if rows}
+        shas = {name: hashlib.sha256(text).hexdigest() for name, text in content.items()}
+        record = Record(**(vars(record) | {"files": shas}))
+        facts = json.loads(json.dumps(vars(record)))
+        facts["checksum"] = _checksum(facts)
+        content["run.json"] = (json.dumps(facts, indent=1, sort_keys=True) + "\n").encode()
+        try:
+            shutil.rmtree(ready, ignore_errors=True)
+            ready.mkdir()
+            for name, text in content.items():
+                _write(ready / name, text)
+            files.sync(ready)
+            if not path.exists():  # else it came from another machine meanwhile
+                ready.replace(path)
+            files.sync(self.root)
+        except OSError as error:
+            shutil.rmtree(ready, ignore_errors=True)
+            raise cannot_write(f"the finished run {path}", error) from None
         shutil.rmtree(folder, ignore_errors=True)
         return record
+
+    def tidy(self, key: str) -> None:
+        """Remove what a process left that was killed between finishing a run and cleaning up after it."""
+        if self._unfinished(key).exists() and not self.in_training(key):
+            with self.claim(key):
+                pass
+
+    def unfinished(self) -> list[str]:
+        """List the keys of runs that were begun and are not finished."""
+        return sorted(path.name.removesuffix(UNFINISHED) for path in self.root.glob(f"*{UNFINISHED}"))
+
+    def in_training(self, key: str) -> bool:
+        """Say whether a living process holds the unfinished run."""
+        try:
+            with (self._unfinished(key) / "lock").open() as lock:
+                return not files.try_lock(lock.fileno())
+        except OSError:
+            return False
+
+    def set_aside(self, key: str) -> Path:
+        """Move a damaged run out of the way, so that it is trained again; return where it is kept."""
+        aside = next(path for n in range(1, 1000) if not (path := self.root / f"{key}.damaged{n}").exists())
+        self.path(key).rename(aside)
+        return aside
+
+    def _unfinished(self, key: str) -> Path:
+        return self.root / f"{key}{UNFINISHED}"
 
 
 def csv_text(rows: Rows) -> str:
@@ -154,12 +204,20 @@ def csv_text(rows: Rows) -> str:
     return buffer.getvalue()
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file beside its place, then rename: readers see the old file or the whole new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    _write(temporary, text.encode())
-    temporary.replace(path)
+def _record(checksum: str = "", **fields: Any) -> Record:
+    """Build a record from the content of a ``run.json``; those written before there was a checksum have none."""
+    if checksum and checksum != _checksum(fields):
+        raise ValueError("run.json is not what was written")
+    return Record(**fields)
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _tell_waiting(key: str, lock: IO[str]) -> None:
+    lock.seek(0)
+    log.warning("run %s is being trained by process %s: waiting for it", key, lock.read() or "?")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedbench import files, journal
 from fedbench.cells import Cell, Config
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
@@ -18,7 +19,7 @@ from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine.simulate import Progress, Simulation
 from fedbench.errors import UserError
 from fedbench.provenance import provenance
-from fedbench.runs import Record, Store, write_atomically
+from fedbench.runs import Record, Store
 from fedbench.specs import RunSpec
 
 
@@ -62,6 +63,7 @@ def train_run(
     """Return the finished run: from the store, else trained now (from its checkpoint where there is one)."""
     found = store.load(spec.key)
     if found is not None:
+        store.tidy(spec.key)
         return found
     device = choose_device(config.device)
     if device.type == "cpu":
@@ -75,6 +77,7 @@ def train_run(
             config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
         )
         path, every = store.checkpoint(spec.key), config.checkpoint_seconds
+        journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
         simulation = Simulation(spec, arrays, device, chunk, path, every, on_round)
         outcome = simulation.run()
         metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
@@ -83,7 +86,9 @@ def train_run(
             spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
             provenance(device.type) | times, {},
         )  # fmt: skip
-        return store.finish(record, outcome.curve, outcome.clients)
+        record = store.finish(record, outcome.curve, outcome.clients)
+        journal.note(store.root, outcome.status, spec.key)
+        return record
 
 
 def train_cell(
@@ -114,10 +119,7 @@ def train_cell(
         "paper": cell.paper, "scale": cell.scale, "dataset": cell.dataset, "setting": cell.setting,
         "method": cell.method, "key": cell.key, "runs": runs,
     }  # fmt: skip
-    try:
-        write_atomically(cell.path, json.dumps(result, indent=1, sort_keys=True) + "\n")
-    except OSError as error:
-        raise UserError(f"cannot write {cell.path}: {error.strerror or error}") from None
+    files.write(cell.path, json.dumps(result, indent=1, sort_keys=True) + "\n")
     return result
 
 

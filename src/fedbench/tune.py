@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from fedbench import cells
+from fedbench import cells, files
 from fedbench.cells import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
 from fedbench.provenance import commit
-from fedbench.runs import Store, write_atomically
+from fedbench.runs import Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
 
@@ -92,7 +92,5 @@ def tune_dataset(
         "scores": {**known.get("scores", {}), **scores},
     }
     header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"
-    write_atomically(
-        path, header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110)
-    )
+    files.write(path, header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110))
     return path

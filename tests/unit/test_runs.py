@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -17,9 +16,11 @@ import pytest
 
 from fedbench import runs
 from fedbench.errors import UserError
-from fedbench.runs import Record, Store, csv_text, write_atomically
+from fedbench.runs import Record, Store, csv_text
+from fedbench.specs import digest
 
-KEY = "0123456789abcdef"
+SPEC = {"seed": 0}
+KEY = digest(SPEC)
 CURVE: list[dict[str, float]] = [
     {"round": 0, "test_auc": 0.1 + 0.2},
     {"round": 1, "test_auc": 1 / 3, "test_auc_h": 1e-9},
@@ -28,9 +29,7 @@ CLIENTS: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "clien
 
 
 def record(key: str = KEY) -> Record:
-    return Record(
-        key, {"seed": 0}, "finished", "", {"test_auc": 1 / 3, "test_ap": None}, {"commit": "abc"}, {}
-    )
+    return Record(key, SPEC, "finished", "", {"test_auc": 1 / 3, "test_ap": None}, {"commit": "abc"}, {})
 
 
 def finish(store: Store, clients: Any = CLIENTS) -> Record:
@@ -184,7 +183,7 @@ WORKER = """
             file.write(f"{name} in\\n")
         if store.load(key) is None:
             time.sleep(0.2)
-            store.finish(Record(key, {}, "finished", "", {}, {"by": name}, {}), [{"round": 0}])
+            store.finish(Record(key, {"seed": 0}, "finished", "", {}, {"by": name}, {}), [{"round": 0}])
             with log.open("a") as file:
                 file.write(f"{name} trained\\n")
 """
@@ -246,17 +245,3 @@ def test_a_killed_process_gives_its_claim_up(tmp_path: Path) -> None:
         holder.wait()
     with Store(tmp_path / "runs").claim(KEY) as folder:
         assert (folder / "checkpoint.pt").read_text() == "work so far"
-
-
-def test_atomic_text_replaces_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "cells" / "cell.json"
-    write_atomically(path, "old")
-
-    def half(target: Path, content: bytes) -> None:
-        target.write_bytes(content[:1])
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(runs, "_write", half)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, "new")
-    assert path.read_text() == "old"
