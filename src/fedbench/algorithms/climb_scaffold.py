@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 from fedbench.algorithms import scaffold
-from fedbench.algorithms._climb import Climb
+from fedbench.algorithms._climb import Climb, weights
+from fedbench.engine.problem import Problem, State
 
 
 @dataclass(frozen=True)
 class Method(Climb, scaffold.Method):
-    """CLIMB with SCAFFOLD as its solver; dual_lr = 0 gives SCAFFOLD. See :class:`Climb`."""
+    """CLIMB with SCAFFOLD as its solver; dual_lr = 0 gives SCAFFOLD. See :class:`Climb`.
+
+    The global variate is the weighted mean of the clients', mean(w_i c_i). With the plain mean, corrected steps point
+    along the unweighted gradient whatever the weights, and the constraints have no effect. The server therefore keeps
+    the variates it receives; nothing more is sent.
+    """
 
     dual_lr: float
     tolerance: float
@@ -18,3 +27,19 @@ class Method(Climb, scaffold.Method):
     loss_batches: int
     dual_every: int
     dual_max: float
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start with zero variates, lambda = 0."""
+        each = w.new_zeros(problem.n_clients, len(w))
+        return super().init(problem, w) | {"variates": each, "c_mean": torch.zeros_like(w)}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Let CLIMB aggregate, then renew the weighted global variate."""
+        place = torch.tensor(participants, device=server["x"].device)
+        variates = server["variates"].index_copy(0, place, clients["c_own"])
+        plain = server | {"c": server["c_mean"]}
+        server = super().server(problem, plain, clients, participants, round_index)
+        extra = ((weights(server["duals"]) - 1)[:, None] * variates).mean(0)
+        return server | {"variates": variates, "c_mean": server["c"], "c": server["c"] + extra}

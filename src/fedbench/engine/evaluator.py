@@ -53,7 +53,7 @@ class Evaluator:
         statistics = None if buffers is None else buffers[None]
         parts = []
         with torch.no_grad():
-            for chunk in inputs.split(CHUNK.get(inputs.device.type, 500)):
+            for chunk in torch.split(inputs, CHUNK.get(inputs.device.type, 500)):
                 prepared = self._data.prepare(chunk)
                 parts.append(self._net.scores(w, prepared[None], statistics, train=False)[0])
         scores = torch.cat(parts)
