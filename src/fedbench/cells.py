@@ -12,6 +12,7 @@ import yaml
 from pydantic import AfterValidator, Field
 
 from fedbench.errors import UserError, unknown
+from fedbench.extend import extended, overlaid
 from fedbench.specs import RunSpec, Spec, digest, validated
 
 Value = bool | int | float | str
@@ -128,29 +129,40 @@ class TuneSpec(Spec):
     seed: int = Field(100, ge=0)
 
 
+class ScalePaper(Spec):
+    """What one scale runs of one paper (``None``: all its datasets), and what it shortens."""
+
+    datasets: list[str] | None = None
+    stand_in: str | None = None
+    train: dict[str, Any] = {}
+    per_dataset: dict[str, dict[str, Any]] = {}
+
+
 class Paper(Spec):
-    """The experiments of one paper."""
+    """The experiments of one paper.
+
+    One that ``extends`` another takes over what that defines (:mod:`fedbench.extend`); ``defined`` is what its own
+    file adds or changes. ``scales`` says here what a file under ``config/scales`` could say about it.
+    """
 
     key: str
+    extends: str | None = None
     title: str
     citation: str
     defaults: dict[str, Any] = {}
     datasets: dict[str, DatasetEntry]
     methods: dict[str, MethodEntry]
-    settings: dict[str, SettingEntry]
-    tables: dict[str, TableSpec]
+    settings: dict[str, SettingEntry] = {}
+    tables: dict[str, TableSpec] = {}
     figures: dict[str, FigureSpec] = {}
     claims: list[ClaimSpec] = []
     tune: TuneSpec | None = None
+    scales: dict[str, ScalePaper] = {}
+    defined: dict[str, list[str]] = {}
 
-
-class ScalePaper(Spec):
-    """What one scale runs of one paper, and what it shortens."""
-
-    datasets: list[str]
-    stand_in: str | None = None
-    train: dict[str, Any] = {}
-    per_dataset: dict[str, dict[str, Any]] = {}
+    def defines(self, dataset: str, method: str) -> bool:
+        """Say whether this paper's own file, and not the one it extends, has the word on a dataset or a method."""
+        return dataset in self.defined.get("datasets", []) or method in self.defined.get("methods", [])
 
 
 class Scale(Spec):
@@ -175,7 +187,7 @@ class Cell(Spec):
     @property
     def setting_label(self) -> str:
         """The setting as a part of a path, e.g. ``p4_imratio0.1``."""
-        return "_".join(f"{name}{value}" for name, value in self.setting.items())
+        return "_".join(f"{name}{value}" for name, value in self.setting.items()) or "default"
 
     @property
     def name(self) -> str:
@@ -197,11 +209,14 @@ class Cell(Spec):
 def read_yaml(path: Path) -> Any:
     """Read a YAML file; a missing or broken one is a :class:`UserError` naming it."""
     try:
-        return yaml.safe_load(path.read_text()) or {}
+        content = yaml.safe_load(path.read_text()) or {}
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; run fedbench from the project's root") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds no keys but {content!r}")
+    return content
 
 
 def load_config(
@@ -227,8 +242,17 @@ def _load_named(kind: str, name: str, folder: Path) -> Any:
 
 def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
     """Read ``config/papers/<key>.yaml`` and check that its tables and figures name things it defines."""
-    source = config_dir / "papers" / f"{key}.yaml"
-    paper = validated(Paper, {"key": key, **_load_named("paper", key, config_dir / "papers")}, source)
+    folder = config_dir / "papers"
+    source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
+    if (base := content.get("extends")) is not None:
+        if base not in (known := set(paper_keys(config_dir)) - {key}):
+            raise UserError(f"{source}: {unknown('paper to extend', str(base), known)}")
+        below = read_yaml(folder / f"{base}.yaml")
+        if "extends" in below:
+            raise UserError(f"{source} extends {base}, which extends another paper itself; extend that one")
+        load_paper(base, config_dir)  # its mistakes are its own
+        content = extended(base, below, content)
+    paper = validated(Paper, {**content, "key": key}, source)
     specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
     for name, spec in specs.items():
         for kind, used, defined in (
@@ -294,7 +318,9 @@ def resolve(
     data, how = paper.datasets[dataset], paper.methods[method]
     if tuned is None:
         tuned = load_tuned(paper.key, dataset, config_dir).get(method, {})
-    shorter = scale.papers[paper.key] if paper.key in scale.papers else ScalePaper(datasets=[])
+        if not tuned and paper.extends and not paper.defines(dataset, method):
+            tuned = load_tuned(paper.extends, dataset, config_dir).get(method, {})
+    shorter = at_scale(paper, scale)
     layers: list[Mapping[str, Any]] = [
         paper.defaults,
         {"data": data.data, "network": data.network, "train": data.train},
@@ -348,20 +374,37 @@ def _cell(
     return Cell(paper=paper.key, scale=scale.name, dataset=dataset, setting=setting, method=method, runs=runs)
 
 
+def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
+    """What a scale runs of a paper, and what it shortens: as the scale's file says, and over it the paper's own.
+
+    A paper that extends another runs what that one does and the datasets it adds. One that nobody names runs as it
+    is written, all of it.
+    """
+    plan = scale.papers.get(paper.key)
+    if plan is None and paper.extends in scale.papers:
+        plan = scale.papers[paper.extends]
+        if plan.datasets is not None:
+            datasets = dict.fromkeys([*plan.datasets, *paper.defined.get("datasets", [])])
+            plan = plan.model_copy(update={"datasets": list(datasets)})
+    own = paper.scales.get(scale.name)
+    if plan is None or own is None:
+        return plan or own or ScalePaper()
+    return ScalePaper(**overlaid(plan.model_dump(), own.model_dump(exclude_unset=True)))
+
+
 def datasets_run(config: Config, paper: Paper, scale: Scale, spec: TableSpec | FigureSpec) -> list[str]:
     """The datasets of a table or figure that are run: its own, our additions, else the scale's stand-in."""
-    at_scale = scale.papers.get(paper.key)
-    if at_scale is None:
-        return []
-    wanted = config.datasets if config.datasets is not None else at_scale.datasets
+    plan = at_scale(paper, scale)
+    wanted = next(
+        chosen for chosen in (config.datasets, plan.datasets, [*paper.datasets]) if chosen is not None
+    )
     for name in wanted:
         if name not in paper.datasets:
             raise unknown(f"dataset of {paper.key}", name, paper.datasets)
     table = isinstance(spec, TableSpec)
     here = [name for name in wanted if name in spec.datasets or (table and not paper.datasets[name].printed)]
-    stand_in = at_scale.stand_in
-    if not here and not table and stand_in is not None and stand_in in wanted:
-        here = [stand_in]
+    if not here and not table and plan.stand_in is not None and plan.stand_in in wanted:
+        here = [plan.stand_in]
     return here
 
 

@@ -13,6 +13,7 @@ from snakemake.exceptions import WorkflowError
 
 from fedbench import cells
 from fedbench.errors import UserError, unknown
+from fedbench.report import published
 
 # `fedbench` and `python` in the rules are those of the environment that runs Snakemake, activated or not
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
@@ -138,7 +139,13 @@ def table_inputs(wildcards):
 def table_published(wildcards):
     """The file of published numbers that a table is held against."""
     name = table_spec(wildcards).published
-    return [f"tables/published/{wildcards.paper}/{name}"] if name else []
+    return [str(published.locate(wildcards.paper, name))] if name else []
+
+
+def paper_files(wildcards):
+    """The YAML of a paper, and that of the paper it extends."""
+    base = checked(cells.load_paper, wildcards.paper).extends
+    return [f"config/papers/{key}.yaml" for key in (wildcards.paper, base) if key]
 
 
 def figure_inputs(wildcards):

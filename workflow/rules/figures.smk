@@ -3,7 +3,7 @@
 
 rule figure:
     input:
-        spec="config/papers/{paper}.yaml",
+        spec=paper_files,
         scale=f"config/scales/{CONFIG.scale}.yaml",
         shown=figure_inputs,
     output:
@@ -14,6 +14,7 @@ rule figure:
         provenance="figures/{paper}/{figure}.json",
     log:
         "logs/figure/{paper}/{figure}.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     resources:

@@ -3,7 +3,7 @@
 
 rule table:
     input:
-        spec="config/papers/{paper}.yaml",
+        spec=paper_files,
         scale=f"config/scales/{CONFIG.scale}.yaml",
         published=table_published,
         shown=table_inputs,
@@ -14,6 +14,7 @@ rule table:
         provenance="tables/{paper}/{table}.json",
     log:
         "logs/table/{paper}/{table}.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     resources:
@@ -32,6 +33,7 @@ rule typeset:
         "tables/{paper}/{table}.pdf",
     log:
         "logs/typeset/{paper}/{table}.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     shell:

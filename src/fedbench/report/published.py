@@ -134,20 +134,22 @@ def same_metric(one: str, other: str) -> bool:
     return sorted(one.split("_")) == sorted(other.split("_"))
 
 
+def locate(paper: str, filename: str, root: Path = Path()) -> Path:
+    """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file under ``root``."""
+    usual = FOLDER / paper / filename
+    return usual if (root / usual).exists() or not (root / filename).is_file() else Path(filename)
+
+
 def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
     """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
     What its ± means comes from ``tables/published/index.csv`` for the files listed there.
     """
-    path = root / FOLDER / paper / filename
-    if not path.exists():
-        return PublishedTable(root / filename if (root / filename).exists() else path)
-    index = root / FOLDER / "index.csv"
-    if index.exists():
+    path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
+    if index.exists() and path.is_relative_to(FOLDER):
         with index.open(newline="", encoding="utf-8") as stream:
             for row in csv.DictReader(stream):
-                if row["file"] == f"{paper}/{filename}":
-                    return PublishedTable(
-                        path, row["spread"], int(row["n_seeds"]) if row["n_seeds"] else None
-                    )
-    return PublishedTable(path)
+                if row["file"] == path.relative_to(FOLDER).as_posix():
+                    runs = int(row["n_seeds"]) if row["n_seeds"] else None
+                    return PublishedTable(root / path, row["spread"], runs)
+    return PublishedTable(root / path)
