@@ -96,6 +96,11 @@ def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
         UserError: unknown method, or hyper-parameters that are missing, misspelt or of a wrong kind.
     """
     method = registry.find(sys.modules[algorithms.__name__], "method", name, "Method")
+    derived = isinstance(method, type) and issubclass(method, FederatedMethod)
+    if not derived or "__dataclass_fields__" not in vars(method):  # not those of the class it derives from
+        raise UserError(
+            f"method {name!r}: {method!r} has to be a FederatedMethod with @dataclass(frozen=True) above it"
+        )
     fields = {field.name: field for field in dataclasses.fields(method)}
     for key in params:
         if key not in fields:

@@ -155,7 +155,10 @@ def test_another_package_can_bring_a_dataset(tmp_path, monkeypatch):
     info.mkdir()
     (info / "METADATA").write_text("Name: other\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[fedbench.data.datasets]\nborrowed = other:dataset\n")
-    (tmp_path / "other.py").write_text("from fedbench.data.datasets.digits import dataset\n")
+    (tmp_path / "other.py").write_text(
+        "import dataclasses\nfrom fedbench.data.datasets import digits\n"
+        "dataset = dataclasses.replace(digits.dataset, name='borrowed')\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "borrowed" in datasets.names()
-    assert datasets.get("borrowed") is datasets.get("digits")
+    assert datasets.get("borrowed").title == datasets.get("digits").title

@@ -33,7 +33,10 @@ def get(name: str, folder: Path = own.FOLDER) -> Dataset:
         if path.is_file():
             raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
         found = registry.find(_HERE, "dataset", name, "dataset")
-        assert isinstance(found, Dataset), f"{name}: {found!r} is no Dataset"
+        if not isinstance(found, Dataset):
+            raise UserError(f"dataset {name!r}: {found!r} is no fedbench.data.dataset.Dataset")
+        if found.name != name:
+            raise UserError(f"dataset {name!r} calls itself {found.name!r}; its name is that of its file")
         return found
     if path.is_file():
         return own.load(path, get)
