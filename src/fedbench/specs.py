@@ -174,7 +174,8 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
         for item in error.errors():
             where = ".".join(str(part) for part in item["loc"])
             if item["type"] == "extra_forbidden":
-                near = difflib.get_close_matches(str(item["loc"][-1]), _field_names(model), n=1)
+                key = str(item["loc"][-1])  # may be right elsewhere in the file
+                near = difflib.get_close_matches(key, _field_names(model) - {key}, n=1)
                 lines.append(f"{where}: unknown key." + (f" Did you mean {near[0]!r}?" if near else ""))
             else:
                 given = "" if item["type"] == "missing" else f" (got {item['input']!r})"
