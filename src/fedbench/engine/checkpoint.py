@@ -2,39 +2,85 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+
+from fedbench import __version__
+
+log = logging.getLogger(__name__)
 
 FORMAT = 1
 
 
 def save(path: Path, key: str, state: dict[str, Any]) -> None:
-    """Write ``state`` (tensors, numbers, strings, lists and dicts of them) beside ``path``, then rename."""
+    """Write ``state`` (tensors, numbers, strings, lists and dicts of them) beside ``path``, then rename.
+
+    Raises:
+        OSError: the disk does not take it; what was there before is still there.
+    """
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        torch.save({"format": FORMAT, "key": key, "state": state}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            torch.save({"format": FORMAT, "versions": _versions(), "key": key, "state": state}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except (OSError, RuntimeError) as error:
+        temporary.unlink(missing_ok=True)
+        # torch reports a full disk as a RuntimeError of its own
+        raise error.__context__ if isinstance(error.__context__, OSError) else error from None
 
 
-def load(path: Path, key: str, device: torch.device) -> dict[str, Any] | None:
+def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) -> dict[str, Any] | None:
     """Read a checkpoint without executing code; None where there is none of this run that can be read.
 
-    A checkpoint that is truncated, of another run or another format is set aside under ``<name>.unusable``: the run
-    starts again, nothing is guessed.
+    A checkpoint that is truncated, of another run, another format or other versions of the software, or that does
+    not hold what ``like`` does, is set aside under ``<name>.unusable``: the run starts again, nothing is guessed.
+
+    Args:
+        path: where it lies.
+        key: the run it must be of.
+        device: where its tensors go.
+        like: a state of the run: the same names, and tensors of the same shapes, must be in what is loaded.
     """
     if not path.exists():
         return None
     try:
         content = torch.load(path, map_location=device, weights_only=True)
-        if content["format"] == FORMAT and content["key"] == key:
-            state: dict[str, Any] = content["state"]
-            return state
-    except Exception:  # torch raises many kinds for damaged files; each means the same here
-        pass
-    path.replace(path.with_name(path.name + ".unusable"))
-    return None
+        for name, expected in {"format": FORMAT, "key": key, "versions": _versions()}.items():
+            if content[name] != expected:
+                raise ValueError(f"its {name} is {content[name]}, not {expected}")
+        state: dict[str, Any] = content["state"]
+        _check(state, like, "state")
+    except Exception as error:  # torch raises many kinds for damaged files; each means the same here
+        aside = path.with_name(path.name + ".unusable")
+        path.replace(aside)
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        log.warning("%s is unusable (%s): kept as %s, the run starts again", path, reason, aside.name)
+        return None
+    return state
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions that numbers depend on: a run is made by one set of them from start to end."""
+    return {"fedbench": __version__, "torch": str(torch.__version__), "numpy": np.__version__}
+
+
+def _check(found: Any, like: Any, name: str) -> None:
+    """Raise ValueError unless ``found`` has the names and shapes of ``like``; it may have more."""
+    if isinstance(like, torch.Tensor):
+        if not isinstance(found, torch.Tensor) or found.shape != like.shape or found.dtype != like.dtype:
+            raise ValueError(f"its {name} has another shape or type")
+    elif isinstance(like, Mapping):
+        for key, value in like.items():
+            if not isinstance(found, Mapping) or key not in found:
+                raise ValueError(f"its {name} lacks {key}")
+            _check(found[key], value, f"{name} {key}")
+    elif not isinstance(found, type(like)):
+        raise ValueError(f"its {name} is no {type(like).__name__}")

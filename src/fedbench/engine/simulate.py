@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from fedbench.engine.problem import Batch, Problem, State
 from fedbench.engine.streams import stream
 from fedbench.errors import UserError
 from fedbench.specs import RunSpec
+
+log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
 PURPOSES = ("batches", "inner batches")
@@ -106,6 +109,7 @@ class Simulation:
         self.chunk = client_chunk
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
         self.on_round = on_round
+        self._insured = True  # whether the last checkpoint could be written
 
         self.round, self.samples = 0, 0
         self.ledger, self.curve = Ledger(), list[dict[str, float]]()
@@ -327,21 +331,33 @@ class Simulation:
             )
         return math.ceil(iterations / train.period)
 
-    def _save(self) -> None:
-        assert self.checkpoint_path is not None
-        state: dict[str, Any] = {
+    def _state(self) -> dict[str, Any]:
+        """Return all that a resumed run needs."""
+        return {
             "server": self.server, "own": self.own, "round": self.round, "samples": self.samples,
             "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers], "curve": self.curve,
             "clients": self.clients,
             "seconds": self.seconds, "evaluation_seconds": self.evaluation_seconds,
             "loss": [self.loss_sum, self.loss_count],
         }  # fmt: skip
-        checkpoint.save(self.checkpoint_path, self.spec.key, state)
+
+    def _save(self) -> None:
+        """Write a checkpoint. It only insures the work: a disk that takes none does not stop the training."""
+        assert self.checkpoint_path is not None
+        try:
+            checkpoint.save(self.checkpoint_path, self.spec.key, self._state())
+            self._insured = True
+        except OSError as error:
+            if self._insured:
+                log.warning(
+                    "cannot write %s (%s): training goes on without", self.checkpoint_path, error.strerror
+                )
+            self._insured = False
 
     def _resume(self) -> None:
         if self.checkpoint_path is None:
             return
-        state = checkpoint.load(self.checkpoint_path, self.spec.key, self.device)
+        state = checkpoint.load(self.checkpoint_path, self.spec.key, self.device, self._state())
         if state is None:
             return
         self.server, self.own = state["server"], state["own"]

@@ -135,7 +135,7 @@ class TestSameBytes:
 
         path = tmp_path / "checkpoint.pt"
         torch.save({"format": checkpoint.FORMAT, "key": "k", "state": Evil()}, path)
-        assert checkpoint.load(path, "k", CPU) is None
+        assert checkpoint.load(path, "k", CPU, {}) is None
         assert not (tmp_path / "ran").exists()
 
     def test_an_interrupted_write_leaves_the_old_checkpoint(
@@ -151,7 +151,7 @@ class TestSameBytes:
         monkeypatch.setattr(torch, "save", half)
         with pytest.raises(StoppedError):
             checkpoint.save(path, "k", {"round": 2})
-        assert checkpoint.load(path, "k", CPU) == {"round": 1}
+        assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
 
 
 class TestSameWork:
