@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -69,36 +68,26 @@ def list_cells(
     set_: SetOption = None,
 ) -> None:
     """List the cells of a scale, with how many of their runs are in the store."""
+    from fedbench.progress import whereabouts
     from fedbench.runs import Store
 
     config, store = configured(scale, paper, set_), Store()
     for cell in cells.matching(cells.cells_of(config, config.paper), pattern):
         done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
-        print(f"{cell.name}  {done}/{len(cell.runs)} runs")
+        now = whereabouts(cell, store)
+        print(f"{cell.name}  {done}/{len(cell.runs)} runs" + (f", in training: {now}" if now else ""))
 
 
 @command("run")
 def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
     """Train the cells that match PATTERN; finished runs are taken from the store."""
     from fedbench.runs import Store
-    from fedbench.training import train_cell
+    from fedbench.session import train_all
 
     config = configured(scale, paper or pattern.split("/")[0] if pattern.count("/") == 3 else paper, set_)
-    chosen = cells.matching(cells.cells_of(config, config.paper), pattern)
-    diverged = []
-    for number, cell in enumerate(chosen, 1):
-        print(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}", flush=True)
-        result = train_cell(cell, config, Store(), _Reporter())
-        for item in result["runs"]:
-            score = ", ".join(
-                f"{k} {v:.4f}" for k, v in item["metrics"].items() if k.startswith("test_") and v is not None
-            )
-            print(f"  seed {item['seed']}: {item['status']} {item['reason'] or score}", flush=True)
-            if item["status"] == "diverged":
-                diverged.append(f"{cell.name} seed {item['seed']}: {item['reason']}")
-    if diverged:
-        print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
-        raise typer.Exit(3)
+    status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
+    if status:
+        raise typer.Exit(status)
 
 
 @command("tune")
@@ -148,26 +137,6 @@ def _target(text: str) -> tuple[str, str]:
     if not slash:
         raise UserError(f"{text!r} names no table or figure; write PAPER/NAME, e.g. localscgdam/table1")
     return paper, name
-
-
-class _Reporter:
-    """Prints where a run is: about once a second on a terminal, about every half minute in a log."""
-
-    def __init__(self) -> None:
-        self._next, self._terminal = 0.0, sys.stdout.isatty()
-
-    def __call__(self, seed: int, progress: Any) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + (1 if self._terminal else 30)
-        done = progress.round - progress.begun_at
-        left = progress.seconds / max(done, 1) * (progress.rounds - progress.round)
-        scores = ", ".join(
-            f"{k} {v:.4f}" for k, v in progress.latest.items() if k.startswith(("test_auc", "test_min"))
-        )
-        line = f"  seed {seed}: round {progress.round}/{progress.rounds}, about {left:.0f} s left, {scores}"
-        print(f"\r{line}\033[K" if self._terminal else line, end="" if self._terminal else "\n", flush=True)
 
 
 def main() -> None:

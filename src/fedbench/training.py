@@ -18,6 +18,7 @@ from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine.simulate import Progress, Simulation
 from fedbench.errors import UserError
+from fedbench.progress import Trail
 from fedbench.provenance import provenance
 from fedbench.runs import Record, Store
 from fedbench.specs import RunSpec
@@ -68,7 +69,7 @@ def train_run(
     device = choose_device(config.device)
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
-    with store.claim(spec.key):
+    with store.claim(spec.key) as folder:
         found = store.load(spec.key)  # another process may have finished it while this one waited
         if found is not None:
             return found
@@ -78,7 +79,7 @@ def train_run(
         )
         path, every = store.checkpoint(spec.key), config.checkpoint_seconds
         journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
-        simulation = Simulation(spec, arrays, device, chunk, path, every, on_round)
+        simulation = Simulation(spec, arrays, device, chunk, path, every, Trail(folder, on_round))
         outcome = simulation.run()
         metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
         times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
