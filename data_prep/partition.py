@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from fedbench.data.partition import make_partition
-from fedbench.errors import UserError
+from fedbench.errors import UserError, explain
 from fedbench.specs import DataSpec, validated
 
 
@@ -21,8 +21,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         print(make_partition(_spec(arguments.spec), arguments.seed, arguments.data_dir))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (UserError, OSError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
         return 2
     return 0
 

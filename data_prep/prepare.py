@@ -7,7 +7,7 @@ import logging
 import sys
 
 from fedbench.data.prepared import prepare
-from fedbench.errors import UserError
+from fedbench.errors import UserError, explain
 
 
 def main() -> int:
@@ -23,8 +23,8 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         print(prepare(arguments.dataset, arguments.data_dir, arguments.mirror or None, arguments.force))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (UserError, OSError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,4 +1,4 @@
-"""The ``fedbench`` command: list, run, tune, table, figure, doctor."""
+"""The ``fedbench`` command: list, run, tune, table, figure, new, doctor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from fedbench import cells
-from fedbench.errors import UserError
+from fedbench.errors import UserError, explain
 
 app = typer.Typer(
     help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
@@ -36,8 +36,8 @@ def command(name: str) -> Callable[[Command], Command]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except UserError as error:
-                print(f"error: {error}", file=sys.stderr)
+            except (UserError, OSError) as error:
+                print(f"error: {explain(error)}", file=sys.stderr)
                 raise typer.Exit(2) from None
 
         app.command(name)(guarded)
@@ -120,6 +120,18 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     paper, name = _target(target)
     for path in figures.build(paper, name, configured(scale, None, set_)):
         print(path)
+
+
+@command("new")
+def new(
+    kind: Annotated[str, typer.Argument(help="method or dataset")],
+    name: Annotated[str, typer.Argument(help="its file's name, e.g. my_method")],
+) -> None:
+    """Write a commented skeleton of a method or a dataset, with its test."""
+    from fedbench.new import write
+
+    for line in write(kind, name):
+        print(line)
 
 
 @command("doctor")

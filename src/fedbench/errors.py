@@ -41,6 +41,15 @@ def cannot_write(what: Path | str, error: OSError) -> WriteError:
     )
 
 
+def explain(error: UserError | OSError) -> str:
+    """Return the line a program prints for an error that its user can mend; others are raised again."""
+    if isinstance(error, UserError):
+        return str(error)
+    if not is_write_error(error):
+        raise error
+    return str(cannot_write(error.filename or "a file", error))
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """Build the error for a name nobody knows, with the nearest match and the list of known names."""
     names = sorted(known)

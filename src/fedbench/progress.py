@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.cells import Cell
-from fedbench.runs import Store
+from fedbench.runs import TRAIL, Store
 
-NAME = "progress.json"
 TRAIL_SECONDS, LOG_SECONDS, TERMINAL_SECONDS = 5.0, 30.0, 1.0
 
 
@@ -45,7 +44,7 @@ class Trail:
     """Leaves where a run is in its folder, so that others can tell; calls ``then`` after each round."""
 
     def __init__(self, folder: Path, then: Callable[[Any], None] | None) -> None:
-        self._path, self._then, self._next = folder / NAME, then, 0.0
+        self._path, self._then, self._next = folder / TRAIL, then, 0.0
 
     def __call__(self, progress: Any) -> None:
         if time.monotonic() >= self._next:
@@ -97,7 +96,7 @@ def whereabouts(cell: Cell, store: Store) -> str:
         if store.in_training(run.key):
             place = f"seed {run.seed} ({number} of {len(cell.runs)})"
             try:
-                at = json.loads((store.checkpoint(run.key).parent / NAME).read_text())
+                at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
                 left = duration(at["left"])
                 return f"{place}, round {at['round']}/{at['rounds']}, about {left} left"
             except (OSError, ValueError, KeyError):

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 STORE = Path("results", "runs")
 FILES = ("run.json", "curve.csv", "clients.csv")
 """What a run's folder may hold."""
-UNFINISHED = ".unfinished"
+UNFINISHED, TRAIL = ".unfinished", "progress.json"
 Rows = Sequence[Mapping[str, float | str]]
 
 
@@ -128,10 +128,10 @@ class Store:
                 lock.flush()
             yield folder
         finally:
-            if self.path(key).exists():
-                # finished by another process: whoever claims it from now on finds it so
-                shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):
+                if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
+                    # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
+                    shutil.rmtree(folder, ignore_errors=True)
                 lock.close()
 
     def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:

@@ -78,8 +78,8 @@ def train_run(
             config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
         )
         path, every = store.checkpoint(spec.key), config.checkpoint_seconds
-        journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
         simulation = Simulation(spec, arrays, device, chunk, path, every, Trail(folder, on_round))
+        journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
         outcome = simulation.run()
         metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
         times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
