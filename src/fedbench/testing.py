@@ -1,0 +1,166 @@
+"""Checks that every method and every dataset has to pass; for tests of your own ones, here or in another package."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbench.data.clients import Arrays
+from fedbench.data.prepared import load_prepared, prepare, read_summary
+from fedbench.engine.simulate import Progress, Simulation
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+
+CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}
+"""The smallest network with batch-norm."""
+
+
+def toy(sizes: Sequence[int] = (24, 32, 40), n_classes: int = 2, side: int = 8) -> Arrays:
+    """Make noisy images, one client per entry of ``sizes``; the first row of an image tells its class."""
+    rng = np.random.default_rng(0)
+    n = sum(sizes)
+    y = rng.permutation(np.arange(n + 100) % n_classes)
+    x = rng.normal(size=(n + 100, 1, side, side)).astype(
+        str(torch.get_default_dtype()).removeprefix("torch.")
+    )
+    x[:, 0, 0] += 2 * y[:, None]
+    clients = np.split(np.arange(n), np.cumsum(sizes)[:-1])
+    return Arrays(x[:n], y[:n], x[n:], y[n:], clients, np.array([], dtype=np.int64), n_classes)
+
+
+def simulation(
+    method: str, params: Mapping[str, Any], arrays: Arrays | None = None, chunk: int | None = 1,
+    network: Mapping[str, Any] | None = None, checkpoint: Path | None = None, **train: Any,
+) -> Simulation:  # fmt: skip
+    """Set up a short run of a method on the CPU; its ``run()`` trains it, its ``server`` is then the final state.
+
+    Args:
+        method: its name.
+        params: its hyper-parameters.
+        arrays: the data; :func:`toy` unless given.
+        chunk: clients stacked in one call; None: all.
+        network: name and options; an MLP with one small hidden layer unless given.
+        checkpoint: where the unfinished run is saved after every round.
+        train: changes of the training, which is 6 rounds of 4 steps on batches of 8.
+    """
+    arrays = arrays or toy()
+    how = {"rounds": 6, "period": 4, "batch_size": 8, "evaluations": 2, **train}
+    spec = RunSpec(
+        data=DataSpec(dataset="toy", clients=len(arrays.clients)),
+        network=NetworkSpec(**(network or {"name": "mlp", "options": {"hidden": [8]}})),
+        method=method,
+        params=dict(params),
+        train=TrainSpec(**{name: value for name, value in how.items() if value is not None}),
+        seed=0,
+    )
+    return Simulation(spec, arrays, torch.device("cpu"), chunk, checkpoint, 0)
+
+
+def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> None:
+    """Hold a method against the contract: it fails with a sentence that says which rule is broken.
+
+    Raises:
+        AssertionError: a run is not repeatable, depends on how many clients are stacked, does not survive a stop,
+            loses batch-norm statistics, or breaks when clients are unequal or take turns.
+    """
+    arrays = toy(n_classes=n_classes)
+    whole = _trained(simulation(method, params, arrays))
+    assert whole["x"].isfinite().all(), f"{method} diverged on easy data: are the steps too large?"
+    assert not torch.equal(whole["x"], simulation(method, params, arrays).server["x"]), (
+        f"{method} never moved the model: does `step` return the new x?"
+    )
+    again = _trained(simulation(method, params, arrays))
+    _same(
+        whole,
+        again,
+        0,
+        f"{method} gives other numbers when it is run again: no randomness of its own is allowed",
+    )
+    with _double_precision():
+        one_by_one, stacked = (
+            _trained(simulation(method, params, toy(n_classes=n_classes), n)) for n in (1, None)
+        )
+    _same(one_by_one, stacked, 1e-6, f"{method} depends on how many clients are stacked: tensors of a client's state "
+          "start with the axis of clients, and `step` returns new tensors instead of changing old ones")  # fmt: skip
+    turns: dict[str, Any] = {
+        "period": None, "local_epochs": 2, "participation": {"rule": "random", "clients": 2}, "decay_at": [0.5],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        stopped = simulation(method, params, arrays, checkpoint=Path(folder, "checkpoint.pt"), **turns)
+        stopped.on_round = _stop_in_round_4
+        try:
+            stopped.run()
+        except InterruptedError:
+            stopped = simulation(method, params, arrays, checkpoint=Path(folder, "checkpoint.pt"), **turns)
+        resumed = _trained(stopped)
+    straight = _trained(simulation(method, params, arrays, **turns))
+    _same(straight, resumed, 0, f"{method} gives other numbers after a stop: what outlives a round belongs into the "
+          "server's state or into `own`")  # fmt: skip
+    normed = simulation(method, params, toy((24, 24), n_classes), network=CONV, rounds=2)
+    start = normed.server["buffers"].clone()
+    assert not torch.equal(_trained(normed)["buffers"], start), (
+        f"{method} leaves batch-norm statistics as they were: give buffers_of(state) to the network"
+    )
+
+
+def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:
+    """Prepare a dataset twice, hold it against the contract, and train two rounds on it.
+
+    Raises:
+        UserError: what it prepares does not fit what it says about itself.
+        AssertionError: preparing is not repeatable, or a class has no sample in one of the parts.
+    """
+    from fedbench.training import load_arrays
+
+    prepare(name, data_dir, mirror)
+    first = read_summary(name, data_dir)
+    prepare(name, data_dir, mirror, force=True)
+    assert read_summary(name, data_dir)["sha256"] == first["sha256"], (
+        f"{name} is not the same when it is prepared again: draw from fedbench.engine.streams.stream(0, ...)"
+    )
+    for part in ("train", "test"):
+        empty = [label for label, number in first[part]["class_counts"].items() if not number]
+        assert not empty, f"{name}: the {part} part has no sample of class {', '.join(empty)}"
+    inputs = load_prepared(name, data_dir).x_train
+    assert inputs.dtype == np.uint8 or abs(inputs).max() < 100, (
+        f"{name} has inputs up to {abs(inputs).max():.3g}: bring them to about 1, or training diverges"
+    )
+    run = simulation("fedavg", {"lr": 0.01}, toy((24, 24))).spec.model_copy(
+        update={"data": DataSpec(dataset=name, clients=2)}
+    )
+    outcome = Simulation(run, load_arrays(run, data_dir), torch.device("cpu")).run()
+    assert outcome.status == "finished", f"{name}: two clients cannot train on it: {outcome.reason}"
+
+
+def _trained(run: Simulation) -> dict[str, torch.Tensor]:
+    outcome = run.run()
+    assert outcome.status == "finished", f"{run.spec.method} diverged on easy data: {outcome.reason}"
+    return run.server
+
+
+def _same(
+    one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor], close: float, rule: str
+) -> None:
+    for name, tensor in one.items():
+        same = torch.allclose(tensor, other[name], rtol=close, atol=close, equal_nan=True)
+        assert same, f"{rule} (it is {name} that differs)"
+
+
+@contextlib.contextmanager
+def _double_precision() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _stop_in_round_4(progress: Progress) -> None:
+    if progress.round == 4:
+        raise InterruptedError
