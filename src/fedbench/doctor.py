@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedbench.cells import Config
+from fedbench.errors import UserError
 from fedbench.provenance import package_version
 
 
 def report(config: Config, folder: Path) -> Iterator[str]:
     """Yield the lines of the report."""
-    from fedbench.data import datasets
+    from fedbench import algorithms, models, registry
+    from fedbench.data import datasets, partitions
     from fedbench.runs import Store
 
     yield f"fedbench {package_version('fedbench')}, Python {platform.python_version()}"
@@ -28,7 +30,18 @@ def report(config: Config, folder: Path) -> Iterator[str]:
     yield f"device: {device.type} (config: {config.device})"
     yield f"disk: {shutil.disk_usage(folder).free / 1e9:.0f} GB free in {folder}"
     yield f"run store: {len(Store().keys())} finished runs in {Store().root}"
+    for kind, package in (("methods", algorithms), ("networks", models), ("partition rules", partitions)):
+        origins = registry.origins(package)
+        known = [
+            f"{name} (of {origins[name]})" if name in origins else name for name in registry.names(package)
+        ]
+        yield f"{kind}: {', '.join(known)}"
     yield f"datasets in {config.data_dir} (mirror: {config.mirror or 'none'}):"
+    origins = registry.origins(datasets)
     for name in datasets.names():
-        status = datasets.get(name).status(Path(config.data_dir), config.mirror)
-        yield f"  {name:14} {status.state}: {status.detail}"
+        try:
+            status = datasets.get(name).status(Path(config.data_dir), config.mirror)
+            said = f"{status.state}: {status.detail}"
+        except UserError as error:  # one that is broken hides no other
+            said = f"broken: {error}"
+        yield f"  {name:14} {said}" + (f" (of {origins[name]})" if name in origins else "")

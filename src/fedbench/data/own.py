@@ -4,6 +4,7 @@
     label: diagnosis              # csv: the column of classes; the others are features
     group: hospital               # csv: the column of groups, if any
     test_share: 0.2               # share of each class that becomes the test part, if the file has none
+    standardize: true             # features less their mean, over their standard deviation, both of the training part
     title, licence, source        # what the tables and the record say
 
 or changes a dataset of the library, e.g. the size its images are stored at:
@@ -41,6 +42,7 @@ class OwnSpec(Spec):
     label: str | None = None
     group: str | None = None
     test_share: float = Field(0.2, gt=0, lt=1)
+    standardize: bool = False
     title: str | None = None
     licence: str = "not stated"
     source: str | None = None
@@ -132,6 +134,11 @@ class OwnDataset(Dataset):
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
             parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
+        if self.spec.standardize:
+            mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
+            for name in ("x_train", "x_test"):
+                parts[name] = (parts[name] - mean) / np.where(std > 0, std, 1)
+            parts["notes"] = (*parts.get("notes", ()), "features standardized by the training part")
         return Arrays(**parts)
 
     def _npz(self) -> dict[str, Any]:
