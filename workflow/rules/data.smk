@@ -7,6 +7,7 @@ rule prepare:
         summary=f"{CONFIG.data_dir}/prepared/{{dataset}}.json",
     log:
         "logs/prepare/{dataset}.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     resources:
@@ -26,6 +27,7 @@ rule partition:
         summary=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.json",
     log:
         "logs/partition/{dataset}/{key}.log",
+    localrule: True
     conda:
         "../envs/fedbench.yaml"
     params:
