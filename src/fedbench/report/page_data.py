@@ -1,0 +1,221 @@
+"""What the report page shows, gathered from disk: a chapter per paper and scale."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedbench.cells import (
+    CONFIG_DIR,
+    Cell,
+    Config,
+    Paper,
+    Scale,
+    TableSpec,
+    Value,
+    cells_of,
+    load_config,
+    load_paper,
+    load_scale,
+    paper_keys,
+)
+from fedbench.report import collect, compare, figures, tables
+from fedbench.report.document import Table
+from fedbench.report.layout import Entry, state_text
+from fedbench.report.names import ABSENT
+from fedbench.report.page_cells import CellView
+from fedbench.report.page_logs import log_of
+from fedbench.report.page_states import ELSEWHERE, STATES, State, counted, state_of
+from fedbench.report.plot import render
+
+RESULTS = Path("results", "cells")
+PIXELS = 130
+"""Of the page for an inch of a figure."""
+Place = tuple[tuple[str, Value], ...]
+Views = dict[Place, CellView]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table with the cells behind its numbers."""
+
+    table: Table
+    views: Views
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All places of the table that compare something."""
+        lines = [line for row in self.table.grid.rows for line in row.entries]
+        return [entry for line in lines for entry in line if entry.item]
+
+    @property
+    def states(self) -> dict[str, int]:
+        """How many numbers are in which case."""
+        return counted(self.state(entry) for entry in self.entries)
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The files of the table as (name, data address)."""
+        forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
+        stem = f"{self.table.paper}-{self.table.name}"
+        return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
+
+    @property
+    def partial(self) -> bool:
+        """Whether some blocks, but not all, are outside this scale."""
+        return len({block.here for block in self.table.grid.blocks}) > 1
+
+    def cell(self, entry: Entry) -> CellView | None:
+        """Return the cell behind an entry, None where the scale has none."""
+        return self.views.get(_place(entry.item.place)) if entry.item and entry.item.here else None
+
+    def state(self, entry: Entry) -> State:
+        """Return the case of an entry."""
+        behind = self.cell(entry)
+        if entry.item is None:
+            return STATES[ELSEWHERE]
+        return behind.numbers[entry.item.metric].state if behind else state_of(entry.item)
+
+    def text(self, entry: Entry) -> str:
+        """Return what stands for ours: the number, or a word for what became of it."""
+        state = self.state(entry)
+        return state.name if entry.value == ABSENT and state.css in ("failed", "partial") else entry.value
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure as an embedded picture, with its words."""
+
+    name: str
+    title: str
+    words: str
+    picture: str
+    width: int
+    downloads: list[tuple[str, str]]
+    origin: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One paper at one scale."""
+
+    paper: Paper
+    scale: Scale
+    tables: list[TableView]
+    figures: list[FigureView]
+    views: list[CellView]
+    origin: dict[str, Any]
+
+    @property
+    def anchor(self) -> str:
+        """The chapter's address in the page."""
+        return f"{self.scale.name}/{self.paper.key}"
+
+    @property
+    def wanted(self) -> int:
+        """How many runs the scale has."""
+        return sum(len(view.runs) for view in self.views)
+
+    @property
+    def finished(self) -> int:
+        """How many of them are on file, diverged ones included."""
+        return sum(run.status != collect.NOT_RUN for view in self.views for run in view.runs)
+
+    @property
+    def findings(self) -> list[tuple[str, dict[str, Any]]]:
+        """The paper's claims with where they stand and what the numbers say."""
+        origins = [(t.table.name, t.table.provenance) for t in self.tables]
+        origins += [(figure.name, figure.origin) for figure in self.figures]
+        return [(name, claim) for name, origin in origins for claim in origin.get("claims", [])]
+
+
+def chapters(config: Config, root: Path = Path()) -> list[Chapter]:
+    """Gather the configured paper at the configured scale, then whatever else has results on disk."""
+    file = load_config(root / CONFIG_DIR / "config.yaml")
+    found = []
+    for paper, scale in present(config, root):
+        asked = config if (paper, scale) == (config.paper, config.scale) else file
+        chosen = asked.model_copy(update={"paper": paper, "scale": scale})
+        found.append(chapter(_widened(chosen, root), file, root))
+    return found
+
+
+def present(config: Config, root: Path = Path()) -> list[tuple[str, str]]:
+    """List the (paper, scale) pairs to show, the configured one first."""
+    scales = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
+    papers = [config.paper, *(key for key in paper_keys(root / CONFIG_DIR) if key != config.paper)]
+    pairs = [(paper, scale) for paper in papers for scale in sorted(scales, key=lambda s: s != config.scale)]
+    asked = (config.paper, config.scale)
+    return [
+        pair for pair in pairs if pair == asked or any((root / RESULTS / pair[1] / pair[0]).rglob("*.json"))
+    ]
+
+
+def _widened(config: Config, root: Path) -> Config:
+    """Add the data sets with results on disk to those of the scale, unless the user has named some."""
+    folder = root / RESULTS / config.scale / config.paper
+    if config.datasets is not None or not folder.is_dir():
+        return config
+    run = [cell.dataset for cell in cells_of(config, config.paper, None, root / CONFIG_DIR)]
+    known = load_paper(config.paper, root / CONFIG_DIR).datasets
+    kept = [name for name in known if (folder / name).is_dir() and name not in run]
+    return config.model_copy(update={"datasets": [*dict.fromkeys(run), *kept]}) if kept else config
+
+
+def chapter(config: Config, file: Config, root: Path = Path()) -> Chapter:
+    """Gather the configured paper and scale; ``file`` is what the commands of cells need not repeat."""
+    config_dir = root / CONFIG_DIR
+    paper, scale = load_paper(config.paper, config_dir), load_scale(config.scale, config_dir)
+    cells = cells_of(config, paper.key, None, config_dir)
+    views = {_place_of(cell): CellView(cell, paper, log_of(cell, root)) for cell in cells}
+    made = [_table(name, config, views, root) for name in paper.tables]
+    drawn = [_figure(paper, scale, name, config, views, root) for name in paper.figures]
+    for each in views.values():
+        each.complete(config, file, root)
+    return Chapter(paper, scale, made, drawn, list(views.values()), collect.provenance(cells, root))
+
+
+def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
+    shown = TableView(tables.make(config.paper, name, config, root), views)
+    for entry in shown.entries:
+        behind = shown.cell(entry)
+        if behind:
+            behind.add(entry, name)
+    return shown
+
+
+def _figure(paper: Paper, scale: Scale, name: str, config: Config, views: Views, root: Path) -> FigureView:
+    drawing, spec = figures.make(paper.key, name, config, root), paper.figures[name]
+    shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
+    cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
+    for item in compare.compare(config, paper, scale, TableSpec(**shared), cells, root)[0]:
+        behind = views.get(_place(item.place)) if item.here else None
+        if behind:
+            value, spread = state_text(item, tables.DECIMALS)
+            behind.add(Entry(value, spread, item=item), name)
+    points = drawing.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return FigureView(
+        name=name,
+        title=drawing.title,
+        words=drawing.words,
+        picture=_address("image/svg+xml", render(drawing.picture, "svg")),
+        width=round(drawing.picture.get_figwidth() * PIXELS),
+        downloads=[(f"{paper.key}-{name}.csv", _address("text/csv", points.encode()))],
+        origin=drawing.provenance,
+    )
+
+
+def _place(place: Mapping[str, Value]) -> Place:
+    """Return what tells the cells of a paper apart, from the axes of a table."""
+    return tuple(sorted(place.items()))
+
+
+def _place_of(cell: Cell) -> Place:
+    return _place({"dataset": cell.dataset, **cell.setting, "method": cell.method})
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
