@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fedbench.evaluate import auc, average_precision, binary_metrics, multiclass_metrics, recalls
 
@@ -38,6 +39,16 @@ def test_average_precision_sums_precision_over_recall_gained(pairs: list[tuple[i
         total += (recall - before) * precision
         before = recall
     assert average_precision(scores, labels) == pytest.approx(total)
+
+
+def test_metrics_agree_with_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(5000) < 0.05).astype(np.int64)
+    for scores in (rng.standard_normal(5000) + labels, (rng.random(5000) + labels).round(2)):
+        scores = scores.astype(np.float32)
+        assert auc(scores, labels) == pytest.approx(roc_auc_score(labels, scores), rel=1e-13)
+        expected = average_precision_score(labels, scores)
+        assert average_precision(scores, labels) == pytest.approx(expected, rel=1e-13)
 
 
 def test_binary_metrics_carry_both() -> None:
