@@ -10,7 +10,8 @@ import pandas as pd
 from fedbench.cells import CONFIG_DIR, Config, Paper, Scale, datasets_run, resolve
 from fedbench.data.summary import DataRow, data_rows
 from fedbench.report.document import Table
-from fedbench.report.layout import ABSENT, Block, Entry, Grid, Row
+from fedbench.report.layout import Block, Entry, Grid, Row
+from fedbench.report.names import ABSENT
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 

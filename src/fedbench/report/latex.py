@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import ABSENT, Block, Entry, Grid, stacked_agreement, together
+from fedbench.report.layout import Block, Entry, Grid, stacked_agreement
+from fedbench.report.names import ABSENT, together
 
 GREEK = ("Δ Delta", "α alpha", "β beta", "γ gamma", "δ delta", "ε epsilon", "η eta", "λ lambda", "μ mu",
          "π pi", "ρ rho", "σ sigma", "τ tau")  # fmt: skip

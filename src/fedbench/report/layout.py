@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from fedbench.cells import Paper, TableSpec, Value
 from fedbench.report import collect, stats
 from fedbench.report.compare import Compared, agreement, rivals
-from fedbench.report.names import axis_name, axis_text, metric_label
+from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label, signed
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
-ABSENT = "–"
 SYMBOLS = {"better": "↑", "worse": "↓"}
 MATCH_SYMBOLS = {"tolerance": "≈", "interval": "∼"}
 
@@ -225,23 +224,10 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     return ("undefined" if status == collect.UNDEFINED else ABSENT), ""
 
 
-def together(texts: Sequence[str], absent: str = ABSENT) -> str:
-    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
-    shown = [text for text in texts if text]
-    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
-    return shown[0] if once else " ".join(shown)
-
-
 def stacked_agreement(row: Row) -> list[str]:
     """Return Kendall's tau of each metric of a row for lines below each other, from the second on in parentheses."""
     first, *more = row.agreement or [""]
     return [first, *(f"({tau})" if tau else "" for tau in more)]
-
-
-def signed(value: float, decimals: int) -> str:
-    """Format a difference with its sign (a real minus); what rounds to nothing has none."""
-    text = f"{abs(value):.{decimals}f}"
-    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
 
 
 def _tau(group: Sequence[Compared]) -> str:

@@ -1,9 +1,12 @@
-"""What a reader calls the metrics, data sets, methods and settings of a paper."""
+"""How metrics and settings are called, and how numbers are put for a reader."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedbench.cells import Paper, Value
 
+ABSENT = "–"
 METRICS = {
     "test_auc": "test AUC",
     "val_auc": "validation AUC",
@@ -34,3 +37,16 @@ def axis_text(paper: Paper, axis: str, value: Value) -> str:
         return str(value)
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{axis_name(paper, axis)} = {shown.lower() if isinstance(value, bool) else shown}"
+
+
+def signed(value: float, decimals: int) -> str:
+    """Format a difference with its sign (a real minus); what rounds to nothing has none."""
+    text = f"{abs(value):.{decimals}f}"
+    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
+
+
+def together(texts: Sequence[str], absent: str = ABSENT) -> str:
+    """Join what the metrics of one place show; the same dash or word ("diverged 1/3") for all is said once."""
+    shown = [text for text in texts if text]
+    once = len(set(shown)) == 1 and (shown[0] == absent or shown[0][0].isalpha())
+    return shown[0] if once else " ".join(shown)

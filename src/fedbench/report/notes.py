@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from fedbench.cells import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared, agreement, rivals
-from fedbench.report.layout import ABSENT
-from fedbench.report.names import axis_name, axis_text, metric_label
+from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label
 from fedbench.report.published import PublishedTable
 
 LONGEST_LIST = 8

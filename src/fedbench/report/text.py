@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.layout import Entry, Grid, stacked_agreement, together
+from fedbench.report.layout import Entry, Grid, stacked_agreement
+from fedbench.report.names import together
 
 WIDEST = 120
 """Characters. A terminal form wider than this puts ours, paper and difference below each other."""
