@@ -125,16 +125,26 @@ def auc_loss(scores: Tensor, y: Tensor, a: Tensor, b: Tensor, alpha: Tensor, p: 
     return total / len(y) - p * (1 - p) * alpha**2
 
 
+def regularised(world: World, gradient: Tensor, w: Tensor) -> Tensor:
+    """A gradient in network parameters, cut to the norm bound; weight decay is added after that."""
+    if world.clip_norm is not None and gradient.norm() > world.clip_norm:
+        gradient = gradient * world.clip_norm / (gradient.norm() + 1e-6)
+    return gradient + world.weight_decay * w
+
+
 def minimax(
-    module: nn.Module, a: Tensor, b: Tensor, alpha: Tensor, data: Data, p: float, score: str
+    world: World, module: nn.Module, a: Tensor, b: Tensor, alpha: Tensor, data: Data, score: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of F in w, a, b, alpha; the module's running statistics see the batch."""
     a, b, alpha = (t.clone().requires_grad_() for t in (a, b, alpha))
     logits = module(data[0]).squeeze(-1)
-    loss = auc_loss(torch.sigmoid(logits) if score == "sigmoid" else logits, data[1], a, b, alpha, p)
+    loss = auc_loss(
+        torch.sigmoid(logits) if score == "sigmoid" else logits, data[1], a, b, alpha, world.prior
+    )
     loss = loss + 0 * (a + b + alpha)  # a batch of one class leaves a or b out
     grads = torch.autograd.grad(loss, [*module.parameters(), a, b, alpha])
-    return torch.cat([g.reshape(-1) for g in grads[:-3]]), grads[-3], grads[-2], grads[-1]
+    gradient = torch.cat([g.reshape(-1) for g in grads[:-3]])
+    return regularised(world, gradient, flat(module)), grads[-3], grads[-2], grads[-1]
 
 
 def dual(g_alpha: Tensor, a: Tensor, b: Tensor, alpha: Tensor, rule: str) -> Tensor:
@@ -156,18 +166,15 @@ def mean_ce(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
 
 
 def local_gradient(world: World, module: nn.Module, loss: Tensor) -> Tensor:
-    """Gradient of a loss, cut to the norm bound, weight decay added after that."""
+    """Gradient of a loss as one vector, clipped, with weight decay."""
     parts = torch.autograd.grad(loss, list(module.parameters()))
-    g = torch.cat([part.reshape(-1) for part in parts])
-    if world.clip_norm is not None and g.norm() > world.clip_norm:
-        g = g * world.clip_norm / (g.norm() + 1e-6)
-    return g + world.weight_decay * flat(module)
+    return regularised(world, torch.cat([part.reshape(-1) for part in parts]), flat(module))
 
 
 def fedavg(
     world: World, lr: float, loss: Callable[[nn.Module, Tensor, Tensor, Tensor], Tensor] = mean_ce,
     share: Callable[[int], float] = lambda client: 1.0,
-    after: Callable[[int, nn.Module], None] = lambda r, server: None,
+    after: Callable[[int, nn.Module], None] = lambda r, server: None, mu: float = 0.0,
 ) -> dict[str, Tensor]:  # fmt: skip
     """FedAvg on any loss; the changes of clients can be weighted, and something can happen after each round."""
     server = world.module
@@ -176,7 +183,7 @@ def fedavg(
         for k in chosen:
             m = copy.deepcopy(server)
             for x, y in world.round_batches(k, r):
-                g = local_gradient(world, m, loss(m, x, y, start))
+                g = local_gradient(world, m, loss(m, x, y, start)) + mu * (flat(m) - start)
                 set_flat(m, flat(m) - world.decay(r) * lr * g)
             locals_.append(m)
         server = average(locals_)
@@ -187,11 +194,8 @@ def fedavg(
 
 
 def fedprox(world: World, lr: float, mu: float) -> dict[str, Tensor]:
-    def proximal(module: nn.Module, x: Tensor, y: Tensor, start: Tensor) -> Tensor:
-        w = torch.cat([p.reshape(-1) for p in module.parameters()])
-        return mean_ce(module, x, y, start) + mu / 2 * ((w - start) ** 2).sum()
-
-    return fedavg(world, lr, proximal)
+    """The gradient of mu/2 |w - w_r|^2 is added after clipping, as weight decay is."""
+    return fedavg(world, lr, mu=mu)
 
 
 def focal_loss(world: World, lr: float, gamma: float) -> dict[str, Tensor]:
@@ -316,29 +320,25 @@ def climb_scaffold(world: World, lr: float, server_lr: float, **duals: Any) -> d
 
 def local_sgdm(world: World, lr: float, momentum: float, weigh: Callable[[nn.Module], list[float]] | None = None,
                first_weights: tuple[float, float] = (1.0, 1.0)) -> dict[str, Tensor]:  # fmt: skip
-    server, m_server = world.module, [torch.zeros_like(p) for p in world.module.parameters()]
+    server, m_server = world.module, torch.zeros_like(flat(world.module))
     weights = list(first_weights)
     for r in range(world.rounds):
         locals_, momenta = [], []
         for k in world.participants(r):
-            m, velocity = copy.deepcopy(server), [v.clone() for v in m_server]
+            m, velocity = copy.deepcopy(server), m_server
             for x, y in world.round_batches(k, r):
                 each = bce(m(x).squeeze(-1), y.to(x.dtype), reduction="none")
                 loss = sum(weights[int(label)] * one for label, one in zip(y, each, strict=True)) / len(y)
-                grads = torch.autograd.grad(loss, list(m.parameters()))
-                for i, (p, g) in enumerate(zip(m.parameters(), grads, strict=True)):
-                    velocity[i] = momentum * velocity[i] + g
-                    p.data -= world.decay(r) * lr * velocity[i]
+                velocity = momentum * velocity + local_gradient(world, m, loss)
+                set_flat(m, flat(m) - world.decay(r) * lr * velocity)
             locals_.append(m)
             momenta.append(velocity)
         server = average(locals_)
-        m_server = [sum(parts) / len(parts) for parts in zip(*momenta, strict=True)]
+        m_server = sum(momenta) / len(momenta)
         if weigh is not None:
             weights = weigh(server)
-    return {
-        "x": flat(server), "buffers": flat_buffers(server), "m": torch.cat([v.reshape(-1) for v in m_server]),
-        "class_weights": torch.tensor(weights),
-    }  # fmt: skip
+    weights_now = {"class_weights": torch.tensor(weights)}
+    return {"x": flat(server), "buffers": flat_buffers(server), "m": m_server} | weights_now
 
 
 def local_sgdm_rl(
@@ -377,7 +377,7 @@ def coda(
         for k in range(len(world.clients)):
             m, ak, bk, dk = copy.deepcopy(server), a, b, alpha
             for batch in world.round_batches(k, r):
-                gw, ga, gb, gd = minimax(m, ak, bk, dk, batch, world.prior, score)
+                gw, ga, gb, gd = minimax(world, m, ak, bk, dk, batch, score)
                 step = eta_dual * dual(gd, ak, bk, dk, dual_step)
                 set_flat(m, flat(m) - eta * (gw + proximal * (flat(m) - anchor[0])))
                 ak = ak - eta * (ga + proximal * (ak - anchor[1]))
@@ -401,7 +401,7 @@ def local_sgdam(
     for k in range(n):
         m = copy.deepcopy(world.module)
         start = world.first(k, "first batches")
-        gw, ga, gb, gd = minimax(copy.deepcopy(m), zero, zero, zero, start, world.prior, score)
+        gw, ga, gb, gd = minimax(world, copy.deepcopy(m), zero, zero, zero, start, score)
         gd = dual(gd, zero, zero, zero, dual_step)
         states.append(
             {"module": m, "a": zero, "b": zero, "alpha": zero, "uw": gw, "ua": ga, "ub": gb, "v": gd}
@@ -413,7 +413,7 @@ def local_sgdam(
                 set_flat(s["module"], flat(s["module"]) - eta * s["uw"])
                 s["a"], s["b"] = s["a"] - eta * s["ua"], s["b"] - eta * s["ub"]
                 s["alpha"] = s["alpha"] + eta_dual * s["v"]
-                gw, ga, gb, gd = minimax(s["module"], s["a"], s["b"], s["alpha"], batch, world.prior, score)
+                gw, ga, gb, gd = minimax(world, s["module"], s["a"], s["b"], s["alpha"], batch, score)
                 gd = dual(gd, s["a"], s["b"], s["alpha"], dual_step)
                 s["uw"] = (1 - beta_x) * s["uw"] + beta_x * gw
                 s["ua"] = (1 - beta_x) * s["ua"] + beta_x * ga
@@ -446,7 +446,7 @@ def local_scgdam(
         set_flat(s["h"], (1 - weight) * flat(s["h"]) + weight * (w - rho * inner))
         s["ha"] = (1 - weight) * s["ha"] + weight * s["a"]
         s["hb"] = (1 - weight) * s["hb"] + weight * s["b"]
-        qw, qa, qb, qd = minimax(s["h"], s["ha"], s["hb"], s["alpha"], zeta, world.prior, score)
+        qw, qa, qb, qd = minimax(world, s["h"], s["ha"], s["hb"], s["alpha"], zeta, score)
         if hvp == "exact":
             qw = qw - rho * (hessian(lambda v: ce_at(s["module"], v, xi), w, vectorize=True) @ qw)
         elif hvp == "finite_difference":

@@ -100,6 +100,11 @@ def test_one_client_is_the_method_on_one_machine(monkeypatch: pytest.MonkeyPatch
     compare(monkeypatch, method, sizes=(26,))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_clipping_and_weight_decay(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    compare(monkeypatch, method, train={"clip_norm": 0.1, "weight_decay": 0.05})
+
+
 @pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
 @pytest.mark.parametrize("hvp", ["first_order", "finite_difference"])
 def test_hessian_modes(monkeypatch: pytest.MonkeyPatch, hvp: str, with_norm: bool) -> None:
