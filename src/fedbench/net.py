@@ -164,9 +164,8 @@ class Leaf:
 
     def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
-        found = torch.autograd.grad(
-            losses, [*self.parts, *others], torch.ones_like(losses), create_graph=create_graph
-        )
+        # of the sum, not with ones as `grad_outputs`: those make torch import sympy, half a second in each process
+        found = torch.autograd.grad(losses.sum(), [*self.parts, *others], create_graph=create_graph)
         count = len(self.parts)
         own = found[0] if self.stacked else torch.cat([part.reshape(-1) for part in found[:count]])[None]
         return own, *found[count:]
