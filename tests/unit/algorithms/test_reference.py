@@ -132,3 +132,15 @@ def test_some_of_many_unequal_clients(
 
 def test_climbs_constants_as_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compare(monkeypatch, "climb", dual_scale="code", dual_lr=1.0)
+
+
+def test_climbs_duals_stop_at_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(monkeypatch, "climb", dual_max=0.01)
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+def test_clients_of_unequal_batches_keep_what_is_theirs(
+    monkeypatch: pytest.MonkeyPatch, chunk: int | None
+) -> None:
+    """With batch-norm the engine stacks clients of equal batches; variates go back to whose they are."""
+    compare(monkeypatch, "scaffold", with_norm=True, chunk=chunk, sizes=(5, 26, 9, 5))
