@@ -161,6 +161,30 @@ def everything(paper):
     return tables + [f"figures/{name}.pdf" for name in spec.figures]
 
 
+def built(paper):
+    """A paper's own tables and figures."""
+    spec = checked(cells.load_paper, paper)
+    tables = [f"tables/{paper}/{name}.tex" for name in spec.tables]
+    return tables + [f"figures/{paper}/{name}.pdf" for name in spec.figures]
+
+
+def page_inputs(wildcards):
+    """The tables and figures that the report page shows first."""
+    return built(CONFIG.paper)
+
+
+def document_inputs(wildcards):
+    """The tables and figures of a paper's document."""
+    return built(wildcards.paper)
+
+
+def shown_besides(wildcards):
+    """A digest of the results on disk that the report page shows besides those of this call."""
+    here = cells_by_path(CONFIG.paper)
+    found = sorted(path for path in Path("results/cells").rglob("*.json") if str(path) not in here)
+    return cells.digest([[str(path), path.stat().st_mtime_ns] for path in found])
+
+
 def explain_failures(dag):
     """Say which jobs did not finish, why, and how to run one alone; then build what they feed from what there is."""
     unfinished = {job: job.shellcmd.partition(" > ")[0] for job in dag.needrun_jobs() if job.is_shell}
@@ -171,7 +195,7 @@ def explain_failures(dag):
             f"\nnot finished: {job.output[0]}", *(f"    {line}" for line in said), sep="\n", file=sys.stderr
         )
         print(f"  its log:      {job.log[0]}\n  run it alone: {unfinished[job]}", file=sys.stderr)
-    for step in ("table", "figure", "own_table", "own_figure"):
+    for step in ("table", "figure", "own_table", "own_figure", "page", "document"):
         for job in (job for job in unfinished if job.rule.name == step):
             if any(Path(name).exists() for name in job.input.get("shown", job.input)):
                 print(f"\nbuilt from the cells that are there: {job.output[0]}", file=sys.stderr)
