@@ -335,8 +335,20 @@ def resolve(
         meant = entry.values.get(value, value)
         layers += [meant if place == "." else _nested(place, meant) for place in entry.sets]
     layers.append(data.fixed)
+    run = merged(*layers, extra or {})
+    if (own := _own_content(run.get("data", {}).get("dataset"), config_dir / "datasets")) is not None:
+        run["data"]["content"] = own
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
-    return validated(RunSpec, merged(*layers, extra or {}), label)
+    return validated(RunSpec, run, label)
+
+
+def _own_content(dataset: str | None, folder: Path) -> str | None:
+    """Return the digest of a dataset that a file in ``folder`` describes; None for any other."""
+    if not (folder / f"{dataset}.yaml").is_file():
+        return None
+    from fedbench.data import datasets
+
+    return datasets.content(str(dataset), folder)
 
 
 def cells_of(

@@ -7,7 +7,15 @@ import json
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from fedbench.errors import UserError
 
@@ -54,14 +62,23 @@ class PartitionSpec(Spec):
 
 
 class DataSpec(Spec):
-    """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation."""
+    """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation.
+
+    ``content`` is the digest of a dataset that a user's own file describes (None for those of the library): when the
+    file or what it points at changes, so do the keys, and nothing stale is taken for a result.
+    """
 
     dataset: str
+    content: str | None = None
     labels: LabelSpec = LabelSpec()
     imbalance: ImbalanceSpec = ImbalanceSpec()
     partition: PartitionSpec = PartitionSpec()
     clients: int = Field(ge=1)
     validation: float = Field(0.0, ge=0, lt=1)
+
+    @model_serializer(mode="wrap")
+    def _without_gap(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in dump(self).items() if key != "content" or value is not None}
 
     def partition_key(self, seed: int) -> str:
         """Return the 16 hex digits that name the partition file of this rule and seed."""

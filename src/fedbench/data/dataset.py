@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,10 @@ class Dataset(ABC):
     def definition(self) -> str:
         """Return a text that changes whenever preparing would give something else."""
         return repr(self)
+
+    def content(self) -> str:
+        """Return a text that changes whenever the arrays do; title, licence and source do not matter."""
+        return repr(dataclasses.replace(self, title="", licence="", source=""))
 
     def sources(self, folder: Path) -> list[Path]:
         """List the raw files whose checksums belong into the record; most lie in ``folder``."""

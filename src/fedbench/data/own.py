@@ -16,6 +16,7 @@ or changes a dataset of the library, e.g. the size its images are stored at:
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,12 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     return changed
 
 
+@functools.cache
+def _checksum(path: Path, time: int, size: int) -> str:
+    """Return the checksum of a file; each cell asks for it, so it is kept until the file changes."""
+    return checksum(path)
+
+
 def _fields(base: Dataset) -> dict[str, Any]:
     return {item.name: getattr(base, item.name) for item in dataclasses.fields(base)}
 
@@ -116,7 +123,15 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        return f"{self!r} {checksum(self._file)}"
+        return f"{self!r} {self._checksum()}"
+
+    def content(self) -> str:
+        """Change with the data and with how they are read, wherever they lie."""
+        return f"{self.spec.model_dump(exclude={'file', 'title', 'licence', 'source'})} {self._checksum()}"
+
+    def _checksum(self) -> str:
+        state = self._file.stat()
+        return _checksum(self._file, state.st_mtime_ns, state.st_size)
 
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""

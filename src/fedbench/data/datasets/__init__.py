@@ -13,6 +13,7 @@ from fedbench import registry
 from fedbench.data import own
 from fedbench.data.dataset import Dataset
 from fedbench.errors import UserError, unknown
+from fedbench.specs import digest
 
 _HERE = sys.modules[__name__]
 
@@ -20,6 +21,17 @@ _HERE = sys.modules[__name__]
 def names(folder: Path = own.FOLDER) -> list[str]:
     """List the datasets: those of the library, of other packages, and the YAML files in ``folder``."""
     return sorted({*registry.names(_HERE), *(path.stem for path in folder.glob("*.yaml"))})
+
+
+def content(name: str, folder: Path = own.FOLDER) -> str | None:
+    """Return a digest of the dataset that a YAML file in ``folder`` describes and of the data it points at.
+
+    None for the datasets that are code: theirs is the version of the numerics.
+
+    Raises:
+        UserError: the YAML file has a mistake, or what it points at is not there.
+    """
+    return digest(get(name, folder).content()) if (folder / f"{name}.yaml").is_file() else None
 
 
 def get(name: str, folder: Path = own.FOLDER) -> Dataset:
