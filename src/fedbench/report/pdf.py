@@ -1,4 +1,4 @@
-"""Compile a table to a PDF, where LaTeX is installed."""
+"""Compile a table, or a whole document, to a PDF where LaTeX is installed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from fedbench.errors import UserError
+from fedbench.report.files import write
 
 log = logging.getLogger(__name__)
 WRAPPER = r"""\documentclass{article}
@@ -41,24 +43,35 @@ def build_pdf(tex: Path) -> Path | None:
 
 def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     """Do the work of :func:`build_pdf`; return the PDF and what LaTeX found too wide or too tall."""
+    content, complaints = compile_source(WRAPPER % tex.read_text(encoding="utf-8"), str(tex))
+    return (None if content is None else write(tex.with_suffix(".pdf"), content)), complaints
+
+
+def compile_source(
+    source: str, about: str, pictures: Mapping[str, bytes] | None = None
+) -> tuple[bytes | None, list[str]]:
+    """Compile a document with ``pictures`` (by file name) beside it; the PDF is None where LaTeX is not installed.
+
+    The second part of the result is what LaTeX found too wide or too tall. :class:`UserError` with LaTeX's own
+    words, and ``about`` as the document's name, when it does not compile.
+    """
     latexmk = shutil.which("latexmk")
     if latexmk is None or shutil.which("pdflatex") is None:
         return None, []
     with tempfile.TemporaryDirectory() as folder:
-        wrapper = Path(folder, "table.tex")
-        wrapper.write_text(WRAPPER % tex.read_text(encoding="utf-8"), encoding="utf-8")
+        main = Path(folder, "main.tex")
+        main.write_text(source, encoding="utf-8")
+        for name, content in (pictures or {}).items():
+            main.with_name(name).write_bytes(content)
         done = subprocess.run(
-            [latexmk, "-pdf", "-interaction=nonstopmode", "-halt-on-error", wrapper.name],
+            [latexmk, "-pdf", "-interaction=nonstopmode", "-halt-on-error", main.name],
             cwd=folder, capture_output=True, text=True, errors="replace",
-            env={**os.environ, "SOURCE_DATE_EPOCH": "0", "FORCE_SOURCE_DATE": "1", "max_print_line": "1000"},
+            env={**os.environ, "max_print_line": "1000"},
         )  # fmt: skip
-        written = wrapper.with_suffix(".log")
+        written = main.with_suffix(".log")
         words = written.read_text(encoding="utf-8", errors="replace") if written.exists() else done.stdout
         if done.returncode:
             errors = [line[2:] for line in words.splitlines() if line.startswith("! ")]
-            raise UserError(f"{tex} does not compile: {'; '.join(errors) or done.stderr.strip()[-300:]}")
-        target = tex.with_suffix(".pdf")
-        partial = target.with_suffix(".pdf.part")
-        shutil.copyfile(wrapper.with_suffix(".pdf"), partial)
-        partial.replace(target)
-    return target, re.findall(r"^(Overfull .*|LaTeX Warning: Float too large.*)$", words, flags=re.MULTILINE)
+            raise UserError(f"{about} does not compile: {'; '.join(errors) or done.stderr.strip()[-300:]}")
+        found = re.findall(r"^(Overfull .*|LaTeX Warning: Float too large.*)$", words, flags=re.MULTILINE)
+        return main.with_suffix(".pdf").read_bytes(), found

@@ -70,6 +70,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     tex = paths[0].read_text()
     assert r"CIFAR10 & 27,777 & 2,777 & 25,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
     assert r"STL10 & -- & -- & -- & -- & -- & -- & 4 \\" in tex
+    assert ",27777,2777,25000," in paths[1].read_text()
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "not prepared here (STL10)" in tex

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report_project import Project, climb, localscgdam, run_result
+from report_project import Project, localscgdam, run_result
 
 from fedbench.cells import Cell, Config
 from fedbench.errors import UserError
@@ -203,51 +203,3 @@ def test_a_table_that_does_not_fit_is_refused(
         tables.make("localscgdam", "table1", reduced, project.root)
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
         tables.make("localscgdam", "table11", reduced, project.root)
-
-
-def test_two_numbers_in_a_cell_and_doubtful_print(filled: Fill, reduced: Config) -> None:
-    table = tables.make("climb", "table2", reduced, filled("climb", "table2").root)
-    markdown = table.markdown()
-    row = table.markdown().splitlines()
-    at = next(i for i, text in enumerate(row) if "ρ = 10 · MNIST · minority classes = 3" in text)
-    assert "0.6674†" in row[at + 3] and re.search(r"\(0\.9069\)", row[at + 4])
-    assert "0.0402" in markdown and "AMBIGUOUS" in markdown
-    assert "Minority accuracy (overall accuracy)." in markdown
-    stacked = table.terminal()
-    tex = table.tex()  # too wide to stand side by side
-    assert (
-        r"\quad $\alpha$ = 0 & paper & 0.0229 (0.5734) & \textbf{0.5575} (\textbf{0.6076}) & 0 (0.4836)"
-        in tex
-    )
-    assert r" & paper & --$^\dagger$ (0.5534) & \textbf{0.0402}$^\dagger$" in tex.replace(
-        r"\quad $\alpha$ = 0", ""
-    )
-    assert max(map(len, stacked.splitlines())) <= 120
-    assert re.search(r"\n +± +(0\.\d{4} \(0\.\d{4}\) +){4}\(−?\d\.\d\d\)\n", stacked)  # then tau
-
-
-def test_without_published_numbers_there_is_one_column_and_no_empty_rows(
-    filled: Fill, reduced: Config
-) -> None:
-    project = filled("climb", "table2")
-    paper = climb()
-    paper["tables"]["table2"]["published"] = None
-    project.save_paper("climb", paper)
-    table = tables.make("climb", "table2", reduced, project.root)
-    lines = table.markdown().splitlines()
-    assert lines[2].split() == [
-        "|",
-        "α",
-        "|",
-        "Baseline",
-        "|",
-        "CLIMB",
-        "|",
-        "Ratio-Loss",
-        "|",
-        "Focal-Loss",
-        "|",
-    ]
-    at = next(i for i, found in enumerate(lines) if "CIFAR10 · minority classes = 1 (not run" in found)
-    assert "**ρ = 10 · CIFAR10 · minority classes = 3" in lines[at + 1]
-    assert "verdict" not in table.markdown() and "Δ" not in table.tex()
