@@ -1,6 +1,7 @@
 # fedbench: from the configuration to the tables and figures of a paper.
 #   snakemake                           everything of the paper named in config/config.yaml
 #   snakemake tables/table1.tex         one table (or tables/<paper>/table1.tex, figures/<paper>/figure1.pdf)
+#   snakemake report.html               all of it on one page; reports/<paper>.pdf: as one document
 #   snakemake --config scale=reduced    any key of config/config.yaml, for this call
 
 
@@ -19,6 +20,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"
 
 
 wildcard_constraints:
