@@ -13,7 +13,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables test lint format lock clean
+.PHONY: help setup table1 tables report test lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ table1: $(INSTALLED)  ## train and build Table 1 of the configured paper (SCALE=
 tables: $(INSTALLED)  ## all tables and figures of the configured paper
 	$(BIN)/snakemake --cores $(CORES) --config scale=$(SCALE)
 
+report: $(INSTALLED)  ## all tables and figures, with every curve and configuration, as one page: report.html
+	$(BIN)/snakemake --cores $(CORES) report.html --config scale=$(SCALE)
+
 test: $(INSTALLED)  ## linters, types and the whole test suite
 	$(BIN)/python -m pytest
 
@@ -51,4 +54,4 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
-	rm -rf figures logs tables/*.tex tables/*.csv tables/*.md tables/*.pdf
+	rm -rf figures logs reports report.html tables/*.tex tables/*.csv tables/*.md tables/*.pdf

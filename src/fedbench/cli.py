@@ -1,4 +1,4 @@
-"""The ``fedbench`` command: list, run, tune, table, figure, new, doctor."""
+"""The ``fedbench`` command: list, run, tune, table, figure, report, document, new, doctor."""
 
 from __future__ import annotations
 
@@ -120,6 +120,22 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     paper, name = _target(target)
     for path in figures.build(paper, name, configured(scale, None, set_)):
         print(path)
+
+
+@command("report")
+def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+    """Build report.html: every table, figure, curve, configuration and failure on disk in one page."""
+    from fedbench.report import page
+
+    print(page.build(configured(scale, paper, set_)))
+
+
+@command("document")
+def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build reports/PAPER.pdf: the tables and figures of a paper as one LaTeX document."""
+    from fedbench.report import paper_document
+
+    print(paper_document.build(paper, configured(scale, paper, set_)))
 
 
 @command("new")

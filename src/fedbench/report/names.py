@@ -24,6 +24,14 @@ def metric_label(metric: str) -> str:
     return METRICS.get(metric, metric.replace("_", " "))
 
 
+def target_name(name: str) -> str:
+    """Return a table's or figure's name as a reader writes it: ``tableA1`` is "Table A1"."""
+    for kind in ("table", "figure"):
+        if name.startswith(kind):
+            return f"{kind.capitalize()} {name.removeprefix(kind)}".strip()
+    return name
+
+
 def axis_name(paper: Paper, axis: str) -> str:
     """Name an axis: a setting with a letter for a name by that letter, any other by its label."""
     if axis in ("dataset", "method"):

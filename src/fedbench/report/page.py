@@ -10,18 +10,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from fedbench import progress
 from fedbench.cells import Config
 from fedbench.provenance import commit, package_version
 from fedbench.report import collect
 from fedbench.report.files import write
-from fedbench.report.names import metric_label
-from fedbench.report.page_cells import duration, troubled
-from fedbench.report.page_data import Chapter, chapters
-from fedbench.report.page_states import STATES, UNFINISHED, counted
+from fedbench.report.names import metric_label, target_name
+from fedbench.report.page_cells import troubled
+from fedbench.report.page_data import Chapter, chapters, tally
+from fedbench.report.page_states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.style import style_of
 
 PAGE = Path("report.html")
@@ -52,7 +52,7 @@ CARDS = (
     Card("not printed", "plain", ("no published value",)),
     Card("diverged", "diverged", (collect.DIVERGED,)),
     Card("failed", "failed", (collect.FAILED,)),
-    Card("in part", "partial", (UNFINISHED, collect.INCOMPLETE, collect.UNDEFINED)),
+    Card("in part", "partial", (TRAINING, UNFINISHED, collect.INCOMPLETE, collect.UNDEFINED)),
     Card("not run", "absent", (collect.NOT_RUN,)),
 )
 
@@ -97,19 +97,11 @@ def exact(value: float | None) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.17g}"
 
 
+def duration(seconds: float) -> str:
+    """Return a time for a reader, a dash where it is unknown."""
+    return progress.duration(seconds) if math.isfinite(seconds) else "–"
+
+
 def short(value: float | None) -> str:
     """Return a metric of one run."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.4f}"
-
-
-def target_name(name: str) -> str:
-    """Return a table's or figure's name as a reader writes it: ``tableA1`` is "Table A1"."""
-    for kind in ("table", "figure"):
-        if name.startswith(kind):
-            return f"{kind.capitalize()} {name.removeprefix(kind)}".strip()
-    return name
-
-
-def tally(counts: Mapping[str, Any]) -> str:
-    """Return in how many of its places a claim held."""
-    return f"{counts['held']} of {counts['places']}" if counts["places"] else "–"

@@ -19,7 +19,7 @@ from fedbench.report.layout import Entry
 from fedbench.report.names import axis_text, metric_label
 from fedbench.report.page_curves import Columns, Line, chart, read_curve
 from fedbench.report.page_logs import Log
-from fedbench.report.page_states import TROUBLE, State, state_of
+from fedbench.report.page_states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.style import style_of
 
 LOSS = "train_loss"
@@ -50,10 +50,8 @@ class Number:
         judged = self.item.verdict
         if judged.difference is None:
             return self.state.meaning
-        half = (
-            "" if judged.half_width is None else f", half-width of its 95% interval {judged.half_width:.2g}"
-        )
-        return f"{self.state.meaning} (difference {self.entry.delta}{half})"
+        half = "" if judged.half_width is None else f", 95% interval ±{judged.half_width:.2g}"
+        return f"Δ {self.entry.delta}{half}: {self.state.meaning}"
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ class CellView:
     cell: Cell
     paper: Paper
     log: Log | None
+    where: str
     numbers: dict[str, Number] = field(default_factory=dict)
     charts: list[Markup] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
@@ -122,7 +121,8 @@ class CellView:
     @property
     def reasons(self) -> list[str]:
         """Why numbers are missing, each reason once."""
-        return list(dict.fromkeys(number.reason for number in self.numbers.values() if number.reason))
+        said = [self.where, *(number.reason for number in self.numbers.values())]
+        return list(dict.fromkeys(filter(None, said)))
 
     @property
     def configuration(self) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -139,7 +139,8 @@ class CellView:
             return
         known = self.numbers.get(item.metric)
         if known is None or (known.item.published is None and item.published is not None):
-            state = state_of(item, self.log.says if self.log else "")
+            says = TRAINING if self.where else self.log.says if self.log else ""
+            state = state_of(item, says)
             self.numbers[item.metric] = Number(entry, item, state, target)
 
     def complete(self, config: Config, file: Config, root: Path) -> None:
@@ -188,16 +189,6 @@ def flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     if value is None or value == []:
         return []
     return [(prefix, value if isinstance(value, str) else json.dumps(value))]
-
-
-def duration(seconds: float) -> str:
-    """Write a time for a reader: "4 s", "3 min 20 s", "2 h 5 min"; a dash where it is unknown."""
-    if not math.isfinite(seconds):
-        return "–"
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def troubled(views: Sequence[CellView]) -> dict[str, list[CellView]]:

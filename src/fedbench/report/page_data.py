@@ -22,6 +22,7 @@ from fedbench.cells import (
     load_scale,
     paper_keys,
 )
+from fedbench.progress import whereabouts
 from fedbench.report import collect, compare, figures, tables
 from fedbench.report.document import Table
 from fedbench.report.layout import Entry, state_text
@@ -30,6 +31,7 @@ from fedbench.report.page_cells import CellView
 from fedbench.report.page_logs import log_of
 from fedbench.report.page_states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.plot import render
+from fedbench.runs import Store
 
 RESULTS = Path("results", "cells")
 PIXELS = 130
@@ -87,15 +89,26 @@ class TableView:
 
 @dataclass(frozen=True)
 class FigureView:
-    """A figure as an embedded picture, with its words."""
+    """A figure as an embedded picture."""
 
-    name: str
-    title: str
-    words: str
-    picture: str
-    width: int
-    downloads: list[tuple[str, str]]
-    origin: dict[str, Any]
+    drawing: figures.Drawing
+
+    @property
+    def picture(self) -> str:
+        """The figure as a data address."""
+        return _address("image/svg+xml", render(self.drawing.picture, "svg"))
+
+    @property
+    def width(self) -> int:
+        """How wide it is shown, in pixels."""
+        return round(self.drawing.picture.get_figwidth() * PIXELS)
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The points drawn as (name, data address)."""
+        points = self.drawing.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        name = f"{self.drawing.paper}-{self.drawing.name}.csv"
+        return [(name, _address("text/csv", points.encode()))]
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,7 @@ class Chapter:
     def findings(self) -> list[tuple[str, dict[str, Any]]]:
         """The paper's claims with where they stand and what the numbers say."""
         origins = [(t.table.name, t.table.provenance) for t in self.tables]
-        origins += [(figure.name, figure.origin) for figure in self.figures]
+        origins += [(shown.drawing.name, shown.drawing.provenance) for shown in self.figures]
         return [(name, claim) for name, origin in origins for claim in origin.get("claims", [])]
 
 
@@ -139,7 +152,7 @@ def chapters(config: Config, root: Path = Path()) -> list[Chapter]:
     for paper, scale in present(config, root):
         asked = config if (paper, scale) == (config.paper, config.scale) else file
         chosen = asked.model_copy(update={"paper": paper, "scale": scale})
-        found.append(chapter(_widened(chosen, root), file, root))
+        found.append(chapter(chosen, file, root))
     return found
 
 
@@ -167,15 +180,22 @@ def _widened(config: Config, root: Path) -> Config:
 
 def chapter(config: Config, file: Config, root: Path = Path()) -> Chapter:
     """Gather the configured paper and scale; ``file`` is what the commands of cells need not repeat."""
-    config_dir = root / CONFIG_DIR
+    config, config_dir = _widened(config, root), root / CONFIG_DIR
     paper, scale = load_paper(config.paper, config_dir), load_scale(config.scale, config_dir)
-    cells = cells_of(config, paper.key, None, config_dir)
-    views = {_place_of(cell): CellView(cell, paper, log_of(cell, root)) for cell in cells}
+    cells, store = cells_of(config, paper.key, None, config_dir), Store(root / collect.RUNS)
+    views = {
+        _place_of(cell): CellView(cell, paper, log_of(cell, root), whereabouts(cell, store)) for cell in cells
+    }
     made = [_table(name, config, views, root) for name in paper.tables]
     drawn = [_figure(paper, scale, name, config, views, root) for name in paper.figures]
     for each in views.values():
         each.complete(config, file, root)
     return Chapter(paper, scale, made, drawn, list(views.values()), collect.provenance(cells, root))
+
+
+def tally(counts: Mapping[str, Any]) -> str:
+    """Return in how many of its places a claim held."""
+    return f"{counts['held']} of {counts['places']}" if counts["places"] else "–"
 
 
 def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
@@ -188,24 +208,17 @@ def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
 
 
 def _figure(paper: Paper, scale: Scale, name: str, config: Config, views: Views, root: Path) -> FigureView:
-    drawing, spec = figures.make(paper.key, name, config, root), paper.figures[name]
+    spec = paper.figures[name]
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
+    if spec.kind == "duals":  # what it draws are no results: show those of the tables
+        shared["metrics"] = next((table.metrics for table in paper.tables.values() if table.metrics), [])
     cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
     for item in compare.compare(config, paper, scale, TableSpec(**shared), cells, root)[0]:
         behind = views.get(_place(item.place)) if item.here else None
         if behind:
             value, spread = state_text(item, tables.DECIMALS)
             behind.add(Entry(value, spread, item=item), name)
-    points = drawing.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return FigureView(
-        name=name,
-        title=drawing.title,
-        words=drawing.words,
-        picture=_address("image/svg+xml", render(drawing.picture, "svg")),
-        width=round(drawing.picture.get_figwidth() * PIXELS),
-        downloads=[(f"{paper.key}-{name}.csv", _address("text/csv", points.encode()))],
-        origin=drawing.provenance,
-    )
+    return FigureView(figures.make(paper.key, name, config, root))
 
 
 def _place(place: Mapping[str, Value]) -> Place:

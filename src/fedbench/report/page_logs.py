@@ -31,7 +31,7 @@ def log_of(cell: Cell, root: Path = Path()) -> Log | None:
     """Return the end of the log that the workflow's job of a cell left, None where there is none.
 
     ``says`` is ``failed`` when an error stands in it, empty when it tells of an end of all seeds, ``unfinished``
-    otherwise: a job that was killed says nothing, and one that is still training has not ended.
+    otherwise: a job that was killed says nothing.
     """
     path = LOGS / Path(*cell.path.parts[2:]).with_suffix(".log")
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedbench.report import collect
 from fedbench.report.compare import Compared
 
-UNFINISHED, ELSEWHERE = "unfinished", "not in scale"
+TRAINING, UNFINISHED, ELSEWHERE = "in training", "unfinished", "not in scale"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,10 @@ STATES = {
         State("no published value", "○", "plain", "a result, and nothing printed to hold it against"),
         State(collect.DIVERGED, "✕", "diverged", "training left the finite numbers; recorded as a result"),
         State(collect.FAILED, "!", "failed", "the job ended with an error; its log says why"),
-        State(UNFINISHED, "…", "partial", "begun, no result yet: cut off, or still training"),
+        State(TRAINING, "▸", "partial", "being trained while this page was made"),
+        State(
+            UNFINISHED, "…", "partial", "begun and cut off without an error; the next call goes on with it"
+        ),
         State(collect.INCOMPLETE, "◐", "partial", "a part of the seeds is done; not compared before all are"),
         State(collect.UNDEFINED, "?", "partial", "the metric has no finite value"),
         State(collect.NOT_RUN, "–", "absent", "part of this scale, not trained yet"),
@@ -41,18 +44,18 @@ STATES = {
 }
 """In the order of legends and counts."""
 OFF = ("better", "worse")
-TROUBLE = (collect.FAILED, collect.DIVERGED, UNFINISHED, collect.UNDEFINED, collect.INCOMPLETE)
+TROUBLE = (collect.FAILED, collect.DIVERGED, UNFINISHED, TRAINING, collect.UNDEFINED, collect.INCOMPLETE)
 """What needs a reason, the most urgent first."""
 
 
-def state_of(item: Compared, log_says: str = "") -> State:
-    """Return the case of a number; ``log_says`` is what the log tells of a cell without results."""
+def state_of(item: Compared, without: str = "") -> State:
+    """Return the case of a number; ``without`` is what is known of a cell without results."""
     if not item.here:
         return STATES[ELSEWHERE]
     kind = item.verdict.kind
     if kind == "matches" and item.verdict.basis == "interval":
         kind = "matches within noise"
-    return STATES[log_says if kind == collect.NOT_RUN and log_says else kind]
+    return STATES[without if kind == collect.NOT_RUN and without else kind]
 
 
 def counted(states: Iterable[State]) -> dict[str, int]:

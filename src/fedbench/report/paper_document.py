@@ -1,0 +1,187 @@
+"""A paper's tables and figures as one LaTeX document: ours beside published, scale and provenance in the captions."""
+
+from __future__ import annotations
+
+import logging
+import textwrap
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from fedbench.cells import CONFIG_DIR, Config, load_config
+from fedbench.errors import UserError
+from fedbench.progress import duration
+from fedbench.report.document import Table
+from fedbench.report.files import write
+from fedbench.report.latex import SPECIAL, escape
+from fedbench.report.names import target_name
+from fedbench.report.page_cells import CellView, troubled
+from fedbench.report.page_data import Chapter, FigureView, chapter, tally
+from fedbench.report.page_states import STATES
+from fedbench.report.pdf import compile_source
+from fedbench.report.plot import render
+
+log = logging.getLogger(__name__)
+REPORTS = Path("reports")
+TEXT_INCHES = 6.5
+VERBATIM = 92
+"""Characters in a line of a log or command."""
+MOST = 30
+"""Cells of one kind of trouble that are listed; the report page has them all."""
+FRAME = r"""\documentclass{article}
+\usepackage[margin=1in]{geometry}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs,graphicx}
+\usepackage[hidelinks,hypertexnames=false]{hyperref}
+\hypersetup{pdftitle={%(title)s},pdfcreator={fedbench},pdfproducer={}}
+\setlength{\parindent}{0pt}\setlength{\parskip}{4pt}\emergencystretch=3em
+\makeatletter\setlength{\@fptop}{0pt}\makeatother
+\renewcommand{\topfraction}{.95}\renewcommand{\floatpagefraction}{.6}\renewcommand{\textfraction}{.03}
+\pdfinfoomitdate=1
+\pdftrailerid{}
+\pdfsuppressptexinfo=-1
+\begin{document}
+%(body)s\end{document}
+"""
+
+
+def build(paper_key: str, config: Config, root: Path = Path()) -> Path:
+    """Write ``reports/<paper>.pdf`` and return its path; the same results give the same bytes.
+
+    What is too wide or too tall for the page is logged. :class:`UserError` where LaTeX is missing or fails.
+    """
+    file = load_config(root / CONFIG_DIR / "config.yaml")
+    shown = chapter(config.model_copy(update={"paper": paper_key}), file, root)
+    target = root / REPORTS / f"{paper_key}.pdf"
+    content, complaints = compile_source(source(shown), str(target), pictures(shown))
+    if content is None:
+        raise UserError(f"no LaTeX here to write {target}; install texlive-latex-recommended and latexmk")
+    for complaint in complaints:
+        log.warning("%s: %s", target, complaint)
+    return write(target, content)
+
+
+def pictures(shown: Chapter) -> dict[str, bytes]:
+    """Return the figures as PDF files."""
+    return {f"{f.drawing.name}.pdf": render(f.drawing.picture, "pdf") for f in shown.figures}
+
+
+def source(shown: Chapter) -> str:
+    """Return the document as LaTeX."""
+    parts = [*_head(shown), *_outcome(shown), *_claims(shown), *_provenance(shown)]
+    parts += [r"\clearpage\pdfbookmark[1]{Tables}{tables}"]
+    parts += [_table(view.table, shown.scale.name) for view in shown.tables]
+    parts += [r"\clearpage\pdfbookmark[1]{Figures}{figures}"] if shown.figures else []
+    parts += [_figure(view, shown.scale.name) for view in shown.figures]
+    parts += [r"\clearpage", *_trouble(shown.views)]
+    return FRAME % {"title": safe(shown.paper.title), "body": "\n".join([*parts, ""])}
+
+
+def safe(text: str) -> str:
+    """Escape any text; characters that LaTeX's own fonts lack become question marks."""
+    return escape("".join(c if c in SPECIAL or " " <= c < "\u0180" else "?" for c in text))
+
+
+def _head(shown: Chapter) -> list[str]:
+    scale = f"Scale {shown.scale.name}: {shown.scale.description.rstrip('.')}."
+    return [
+        rf"{{\LARGE\bfseries\raggedright {safe(shown.paper.title)}\par}}",
+        rf"{safe(shown.paper.citation)}\par",
+        rf"Rebuilt by fedbench, ours beside published. {safe(scale)}\par",
+    ]
+
+
+def _outcome(shown: Chapter) -> list[str]:
+    """Count the verdicts of each table."""
+    rows = [(view.table.name, view.states) for view in shown.tables if view.entries]
+    names = [name for name in STATES if any(name in counts for _, counts in rows)]
+    if not names:
+        return []
+    head = " & ".join(["Table", *(rf"\rotatebox{{60}}{{{safe(name)}}}" for name in names)])
+    lines = [
+        " & ".join([safe(target_name(table)), *(str(counts.get(name, 0)) for name in names)]) + r" \\"
+        for table, counts in rows
+    ]
+    return [
+        r"\section*{Outcome}",
+        rf"\begin{{tabular}}{{l{'r' * len(names)}}}\toprule",
+        head + r" \\ \midrule",
+        *lines,
+        r"\bottomrule\end{tabular}\par",
+        r"{\footnotesize "
+        + " ".join(rf"\emph{{{safe(n)}}}: {safe(STATES[n].meaning)}." for n in names)
+        + r"\par}",
+    ]
+
+
+def _claims(shown: Chapter) -> list[str]:
+    items = [
+        rf"\item {safe(claim['text'])} ({safe(target_name(name))}): \textbf{{{safe(claim['verdict'])}}}"
+        rf" (in print {safe(tally(claim['printed']))}, ours {safe(tally(claim['ours']))})."
+        for name, claim in shown.findings
+    ]
+    return [r"\section*{Claims of the paper}", r"\begin{itemize}", *items, r"\end{itemize}"] if items else []
+
+
+def _table(table: Table, scale: str) -> str:
+    """Return a table with scale and stamp in its caption, numbered as in the paper."""
+    stamp = f"{table.provenance['stamp']}."
+    scaled = "" if "Scale: " in table.title else f" Scale: {scale}."
+    notes = [note for note in table.notes if note != stamp]
+    number = safe(table.name.removeprefix("table"))
+    return (
+        rf"\renewcommand{{\thetable}}{{{number}}}"
+        + "\n"
+        + replace(table, title=f"{table.title}{scaled} {stamp[0].upper()}{stamp[1:]}", notes=notes).tex()
+    )
+
+
+def _figure(view: FigureView, scale: str) -> str:
+    drawing = view.drawing
+    width = min(TEXT_INCHES, drawing.picture.get_figwidth())
+    caption = f"{drawing.title}. Scale: {scale}. {drawing.provenance['stamp']}."
+    return "\n".join(
+        [
+            rf"\renewcommand{{\thefigure}}{{{safe(drawing.name.removeprefix('figure'))}}}",
+            r"\begin{figure}[htbp]\centering",
+            rf"\includegraphics[width={width:.3f}in]{{{drawing.name}.pdf}}",
+            rf"\caption{{{safe(caption)}}}",
+            r"\end{figure}",
+        ]
+    )
+
+
+def _trouble(views: list[CellView]) -> list[str]:
+    parts = []
+    for name, found in troubled(views).items():
+        parts.append(rf"\subsection*{{{safe(name.capitalize())}: {safe(STATES[name].meaning)}}}")
+        for view in found[:MOST]:
+            parts.append(rf"\textbf{{{safe(view.cell.name)}}} {safe('; '.join(view.reasons))}\par")
+            parts.append(
+                _verbatim([*(view.log.lines if view.log and not view.reasons else []), view.command])
+            )
+        if len(found) > MOST:
+            parts.append(f"And {len(found) - MOST} more; the report page lists them all." + r"\par")
+    return [r"\section*{Not finished, and why}", *parts] if parts else []
+
+
+def _verbatim(lines: Iterable[str]) -> str:
+    plain = ["".join(c if " " <= c <= "~" else "?" for c in line) for line in lines]
+    wrapped = [
+        part for line in plain for part in textwrap.wrap(line, VERBATIM, break_on_hyphens=False) or [""]
+    ]
+    body = "\n".join(wrapped).replace(r"\end{verbatim}", "")
+    return "{\\footnotesize\n\\begin{verbatim}\n" + body + "\n\\end{verbatim}}"
+
+
+def _provenance(shown: Chapter) -> list[str]:
+    origin = shown.origin
+    versions = ", ".join(f"{name} {' and '.join(found)}" for name, found in origin["versions"].items())
+    rows = {
+        "Code": ", ".join(origin["commits"]) or "nothing run",
+        "Hardware": "; ".join(origin["hardware"]) or "–",
+        "Versions": versions or "–",
+        "Training": f"{duration(origin['training_seconds'])}, {shown.finished} of {shown.wanted} runs on file",
+    }
+    lines = [rf"\item[{name}] {safe(text)}" for name, text in rows.items()]
+    return [r"\section*{Provenance}", r"\begin{description}", *lines, r"\end{description}"]
