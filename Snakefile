@@ -29,8 +29,17 @@ wildcard_constraints:
     figure="figure[^/.]+",
 
 
+onstart:
+    follow_training()
+
+
+onsuccess:
+    tell_training_state()
+
+
 onerror:
     explain_failures(workflow.dag)
+    tell_training_state()
 
 
 rule all:

@@ -7,13 +7,16 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from fedbench import cells
+from fedbench import cells, progress, recovery
 from fedbench.errors import UserError, unknown
 from fedbench.report import published
+from fedbench.runs import Store
 
 # `fedbench` and `python` in the rules are those of the environment that runs Snakemake, activated or not
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
@@ -39,6 +42,24 @@ CONFIG = checked(cells.load_config, overrides=config)
 MIRROR = f"--mirror {shlex.quote(CONFIG.mirror)}" if CONFIG.mirror else ""
 OPTIONS = given_options()
 GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("nvidia-smi") is not None))
+
+
+def put_right_after_crash():
+    """Free what a killed workflow left locked, and mend times that a wrong clock gave to files."""
+    checked(recovery.release_stale_lock)
+    folders = [
+        "config",
+        f"{CONFIG.data_dir}/prepared",
+        f"{CONFIG.data_dir}/partitions",
+        "results/cells",
+        "tables",
+        "figures",
+    ]
+    recovery.settle_clock(path for folder in folders for path in Path(folder).rglob("*") if path.is_file())
+
+
+if workflow.is_main_process:
+    put_right_after_crash()
 
 
 @functools.cache
@@ -161,6 +182,41 @@ def everything(paper):
     return tables + [f"figures/{name}.pdf" for name in spec.figures]
 
 
+def training_state():
+    """How many cells of this call are trained, in training, failed and left, and where those in training are."""
+    dag, scheduler = workflow.dag, workflow.scheduler
+    trained = [job for job in dag.jobs if job.rule.name == "train"]
+    at_work = {job for item in list(scheduler.running) for job in (item if item.is_group() else [item])}
+    running = [cell_of(job.wildcards) for job in trained if job in at_work]
+    done = sum(not dag.needrun(job) or dag.finished(job) for job in trained)
+    failed = sum(job in scheduler.failed for job in trained)
+    return progress.report(len(trained), done, running, failed, Store()) if trained else []
+
+
+def tell_training_state():
+    """Print :func:`training_state`, in a terminal and in a log alike."""
+    for line in training_state():
+        print(line, file=sys.stderr, flush=True)
+
+
+def follow_training():
+    """Tell every half minute how the training stands, whenever that has changed."""
+
+    def follow():
+        before = []
+        while True:
+            time.sleep(progress.LOG_SECONDS)
+            try:
+                now = training_state()
+            except RuntimeError:  # the scheduler changed its lists meanwhile
+                continue
+            if now != before:
+                print(*now, sep="\n", file=sys.stderr, flush=True)
+                before = now
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
 def built(paper):
     """A paper's own tables and figures."""
     spec = checked(cells.load_paper, paper)
@@ -190,7 +246,7 @@ def explain_failures(dag):
     unfinished = {job: job.shellcmd.partition(" > ")[0] for job in dag.needrun_jobs() if job.is_shell}
     tried = [job for job in unfinished if all(Path(name).exists() for name in [*job.input, *job.log])]
     for job in sorted(tried, key=lambda job: str(job.output[0])):
-        said = Path(job.log[0]).read_text().splitlines()[-8:]
+        said = Path(job.log[0]).read_text(errors="replace").splitlines()[-8:]
         print(
             f"\nnot finished: {job.output[0]}", *(f"    {line}" for line in said), sep="\n", file=sys.stderr
         )

@@ -18,5 +18,7 @@ rule train:
         cell=cell_name,
         key=cell_key,
     shell:
-        # status 3: a seed diverged, which is a result
-        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {resources.options} > {log:q} 2>&1 || [ $? -eq 3 ]"
+        # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell
+        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {resources.options} > {log:q} 2>&1 || {{ code=$?;"
+        ' [ $code -le 128 ] || echo "error: killed by signal $((code - 128)) (9: often, memory ran out)" >> {log:q};'
+        " [ $code -eq 3 ] || exit $code; }}"
