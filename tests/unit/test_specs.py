@@ -44,6 +44,7 @@ CHANGES: dict[str, Any] = {
     "data.partition.alpha": 0.6,
     "data.partition.delta": 2.0,
     "data.clients": 5,
+    "data.content": "0123456789abcdef",
     "data.validation": 0.2,
     "network.name": "cnn",
     "network.options.hidden": [5],
