@@ -14,6 +14,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from fedbench import cells, progress, recovery
+from fedbench.data import datasets
 from fedbench.errors import UserError, unknown
 from fedbench.report import published
 from fedbench.runs import Store
@@ -125,6 +126,11 @@ def partitioned(wildcards):
     raise WorkflowError(
         f"no cell at scale {CONFIG.scale} has a partition {wildcards.dataset}/{wildcards.key}"
     )
+
+
+def own_content(wildcards):
+    """What a dataset of the user's own is made of: it is prepared again when this changes."""
+    return checked(datasets.content, wildcards.dataset)
 
 
 def partition_spec(wildcards):

@@ -14,6 +14,7 @@ rule prepare:
         mirror=MIRROR,
     params:
         data_dir=subpath(output.arrays, ancestor=2),
+        content=own_content,
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
         " {resources.mirror} > {log:q} 2>&1"
