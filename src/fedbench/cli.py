@@ -84,10 +84,25 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
     from fedbench.runs import Store
     from fedbench.session import train_all
 
-    config = configured(scale, paper or pattern.split("/")[0] if pattern.count("/") == 3 else paper, set_)
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    exact = named if not set(named) & set("*?[") else ""
+    config = configured(scale, paper or exact or None, set_)
     status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
     if status:
         raise typer.Exit(status)
+
+
+@command("forget")
+def forget(
+    pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None
+) -> None:
+    """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew."""
+    from fedbench.forget import forget
+    from fedbench.runs import Store
+
+    config = configured(scale, paper, set_)
+    lines = list(forget(cells.matching(cells.cells_of(config, config.paper), pattern), Store()))
+    print("\n".join(lines) or "none of these cells has a run")
 
 
 @command("tune")

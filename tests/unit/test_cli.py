@@ -45,6 +45,17 @@ def test_list_and_run() -> None:
     assert call("list", "p2").stdout.splitlines()[0] == f"{ONE}  2/2 runs"
 
 
+def test_a_cells_name_names_its_paper_but_a_pattern_need_not() -> None:
+    toy = Path("config/papers/toy.yaml").read_text()
+    Path("config/papers/other.yaml").write_text(toy)
+    listed = call("list", "--paper", "other", "--set", "datasets=Digits")
+    assert listed.stdout.startswith("other/Digits/p2_imratio0.2/Plain ")
+    result = call("run", "other/Digits/p2_imratio0.2/Plain", "--set", "seeds=0")
+    assert "[1/1] other/Digits/p2_imratio0.2/Plain" in result.stdout
+    result = call("run", "*/Digits/p2_*/Proximal", "--set", "seeds=0")
+    assert "[1/1] toy/Digits/p2_imratio0.2/Proximal" in result.stdout
+
+
 def test_run_takes_finished_runs_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     from fedbench.engine.simulate import Simulation
 
