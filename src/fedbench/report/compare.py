@@ -56,7 +56,10 @@ def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[st
 def compare(
     config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
 ) -> tuple[list[Compared], PublishedTable | None]:
-    """Hold every number of a table against its published value, in the order of its axes and metrics."""
+    """Hold every number of a table against its published value, in the order of its axes and metrics.
+
+    The published table comes with them, unless it has nothing on any of these numbers.
+    """
     table = load(paper.key, spec.published, root) if spec.published else None
     by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
     frame = collect.frame(list(by_place.values()), spec.metrics, root)
@@ -79,7 +82,7 @@ def compare(
             )
             judged = judge(row, found, config.tolerance, metric)
             result.append(Compared(place, metric, row, found, judged, key in by_place))
-    return result, table
+    return result, table if any(item.published for item in result) else None
 
 
 def judge(row: dict[str, Any], found: Published | None, tolerance: float, metric: str) -> stats.Verdict:

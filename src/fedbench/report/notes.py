@@ -36,7 +36,8 @@ def notes(
     """
     rule = [_rule(compared, tolerance)] if table is not None else []
     score = [_score(compared), *_devices(compared)] if table is not None else []
-    what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
+    named = scale.description and {paper.key, paper.extends} & scale.papers.keys()
+    what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if named else []
     paragraphs = [
         [_numbers(spec, compared, table), *rule, _bold(compared, decimals), _letters(paper, compared)],
         [*score, *map(str, findings)],
@@ -67,7 +68,8 @@ def _numbers(spec: TableSpec, compared: Sequence[Compared], table: PublishedTabl
     spreads = {i.published.spread for i in compared if i.published and i.published.std is not None}
     if spreads == {"std"}:
         counts = sorted({str(i.published.n_seeds) for i in compared if i.published and i.published.n_seeds})
-        line += f" Paper: as printed, mean ± standard deviation over {' or '.join(counts)} runs."
+        runs = f"{' or '.join(counts)} runs" if counts else "runs"
+        line += f" Paper: as printed, mean ± standard deviation over {runs}."
         return f"{line} Δ: ours − paper."
     if spreads:
         kind = " or ".join(sorted(spreads))

@@ -143,7 +143,8 @@ def locate(paper: str, filename: str, root: Path = Path()) -> Path:
 def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
     """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
-    What its ± means comes from ``tables/published/index.csv`` for the files listed there.
+    What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
+    standard deviation over runs, unless its column ``spread`` says something else.
     """
     path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
     if index.exists() and path.is_relative_to(FOLDER):
@@ -152,4 +153,4 @@ def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
                 if row["file"] == path.relative_to(FOLDER).as_posix():
                     runs = int(row["n_seeds"]) if row["n_seeds"] else None
                     return PublishedTable(root / path, row["spread"], runs)
-    return PublishedTable(root / path)
+    return PublishedTable(root / path, "std")
