@@ -8,7 +8,11 @@ rule figure:
         shown=figure_inputs,
     output:
         pdf="figures/{paper}/{figure}.pdf",
-        svg="figures/{paper}/{figure}.svg",
+        svg=report(
+            "figures/{paper}/{figure}.svg",
+            category="{paper}",
+            labels={"shown": "{figure}", "form": "picture"},
+        ),
         png="figures/{paper}/{figure}.png",
         csv="figures/{paper}/{figure}.csv",
         provenance="figures/{paper}/{figure}.json",

@@ -9,7 +9,11 @@ rule table:
         shown=table_inputs,
     output:
         tex="tables/{paper}/{table}.tex",
-        csv="tables/{paper}/{table}.csv",
+        csv=report(
+            "tables/{paper}/{table}.csv",
+            category="{paper}",
+            labels={"shown": "{table}", "form": "numbers"},
+        ),
         md="tables/{paper}/{table}.md",
         provenance="tables/{paper}/{table}.json",
     log:
