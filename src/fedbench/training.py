@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbench import files, journal
+from fedbench import cards, files, journal, stopping
 from fedbench.cells import Cell, Config
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
-from fedbench.engine.simulate import Progress, Simulation
+from fedbench.engine.simulate import Progress, Simulation, Stopped
 from fedbench.errors import UserError
-from fedbench.progress import Trail
+from fedbench.progress import Trail, say
 from fedbench.provenance import provenance
 from fedbench.runs import Record, Store
 from fedbench.specs import RunSpec
@@ -37,6 +38,16 @@ def choose_device(wanted: str) -> torch.device:
     if wanted == "cuda":
         raise UserError("device is 'cuda', but PyTorch finds no CUDA device; use device=auto or device=cpu")
     return torch.device("cpu")
+
+
+def own_device(wanted: str) -> torch.device:
+    """Resolve the device as :func:`choose_device` does, after reserving a graphics card of our own."""
+    if wanted != "cpu":
+        cards.take()
+    device = choose_device(wanted)
+    if cards.VISIBLE in os.environ:
+        say(f"  device {device.type}, {cards.VISIBLE}={os.environ[cards.VISIBLE]}")
+    return device
 
 
 def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) -> Arrays:
@@ -66,7 +77,7 @@ def train_run(
     if found is not None:
         store.tidy(spec.key)
         return found
-    device = choose_device(config.device)
+    device = own_device(config.device)
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
     with store.claim(spec.key) as folder:
@@ -78,17 +89,22 @@ def train_run(
             config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
         )
         path, every = store.checkpoint(spec.key), config.checkpoint_seconds
-        simulation = Simulation(spec, arrays, device, chunk, path, every, Trail(folder, on_round))
-        journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
-        outcome = simulation.run()
-        metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
-        times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
-        record = Record(
-            spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
-            provenance(device.type) | times, {},
-        )  # fmt: skip
-        record = store.finish(record, outcome.curve, outcome.clients)
-        journal.note(store.root, outcome.status, spec.key)
+        with stopping.held_back() as stop:
+            simulation = Simulation(spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop)
+            journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
+            try:
+                outcome = simulation.run()
+            except Stopped as stopped:
+                say(f"  seed {spec.seed}: {stopped}; the same command goes on from here")
+                raise
+            metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
+            times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
+            record = Record(
+                spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
+                provenance(device.type) | times, {},
+            )  # fmt: skip
+            record = store.finish(record, outcome.curve, outcome.clients)
+            journal.note(store.root, outcome.status, spec.key)
         return record
 
 

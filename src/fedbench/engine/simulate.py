@@ -33,6 +33,10 @@ PURPOSES = ("batches", "inner batches")
 """Streams of a step's mini-batches: the first is the one all methods share."""
 
 
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """A run was told to stop and saved what it has trained."""
+
+
 @dataclass
 class Outcome:
     """What a run gave.
@@ -78,6 +82,7 @@ class Simulation:
         checkpoint_path: where the checkpoint lives while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
         on_round: called after each round.
+        stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
     """
 
     def __init__(
@@ -89,6 +94,7 @@ class Simulation:
         checkpoint_path: Path | None = None,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         on_round: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
@@ -108,7 +114,7 @@ class Simulation:
         self.stages = [max(1, round(at * self.rounds)) for at in spec.train.decay_at]
         self.chunk = client_chunk
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
-        self.on_round = on_round
+        self.on_round, self.stop = on_round, stop
         self._insured = True  # whether the last checkpoint could be written
 
         self.round, self.samples = 0, 0
@@ -147,6 +153,7 @@ class Simulation:
 
         Raises:
             FloatingPointError: the run diverged.
+            Stopped: it was told to.
         """
         begun_at, saved = self.round, begun
         final: dict[str, float] = {}
@@ -173,10 +180,15 @@ class Simulation:
                 self.on_round(
                     Progress(self.round, self.rounds, begun_at, time.perf_counter() - begun, latest)
                 )
-            now = time.perf_counter()
-            if self.checkpoint_path is not None and now - saved >= self.checkpoint_seconds and not last:
+            if last:
+                break
+            stop = self.stop()
+            due = stop or time.perf_counter() - saved >= self.checkpoint_seconds
+            if self.checkpoint_path is not None and due:
                 self._save()
                 saved = time.perf_counter()
+            if stop:
+                raise Stopped(f"stopped after round {self.round} of {self.rounds}")
         return final
 
     def train_round(self) -> State:

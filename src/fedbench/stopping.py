@@ -1,0 +1,43 @@
+"""Being told to stop: ``scancel``, a time limit, Ctrl-C. What was trained until then is saved first."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[Callable[[], bool]]:
+    """Hold back the signals that end a program until the block is done; yield a function that says if one came.
+
+    The signal then acts as it would have: the program ends by it, and whoever started it sees that. A second one is
+    not held back. Signals that are ignored stay ignored; outside the main thread, where none arrive, nothing changes.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        restore()
+
+    def restore() -> None:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    found = {each: signal.getsignal(each) or signal.SIG_DFL for each in SIGNALS}
+    before = {each: handler for each, handler in found.items() if handler is not signal.SIG_IGN}
+    try:
+        for each in before:
+            signal.signal(each, note)
+        yield lambda: bool(came)
+    finally:
+        restore()
+        if came:
+            signal.raise_signal(came[0])
