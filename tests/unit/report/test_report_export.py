@@ -58,22 +58,22 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
         folder / "prepared" / "cifar10.json",
         {"classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
     )
-    counts = {"0": 25000, "1": 2777}
+    counts = {"0": 1025000, "1": 2777}
     summary = {
         "n_clients": 4,
-        "train": {"n": 27777, "class_counts": counts, "positive_ratio": 0.09997},
+        "train": {"n": 1027777, "class_counts": counts, "positive_ratio": 0.09997},
         "validation": {"n": 0, "class_counts": {}},
         "test": {"n": 10000, "class_counts": {"0": 5000, "1": 5000}},
     }
     write(partition_path(data, 3, folder).with_suffix(".json"), summary)
     paths = tables.build("localscgdam", "table4", config, project.root)
     tex = paths[0].read_text()
-    assert r"CIFAR10 & 27,777 & 2,777 & 25,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
+    assert r"CIFAR10 & 1,027,777 & 2,777 & 1,025,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
     assert r"STL10 & -- & -- & -- & -- & -- & -- & 4 \\" in tex
-    assert ",27777,2777,25000," in paths[1].read_text()
+    assert ",1027777,2777,1025000," in paths[1].read_text()
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "not prepared here (STL10)" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
-    assert "27,777" in tables.show("localscgdam", "table4", config, project.root)
+    assert "1,027,777" in tables.show("localscgdam", "table4", config, project.root)
