@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,6 +170,26 @@ def test_claiming_while_the_folder_is_removed_tries_again(
         assert (folder / "lock").exists() and removed == [folder]
 
 
+def test_whoever_waited_behind_a_removed_folder_claims_it_anew(tmp_path: Path) -> None:
+    """The lock that was waited for is gone with its folder: holding it would keep nobody out."""
+    store, waited = Store(tmp_path), threading.Event()
+    inside: list[bool] = []
+
+    def wait() -> None:
+        waited.set()
+        with store.claim(KEY) as folder:
+            inside.append((folder / "lock").exists())
+
+    other = threading.Thread(target=wait)
+    with store.claim(KEY) as folder:
+        other.start()
+        waited.wait()
+        time.sleep(0.1)  # it now waits for the lock; were it later, the test would pass all the same
+        shutil.rmtree(folder)
+    other.join()
+    assert inside == [True]
+
+
 WORKER = """
     import sys, time
     from pathlib import Path
@@ -194,8 +216,6 @@ def start(name: str, root: Path) -> subprocess.Popen[bytes]:
 
 
 def wait_for(*paths: Path) -> None:
-    import time
-
     for _ in range(3000):
         if all(path.exists() for path in paths):
             return

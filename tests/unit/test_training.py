@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +110,44 @@ class TestRun:
         text = (Store().path(spec.key) / "run.json").read_text()
         loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
         assert loaded["status"] == "diverged" and loaded["metrics"] == {}
+
+
+WORKER = """
+    import sys, time
+    from pathlib import Path
+    from fedbench import cells
+    from fedbench.engine.simulate import Simulation
+    from fedbench.runs import Store
+    from fedbench.training import train_run
+
+    original = Simulation.run
+
+    def run(self):
+        with Path("trained").open("a") as file:
+            file.write(sys.argv[1])
+        time.sleep(1)
+        return original(self)
+
+    Simulation.run = run
+    config = cells.load_config()
+    spec = cells.cells_of(config, "toy", "table1")[0].runs[0]
+    Path("ready" + sys.argv[1]).touch()
+    while not Path("go").exists():
+        time.sleep(0.005)
+    print(train_run(spec, config, Store()).status)
+"""
+
+
+@pytest.mark.usefixtures("project")
+def test_two_processes_that_want_one_run_train_it_once() -> None:
+    code = [sys.executable, "-c", textwrap.dedent(WORKER)]
+    workers = [subprocess.Popen([*code, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
+    while not all(Path(f"ready{name}").exists() or workers["ab".index(name)].poll() for name in "ab"):
+        time.sleep(0.02)
+    Path("go").touch()
+    assert [worker.communicate()[0] for worker in workers] == ["finished\n", "finished\n"]
+    assert Path("trained").read_text() in ("a", "b")
+    assert len(Store().keys()) == 1
 
 
 @pytest.mark.usefixtures("project")

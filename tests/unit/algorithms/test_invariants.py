@@ -147,7 +147,7 @@ def test_scaffold_converges_where_fedavg_stalls() -> None:
     x[20:] = 2 * x[20:] + [0, 3, 0, 0]
     y[20:] = 1 - y[20:]
     arrays = Arrays(x, y, x, y, [np.arange(20), np.arange(20, 40)], np.array([], int), 2)
-    train = {"batch_size": 20, "period": 15, "rounds": 150, "weight_decay": 0.05, "options": {"hidden": []}}
+    train = {"batch_size": 20, "period": 10, "rounds": 80, "weight_decay": 0.05, "options": {"hidden": []}}
 
     def slope(method: str) -> float:
         params = {"lr": 0.1} if method == "fedavg" else {"lr": 0.1, "server_lr": 1.0}
@@ -158,5 +158,5 @@ def test_scaffold_converges_where_fedavg_stalls() -> None:
         (gradient,) = torch.autograd.grad(loss + 0.05 / 2 * (w**2).sum(), w)
         return float(gradient.norm())
 
-    assert slope("scaffold") < 1e-8
+    assert slope("scaffold") < 1e-5
     assert slope("fedavg") > 1e-3
