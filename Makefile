@@ -29,7 +29,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 table1: $(INSTALLED)  ## train and build Table 1 of the configured paper (SCALE=demo, reduced or paper)
 	$(BIN)/snakemake --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(SCALE)
-	@echo; cat tables/table1.md
+	@echo; $(BIN)/fedbench show table1 --scale $(SCALE)
 	@echo; echo "Table 1 is in tables/table1.tex (also .csv and .md)."
 
 tables: $(INSTALLED)  ## all tables and figures of the configured paper

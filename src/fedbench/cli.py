@@ -127,6 +127,16 @@ def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> Non
         print(path)
 
 
+@command("show")
+def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Print a table such as localscgdam/table1, or table1 of the configured paper, as text."""
+    from fedbench.report import tables
+
+    config = configured(scale, None, set_)
+    paper, name = _target(target if "/" in target else f"{config.paper}/{target}")
+    print(tables.show(paper, name, config))
+
+
 @command("figure")
 def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Build a figure such as localscgdam/figure1 from the results that are there."""
