@@ -1,0 +1,121 @@
+"""What the README shows under "Adding your own" is done here as it stands there: files, commands, tables."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from projects import BIN, PARTS, ROOT, Project
+
+BLOCK = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", flags=re.M | re.S)
+"""A fenced block: the path in the line before it if it is a file, its language, its text."""
+
+
+def examples(document: str, chapter: str) -> dict[str, list[tuple[str, str, str]]]:
+    """The blocks of a chapter, by the heading of their section."""
+    text = (ROOT / document).read_text().partition(f"\n## {chapter}\n")[2].partition("\n## ")[0]
+    sections = [part.partition("\n") for part in text.split("\n### ")[1:]]
+    found = {title: BLOCK.findall(body) for title, _, body in sections}
+    return {title: blocks for title, blocks in found.items() if blocks}
+
+
+EXAMPLES = examples("README.md", "Adding your own")
+ROWS = {
+    "A method in one file": ("mine", "method", "NormalizedSGD"),
+    "A dataset without code": ("clinics", "dataset", "Cancer"),
+    "A dataset in one file": ("rings", "dataset", "Rings"),
+    "A paper, with its published numbers": ("skewed", "method", "FedProx"),
+}
+"""What each section builds: Table 1 of which paper, and the row that is new in it."""
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A clone that a reader follows the README in; its demo scale takes seconds."""
+    project = Project(tmp_path_factory.mktemp("clone"))
+    for part in (*PARTS, "src", "tables/published", "tests/unit"):
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        (project.root / part).parent.mkdir(parents=True, exist_ok=True)
+        copy(ROOT / part, project.root / part)
+    with project.edit("config/scales/demo.yaml") as scale:
+        scale["seeds"] = [0]
+        scale["papers"]["localscgdam"]["train"] |= {"iterations": 12, "evaluations": 1}
+    return project
+
+
+def activated(project: Project) -> dict[str, str]:
+    """The environment of a reader: the virtual environment is active, the clone is what is installed in it."""
+    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
+    return {**project.environment(), "PATH": path, "PYTHONPATH": str(project.root / "src")}
+
+
+def follow(project: Project, blocks: list[tuple[str, str, str]], **more: str) -> str:
+    """Write the files and run the commands, in their order; return what was said."""
+    said = ""
+    for path, language, text in blocks:
+        if path:
+            file = project.root / path
+            assert not file.exists(), f"{path} is one of ours"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            continue
+        assert language == "bash", f"a {language} block without a file's name before it"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", text], cwd=project.root, env=activated(project) | more,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
+        said += done.stdout
+        assert done.returncode == 0, said
+    return said
+
+
+def table(project: Project, paper: str) -> list[dict[str, str]]:
+    with (project.root / f"tables/{paper}/table1.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_section_is_followed() -> None:
+    assert list(EXAMPLES) == list(ROWS)
+
+
+@pytest.mark.parametrize("section", ROWS)
+def test_a_section_ends_in_a_table_with_the_new_row(section: str, clone: Project) -> None:
+    paper, axis, new = ROWS[section]
+    follow(clone, EXAMPLES[section])
+    rows = table(clone, paper)
+    found = [row for row in rows if row[axis] == new and row["n_wanted"] != "0"]
+    assert found and all(row["status"] == "finished" and row["scale"] == "demo" for row in found)
+    assert len({row[axis] for row in rows}) > 1  # beside others
+    assert new in (clone.root / f"tables/{paper}/table1.md").read_text()
+    if paper == "skewed":
+        held = {(row["method"], row["delta"]): (row["published_mean"], row["verdict"]) for row in rows}
+        assert held["FedAvg", "0.1"][0] == "0.80" and held["FedAvg", "10"][0] == "0.84"
+        assert {verdict for _, verdict in held.values()} <= {
+            "matches",
+            "better",
+            "worse",
+            "no published value",
+        }
+        assert held["FedProx", "10"] == ("", "no published value")
+
+
+@pytest.mark.parametrize("section", ROWS)
+def test_a_section_takes_less_than_thirty_lines(section: str) -> None:
+    assert 0 < sum(text.count("\n") for _, _, text in EXAMPLES[section]) < 30
+
+
+@pytest.mark.parametrize("section", ROWS)
+def test_python_in_a_section_is_clean(section: str, tmp_path: Path) -> None:
+    for path, language, text in EXAMPLES[section]:
+        if language != "python":
+            continue
+        (tmp_path / Path(path).name).write_text(text)
+        for check in (["check", "--no-cache"], ["format", "--no-cache", "--check"]):
+            command = [BIN / "ruff", *check, "--config", ROOT / "pyproject.toml", tmp_path]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
