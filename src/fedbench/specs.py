@@ -54,11 +54,16 @@ class ImbalanceSpec(Spec):
 
 
 class PartitionSpec(Spec):
-    """How the training samples are dealt to clients."""
+    """How the training samples are dealt to clients; ``options`` are for rules that are not ours."""
 
     rule: str = "even"
     alpha: float | None = Field(None, ge=0, le=1)
     delta: float | None = Field(None, gt=0)
+    options: dict[str, Any] = {}
+
+    @model_serializer(mode="wrap")
+    def _without_gap(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_gap(dump(self), "options")
 
 
 class DataSpec(Spec):
@@ -78,7 +83,7 @@ class DataSpec(Spec):
 
     @model_serializer(mode="wrap")
     def _without_gap(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in dump(self).items() if key != "content" or value is not None}
+        return _without_gap(dump(self), "content")
 
     def partition_key(self, seed: int) -> str:
         """Return the 16 hex digits that name the partition file of this rule and seed."""
@@ -169,6 +174,11 @@ class RunSpec(Spec):
     def key(self) -> str:
         """The 16 hex digits that name this run in the store."""
         return digest(self.model_dump(mode="json"))
+
+
+def _without_gap(dumped: dict[str, Any], late: str) -> dict[str, Any]:
+    """Leave out a field that is empty and came late: the keys of runs from before it stay what they were."""
+    return {key: value for key, value in dumped.items() if key != late or value}
 
 
 def digest(value: Any) -> str:

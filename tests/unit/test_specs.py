@@ -43,6 +43,7 @@ CHANGES: dict[str, Any] = {
     "data.partition.rule": "mix",
     "data.partition.alpha": 0.6,
     "data.partition.delta": 2.0,
+    "data.partition.options": {"share": 0.5},
     "data.clients": 5,
     "data.content": "0123456789abcdef",
     "data.validation": 0.2,
