@@ -1,4 +1,4 @@
-"""What the README shows under "Adding your own" is done here as it stands there: files, commands, tables."""
+"""What README.md and docs/adding.md show is done here as it stands there: files, commands, tables."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ def examples(document: str, chapter: str) -> dict[str, list[tuple[str, str, str]
 
 
 EXAMPLES = examples("README.md", "Adding your own")
+PACKAGE = BLOCK.findall((ROOT / "docs/adding.md").read_text())
+OFFLINE = {"PIP_TARGET": "site", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+"""For pip: into a folder of the clone, with nothing from a network (0 is how its variable says that it is on)."""
 ROWS = {
     "A method in one file": ("mine", "method", "NormalizedSGD"),
     "A dataset without code": ("clinics", "dataset", "Cancer"),
@@ -51,7 +54,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def activated(project: Project) -> dict[str, str]:
     """The environment of a reader: the virtual environment is active, the clone is what is installed in it."""
     path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-    return {**project.environment(), "PATH": path, "PYTHONPATH": str(project.root / "src")}
+    python = os.pathsep.join(str(project.root / part) for part in ("src", "site"))
+    return {**project.environment(), "PATH": path, "PYTHONPATH": python}
 
 
 def follow(project: Project, blocks: list[tuple[str, str, str]], **more: str) -> str:
@@ -109,9 +113,22 @@ def test_a_section_takes_less_than_thirty_lines(section: str) -> None:
     assert 0 < sum(text.count("\n") for _, _, text in EXAMPLES[section]) < 30
 
 
-@pytest.mark.parametrize("section", ROWS)
-def test_python_in_a_section_is_clean(section: str, tmp_path: Path) -> None:
-    for path, language, text in EXAMPLES[section]:
+def test_a_package_brings_a_method_a_dataset_a_network_and_a_rule(clone: Project) -> None:
+    said = follow(clone, PACKAGE, **OFFLINE)
+    for name in ("lazy_sgd (of my-package)", "cubic (of my-package)", "favourite (of my-package)"):
+        assert name in said
+    listed = next(line for line in said.splitlines() if line.split()[:1] == ["clouds"])
+    assert listed.endswith("(of my-package)")
+    assert (clone.root / "site/my_package.py").exists()
+    rows = {row["method"]: row for row in table(clone, "packaged")}
+    assert set(rows) == {"FedAvg", "LazySGD"} and all(row["status"] == "finished" for row in rows.values())
+    assert float(rows["FedAvg"]["mean"]) > 0.6  # three classes: by chance a third
+    assert rows["FedAvg"]["mean"] != rows["LazySGD"]["mean"]
+
+
+@pytest.mark.parametrize("section", [*ROWS, "package"])
+def test_python_that_is_shown_is_clean(section: str, tmp_path: Path) -> None:
+    for path, language, text in EXAMPLES.get(section, PACKAGE):
         if language != "python":
             continue
         (tmp_path / Path(path).name).write_text(text)
