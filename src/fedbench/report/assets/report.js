@@ -5,11 +5,12 @@
   const table = byId("all"), body = table.tBodies[0], rows = [...body.rows];
   const dialog = byId("dialog"), inside = byId("dialog-body"), store = byId("cells");
 
-  // ---- search and filter: every word must occur, and the verdict must be among the pressed ones
+  // ---- search and filter: every word ("p = 8" is one) must occur, and the verdict must be among the pressed ones
   const search = byId("search"), chips = all("[data-state]", document.querySelector(".chips"));
-  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase().replace(/\s+/g, " ")]));
+  const folded = (text) => text.toLowerCase().replace(/\s*=\s*/g, "=").replace(/\s+/g, " ").trim();
+  const texts = new Map(rows.map((row) => [row, folded(row.textContent)]));
   const filter = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = folded(search.value).split(" ");
     const states = new Set(chips.filter((c) => c.ariaPressed === "true").map((c) => c.dataset.state));
     let shown = 0;
     for (const row of rows) {
@@ -82,16 +83,16 @@
     put_back();
     inside.append(cell);
     byId("dialog-title").textContent = cell.dataset.title;
-    if (!dialog.open) {
-      opener = document.activeElement;
-      dialog.showModal();
-    }
+    if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
   };
   const step = (by) => {
     const order = [...new Set([...body.rows].filter((row) => !row.hidden).map((row) => row.dataset.cell))];
     const here = order.indexOf(inside.firstElementChild?.id);
-    if (order.length) location.hash = encodeURIComponent(order[(here + by + order.length) % order.length]).replaceAll("%2F", "/");
+    if (!order.length) return;
+    const next = order[(here + by + order.length) % order.length];
+    history.replaceState(null, "", `#${encodeURIComponent(next).replaceAll("%2F", "/")}`); // no jump: the focus stays
+    follow();
   };
   dialog.addEventListener("close", () => {
     put_back();
@@ -109,6 +110,9 @@
   byId("close").addEventListener("click", () => dialog.close());
   byId("previous").addEventListener("click", () => step(-1));
   byId("next").addEventListener("click", () => step(1));
+  addEventListener("click", (event) => {
+    opener = event.target.closest("a[href^='#']") ?? opener; // following a link takes the focus from it
+  });
   addEventListener("hashchange", follow);
   follow();
 })();

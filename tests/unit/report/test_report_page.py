@@ -1,0 +1,231 @@
+"""The report page: nothing is missing, nothing dangles, what went wrong says why, and commands do what they say."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from page_reader import Page
+from report_project import Project, run_result
+
+from fedbench.cells import Cell, Config, cells_of, load_config, matching
+from fedbench.cli import configured
+from fedbench.report import page, tables
+
+CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
+ANCHOR = f"reduced/{CELL}"
+
+
+@pytest.fixture
+def reported(project: Project, reduced: Config) -> Project:
+    """The project with Table 1 of a paper finished and a configuration file to lay calls over."""
+    (project.root / "config/config.yaml").write_text("scale: reduced\n")
+    project.fill("localscgdam", "table1", reduced)
+    return project
+
+
+def read(project: Project, config: Config | None = None) -> Page:
+    """Build the page and read it."""
+    return Page(page.build(config or Config(scale="reduced"), project.root))
+
+
+def cell(project: Project, name: str, config: Config | None = None) -> Cell:
+    """The cell of that name."""
+    (found,) = matching(project.cells("localscgdam", None, config or Config(scale="reduced")), name)
+    return found
+
+
+def test_every_link_leads_somewhere_and_nothing_comes_from_outside(reported: Project) -> None:
+    shown = read(reported)
+    ids = Counter(e["id"] for e in shown.root.walk() if "id" in e.attributes)
+    assert max(ids.values()) == 1
+    links = [e["href"] for e in shown.root.all("a")]
+    inner = {unquote(link[1:]) for link in links if link.startswith("#")}
+    assert inner - set(ids) == set()
+    others = {link.partition(":")[0] for link in links if not link.startswith("#")}
+    assert others == {"data"}
+    sources = [
+        e[name] for e in shown.root.walk() for name in ("src", "srcset", "action") if name in e.attributes
+    ]
+    assert all(source.startswith("data:") for source in sources) and sources
+    assert [e["href"] for e in shown.root.all("link")] == ["data:,"]
+    assert "url(" not in shown.root.one("style").text and "@import" not in shown.root.one("style").text
+
+
+def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
+    first = page.build(Config(scale="reduced"), reported.root).read_bytes()
+    assert page.build(Config(scale="reduced"), reported.root).read_bytes() == first
+
+
+def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
+    config = Config(scale="reduced")
+    rows = tables.make("localscgdam", "table1", config, reported.root).rows
+    verdicts = Counter(rows["verdict"])
+    shown = read(reported)
+    (line,) = shown.root.one("table", "overview").all("tbody")[0].all("tr")
+    heads = [e.text for e in shown.root.one("table", "overview").one("thead").all("th")][2:]
+    counts = dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False))
+    assert counts["match"] == verdicts["matches"] > 0
+    assert counts["off"] == verdicts["better"] + verdicts["worse"] > 0
+    assert counts["not in scale"] == 60
+    assert sum(counts.values()) == len(rows)
+    cards = {e.one("span").text: int(e.one("b").text) for e in shown.root.all("a", "card")}
+    assert (cards["match"], cards["off"]) == (counts["match"], counts["off"])
+    assert sum(cards.values()) == len(shown.rows()), "a card leads to the rows it counts"
+
+
+def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: Project) -> None:
+    reported.finish(cell(reported, CELL), [0.8, 0.81, 0.82])
+    shown = read(reported)
+    table = shown.root.one("article", id="reduced/localscgdam/table1")
+    ours = table.one("a", "tag", href=f"#{ANCHOR}")
+    assert ours.text == "0.810 ±0.010" and "worse" in ours["class"].split()
+    row = next(r for r in table.all("tr") if ours in r.walk())
+    cells = [e.text for e in row.all("td")]
+    at = cells.index("0.810 ±0.010")
+    assert cells[at : at + 3] == ["0.810 ±0.010", "0.890", "−0.080 ↓"]
+    assert row.one("th").text == "CoDA"
+    entry = shown.rows()[ANCHOR, "test AUC"]
+    values = [e.attributes.get("data-value") for e in entry.all("td", "n")]
+    assert [float(v) for v in values[:4] if v] == pytest.approx([0.81, 0.01, 0.89, -0.08])
+    section = shown.cell(ANCHOR)
+    assert [run.text.split()[:3] for run in section.one("table", "runs").one("tbody").all("tr")] == [
+        ["0", "finished", "0.8000"], ["1", "finished", "0.8100"], ["2", "finished", "0.8200"],
+    ]  # fmt: skip
+
+
+def test_a_cell_shows_every_hyper_parameter(reported: Project) -> None:
+    spec = cell(reported, CELL).runs[0]
+    shown = {
+        pair.one("th").text: pair.one("td").text
+        for pair in read(reported).cell(ANCHOR).all("div", "configuration")[0].all("tr")
+    }
+    assert shown["algorithm"] == spec.method and shown["imratio"] == "0.1"
+    assert shown["period"] == str(spec.train.period) and shown["clients"] == "4"
+    assert shown["dataset"] == "cifar10" and shown["name"] == "mlp"
+    assert not {"None", "null", "[]"} & set(shown.values())
+
+
+def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
+    failed = cell(reported, CELL)
+    (reported.root / failed.path).unlink()
+    log = reported.root / "logs/train/reduced" / f"{CELL}.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        "".join(f"line {i}\n" for i in range(50)) + "\x1b[31mValueError: <b>no</b> & such\x1b[0m\n"
+    )
+    shown = read(reported)
+    section = shown.cell(ANCHOR)
+    assert "! failed" in section.text
+    said = section.all("pre")[0].text
+    assert said.endswith("line 49 ValueError: <b>no</b> & such") and "line 20" not in said
+    assert section.one("pre", "command").text == f"fedbench run {CELL} --scale reduced"
+    listed = shown.root.one("section", id="trouble")
+    assert CELL in listed.text and "no</b> & such" in listed.text
+    assert (
+        shown.root.one("article", id="reduced/localscgdam/table1").one("a", "tag", href=f"#{ANCHOR}").text
+        == "failed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "state"),
+    [
+        ("[1/1] x\n  seed 0: round 3/25, about 9 s left, test_auc 0.5\n", "unfinished"),
+        ("  seed 0: finished test_auc 0.8\n  seed 1: diverged\n  seed 2: finished test_auc 0.9\n", "not run"),
+        ("  seed 0: finished test_auc 0.8\nslurmstepd: error: ... Killed\n", "failed"),
+        ("Traceback (most recent call last):\n  File x\nRuntimeError: boom\n", "failed"),
+        (None, "not run"),
+    ],
+)
+def test_what_a_log_says_of_a_cell_without_results(reported: Project, log: str | None, state: str) -> None:
+    (reported.root / cell(reported, CELL).path).unlink()
+    if log is not None:
+        path = reported.root / "logs/train/reduced" / f"{CELL}.log"
+        path.parent.mkdir(parents=True)
+        path.write_text(log)
+    assert read(reported).rows()[ANCHOR, "test AUC"]["data-state"] == state
+
+
+def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project) -> None:
+    bad, part = cell(reported, CELL), cell(reported, "localscgdam/CIFAR10/p8_imratio0.1/CoDA")
+    runs = [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in bad.runs]
+    runs[1] |= {"status": "diverged", "reason": "alpha became infinite in round 3", "metrics": {}}
+    reported.write(bad, runs)
+    reported.write(part, [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in part.runs[:2]])
+    shown = read(reported)
+    assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "diverged"
+    assert shown.cell(ANCHOR).one("div", "reason").text.count("alpha became infinite in round 3") == 1
+    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").one("div", "reason").text
+    cross = shown.cell(ANCHOR).all("path", "cross")
+    assert {e.one("title").text for e in cross} == {"seed 1 diverged after this"}
+
+
+def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Project) -> None:
+    demo = Config(scale="demo", datasets=["Digits", "STL10"])
+    added = cell(reported, "localscgdam/STL10/p4_imratio0.1/CoDA", demo)
+    reported.finish(added, [0.8])
+    climb = Config(scale="reduced", paper="climb")
+    reported.fill("climb", "table2", climb, ("test_minority_accuracy", "test_overall_accuracy"))
+    shown = read(reported)
+    chapters = [e["id"] for e in shown.root.all("section", "chapter")]
+    assert chapters == ["reduced/localscgdam", "demo/localscgdam", "reduced/climb"]
+    assert shown.rows()[f"demo/{added.name}", "test AUC"]["data-state"] == "matches"
+    command = shown.cell(f"demo/{added.name}").one("pre", "command").text
+    assert "--set 'datasets=[\"STL10\"]'" in command
+    two = [
+        key
+        for key in shown.rows()
+        if key[0].startswith("reduced/climb/MNIST/rho10_n_minority1_alpha0.1/CLIMB")
+    ]
+    assert sorted(metric for _, metric in two) == ["minority accuracy", "overall accuracy"]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"seeds": [4, 7]}, {"datasets": ["CIFAR10"], "seeds": [1]}, {"data_dir": "d x"}]
+)
+def test_the_command_of_a_cell_trains_exactly_that_cell(
+    reported: Project, given: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reported.root)
+    config = load_config(overrides={"scale": "reduced", **given})
+    program, verb, pattern, *options = shlex.split(
+        read(reported, config).cell(ANCHOR).one("pre", "command").text
+    )
+    assert (program, verb) == ("fedbench", "run")
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    sets = [value for name, value in pairs if name == "--set"]
+    asked = configured(dict(pairs)["--scale"], pattern.split("/")[0], sets)
+    (chosen,) = matching(cells_of(asked, asked.paper), pattern)
+    assert chosen == cell(reported, CELL, config)
+    assert asked.data_dir == config.data_dir
+
+
+def test_nothing_run_is_a_page_too(project: Project) -> None:
+    (project.root / "config/config.yaml").write_text("scale: paper\n")
+    shown = read(project, Config(scale="paper"))
+    assert not shown.root.all("section", id="trouble")
+    assert {row["data-state"] for row in shown.rows().values()} == {"not run"}
+    assert "nothing run" in shown.root.one("section", id="provenance").text
+
+
+def test_provenance_names_code_hardware_versions_and_time(reported: Project) -> None:
+    said = read(reported).root.one("section", id="provenance").text
+    seconds = 1.5 * 3 * 30
+    assert "0123456789ab" in said and "2 cores" in said and "numpy 2.4" in said
+    assert f"training {math.floor(seconds / 60 + 0.5)} min in all" in said
+
+
+def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
+    import base64
+
+    tables.build("localscgdam", "table1", Config(scale="reduced"), reported.root)
+    shown = read(reported).root.one("article", id="reduced/localscgdam/table1")
+    for link in shown.one("p", "files").all("a"):
+        suffix = Path(link["download"]).suffix
+        content = base64.b64decode(link["href"].partition("base64,")[2])
+        assert content == (reported.root / f"tables/localscgdam/table1{suffix}").read_bytes()

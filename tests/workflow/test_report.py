@@ -1,0 +1,55 @@
+"""The report page and a paper's document as targets: built after what they show, and also when a cell fails."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from projects import Project, jobs
+
+METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
+
+
+@pytest.fixture
+def small(built: Project) -> Project:
+    """The built project with one table and one figure of the same two cells."""
+    with built.edit("config/papers/localscgdam.yaml") as paper:
+        for kind, kept in (("tables", "table1"), ("figures", "figure1")):
+            paper[kind] = {kept: paper[kind][kept]}
+    return built
+
+
+def test_the_page_follows_what_it_shows(small: Project) -> None:
+    assert jobs(small.snakemake("report.html")) == {"table": 1, "figure": 1, "page": 1}
+    page = (small.root / "report.html").read_text()
+    for anchor in ("tiny/localscgdam/table1", "tiny/localscgdam/figure1", f"tiny/{METHOD}"):
+        assert f'id="{anchor}"' in page
+    assert "Nothing to be done" in small.snakemake("report.html")
+
+    cell = f"localscgdam/{METHOD.partition('/')[2]}.json"
+    (small.root / "results/cells/demo" / cell).parent.mkdir(parents=True)
+    shutil.copy(small.root / "results/cells/tiny" / cell, small.root / "results/cells/demo" / cell)
+    assert jobs(small.snakemake("report.html")) == {"page": 1}, "results of another scale are shown too"
+    assert 'id="demo/localscgdam"' in (small.root / "report.html").read_text()
+
+
+def test_a_failed_cell_is_on_the_page_with_its_reason(small: Project) -> None:
+    with small.edit("config/papers/localscgdam.yaml") as paper:
+        paper["methods"]["LocalSGDM"]["algorithm"] = "local_sgdmm"
+    small.snakemake("report.html", fails=True)
+    page = (small.root / "report.html").read_text()
+    assert "Did you mean &#39;local_sgdm&#39;" in page, "the last lines of the log"
+    assert f"fedbench run {METHOD} --scale tiny</pre>" in page
+    with small.edit("config/papers/localscgdam.yaml") as paper:
+        paper["methods"]["LocalSGDM"]["algorithm"] = "local_sgdm"
+    assert jobs(small.snakemake("report.html")) == {"train": 1, "table": 1, "figure": 1, "page": 1}
+    assert "Did you mean" not in (small.root / "report.html").read_text()
+
+
+@pytest.mark.skipif(
+    shutil.which("latexmk") is None or shutil.which("pdflatex") is None, reason="LaTeX is not installed"
+)
+def test_the_document_of_a_paper(small: Project) -> None:
+    assert jobs(small.snakemake("reports/localscgdam.pdf")) == {"table": 1, "figure": 1, "document": 1}
+    assert (small.root / "reports/localscgdam.pdf").read_bytes().startswith(b"%PDF")
+    assert "Nothing to be done" in small.snakemake("reports/localscgdam.pdf")
