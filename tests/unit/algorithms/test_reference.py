@@ -25,8 +25,8 @@ pytestmark = pytest.mark.usefixtures("double")
 def compare(
     monkeypatch: pytest.MonkeyPatch, method: str, with_norm: bool = False, chunk: int | None = 1, n_classes: int = 2,
     sizes: tuple[int, ...] = (20, 26, 31), train: dict[str, Any] | None = None, rtol: float = 1e-9, **params: Any,
-) -> None:  # fmt: skip
-    """Train with the engine and with the reference and compare all that the server and the clients hold."""
+) -> dict[str, torch.Tensor]:  # fmt: skip
+    """Train with the engine and with the reference, compare all that server and clients hold, and return it."""
     outputs = 1 if n_classes == 2 else n_classes
 
     def fresh() -> nn.Module:
@@ -82,6 +82,7 @@ def compare(
         )
     moved = found["x"][: simulation.problem.net.d] - simulation.problem.net.initial()
     assert moved.norm() > 1e-2  # else an equality would say nothing
+    return found
 
 
 @pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
@@ -135,7 +136,8 @@ def test_climbs_constants_as_in_the_program(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_climbs_duals_stop_at_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    compare(monkeypatch, "climb", dual_max=0.01)
+    duals = compare(monkeypatch, "climb", dual_max=0.004, tolerance=0.0)["duals"]
+    assert float(duals.max()) == 0.004
 
 
 @pytest.mark.parametrize("chunk", [1, None])
