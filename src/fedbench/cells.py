@@ -245,7 +245,7 @@ def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
     folder = config_dir / "papers"
     source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
     if (base := content.get("extends")) is not None:
-        if base not in (known := set(paper_keys(config_dir)) - {key}):
+        if base not in (known := [other for other in paper_keys(config_dir) if other != key]):
             raise UserError(f"{source}: {unknown('paper to extend', str(base), known)}")
         below = read_yaml(folder / f"{base}.yaml")
         if "extends" in below:

@@ -71,7 +71,7 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     arrays = toy(n_classes=n_classes)
     whole = _trained(simulation(method, params, arrays))
     assert whole["x"].isfinite().all(), f"{method} diverged on easy data: are the steps too large?"
-    assert not torch.equal(whole["x"], simulation(method, params, arrays).server["x"]), (
+    assert not torch.allclose(whole["x"], simulation(method, params, arrays).server["x"], 1e-5, 1e-6), (
         f"{method} never moved the model: does `step` return the new x?"
     )
     again = _trained(simulation(method, params, arrays))

@@ -1,0 +1,198 @@
+"""The checks for methods and datasets of one's own find what they are there to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from world import PARAMS
+
+from fedbench import registry
+from fedbench.data import datasets
+from fedbench.data.dataset import Arrays, Dataset
+from fedbench.errors import UserError
+from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
+from fedbench.testing import check_dataset, check_method, simulation
+
+
+@dataclass(frozen=True)
+class Good(FederatedMethod):
+    """SGD with momentum on the server's side of a round; the broken ones below derive from it."""
+
+    lr: float
+    averaged: ClassVar[tuple[str, ...]] = ("x", "u")
+
+    def init(self, problem: Problem, w: torch.Tensor) -> State:
+        return {"x": w, "u": torch.zeros_like(w)}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        gradient, loss = problem.gradient(
+            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), state["x"]
+        )
+        u = 0.5 * state["u"] + gradient
+        return state | {"x": state["x"] - decay * self.lr * u, "u": u, "loss": loss}
+
+
+@dataclass(frozen=True)
+class InPlace(Good):
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        new = super().step(problem, state, batches, decay)
+        if len(state["x"]) == 1:  # stacked, PyTorch itself would refuse
+            state["x"].copy_(new["x"])
+        return new
+
+
+@dataclass(frozen=True)
+class MixesClients(Good):
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        new = super().step(problem, state, batches, decay)
+        return new | {"u": new["u"].mean(0, keepdim=True).expand_as(new["u"])}
+
+
+@dataclass(frozen=True)
+class Random(Good):
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        new = super().step(problem, state, batches, decay)
+        return new | {"x": new["x"] + 0.01 * float(np.random.default_rng().normal())}
+
+
+@dataclass(frozen=True)
+class Remembers(Good):
+    """Keeps a count outside of the state, which no checkpoint holds."""
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], at: int
+    ) -> State:
+        seen = vars(problem)["seen"] = vars(problem).get("seen", 0) + 1
+        mean = self.mean(clients)
+        return server | mean | {"x": mean["x"] / (1 + 0.01 * seen)}
+
+
+@dataclass(frozen=True)
+class Still(Good):
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        return super().step(problem, state, batches, decay) | {"x": state["x"], "u": state["u"]}
+
+
+@dataclass(frozen=True)
+class WithoutStatistics(Good):
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        gradient, loss = problem.gradient(lambda w: problem.cross_entropy(w, batches[0], None), state["x"])
+        return state | {"x": state["x"] - decay * self.lr * gradient, "loss": loss}
+
+
+Offer = Callable[[Any], None]
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
+    """Let a class or an object be what the registry finds under the name ``mine``."""
+
+    def put(thing: Any) -> None:
+        find, names = registry.find, registry.names
+        monkeypatch.setattr(
+            registry,
+            "find",
+            lambda package, kind, name, a: thing if name == "mine" else find(package, kind, name, a),
+        )
+        monkeypatch.setattr(registry, "names", lambda package: [*names(package), "mine"])
+
+    return put
+
+
+@pytest.mark.parametrize("method", PARAMS)
+def test_every_method_of_ours_passes(method: str) -> None:
+    check_method(method, PARAMS[method])
+
+
+def test_five_classes_pass_too() -> None:
+    check_method("scaffold", PARAMS["scaffold"], n_classes=5)
+
+
+@pytest.mark.parametrize(
+    ("method", "lr", "says"),
+    [
+        (Good, 0.1, ""),
+        (Good, 1e38, "diverged on easy data"),
+        (InPlace, 0.1, "depends on how many clients are stacked"),
+        (MixesClients, 0.1, "depends on how many clients are stacked"),
+        (Random, 0.1, "gives other numbers when it is run again"),
+        (Remembers, 0.1, "gives other numbers after a stop"),
+        (Still, 0.1, "never moved the model"),
+        (WithoutStatistics, 0.1, "leaves batch-norm statistics as they were"),
+    ],
+)
+def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, offer: Offer) -> None:
+    offer(method)
+    if not says:
+        check_method("mine", {"lr": lr})
+        return
+    with pytest.raises(AssertionError, match=says):
+        check_method("mine", {"lr": lr})
+
+
+def test_what_is_no_method_is_said(offer: Offer) -> None:
+    class Undecorated(Good):
+        mu: float
+
+    for thing in (Undecorated, Good(0.1), FederatedMethod, dict):
+        offer(thing)
+        with pytest.raises(UserError, match="has to be a FederatedMethod with @dataclass"):
+            simulation("mine", {"lr": 0.1})
+
+
+class Points(Dataset):
+    """Two clouds; what the tests break are its class attributes."""
+
+    labels: ClassVar[int] = 2
+    size: ClassVar[float] = 1.0
+    seed: ClassVar[int | None] = 0
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        y = np.arange(200) % self.labels
+        x = self.size * np.random.default_rng(self.seed).normal(size=(200, 3)) + y[:, None]
+        return Arrays(x[:100], y[:100], x[100:], y[100:])
+
+
+def points(**broken: Any) -> Dataset:
+    kind = type("Points", (Points,), broken)
+    facts = {"classes": ("a", "b"), "shape": (3,), "licence": "", "source": ""}
+    made: Dataset = kind(name="mine", title="", **facts)
+    return made
+
+
+def test_a_dataset_in_order_passes(offer: Offer, tmp_path: Path) -> None:
+    offer(points())
+    check_dataset("mine", tmp_path)
+    check_dataset("digits", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error", "says"),
+    [
+        ({"seed": None}, AssertionError, "not the same when it is prepared again"),
+        ({"labels": 1}, AssertionError, "the train part has no sample of class 1"),
+        ({"labels": 3}, UserError, "labels must be whole numbers from 0 to 1"),
+        ({"size": 1000.0}, AssertionError, "bring them to about 1"),
+    ],
+)
+def test_what_is_wrong_with_a_dataset_is_found(
+    broken: dict[str, Any], error: type[Exception], says: str, offer: Offer, tmp_path: Path
+) -> None:
+    offer(points(**broken))
+    with pytest.raises(error, match=says):
+        check_dataset("mine", tmp_path)
+
+
+def test_what_is_no_dataset_is_said(offer: Offer) -> None:
+    offer(object())
+    with pytest.raises(UserError, match=r"is no fedbench\.data\.dataset\.Dataset"):
+        datasets.get("mine")
+    offer(datasets.get("digits"))
+    with pytest.raises(UserError, match="dataset 'mine' calls itself 'digits'"):
+        datasets.get("mine")
