@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 import yaml
 
-from fedbench import cells
+from fedbench import cells, store_commands
 from fedbench.errors import UserError, explain
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ SetOption = Annotated[
 ]
 
 
-def command(name: str) -> Callable[[Command], Command]:
+def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
     """Register a subcommand whose user errors end as one line and status 2, not as a traceback."""
 
     def register(function: Command) -> Command:
@@ -183,6 +183,12 @@ def doctor(set_: SetOption = None) -> None:
     config = configured(None, None, set_)
     for line in report(config, Path.cwd()):
         print(line)
+
+
+store_app = typer.Typer(help="List, verify, export and import finished runs.", no_args_is_help=True)
+for _name, _function in store_commands.COMMANDS.items():
+    command(_name, store_app)(_function)
+app.add_typer(store_app, name="store")
 
 
 def _target(text: str) -> tuple[str, str]:

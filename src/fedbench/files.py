@@ -23,10 +23,11 @@ def atomic(path: Path) -> Iterator[Path]:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
+    temporary = path.with_name(passing(f".{path.name}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(path)
+        for left in leftovers(path.parent, f".{path.name}"):
+            left.unlink(missing_ok=True)
         yield temporary
         sync(temporary)
         temporary.replace(path)
@@ -109,11 +110,15 @@ def alive(pid: int) -> bool:
     return True
 
 
-def _remove_stale(path: Path) -> None:
-    """Remove the temporary files of ``path`` whose writers, processes of this machine, are dead."""
-    start = f".{path.name}.{platform.node()}."
-    for left in path.parent.glob(f"{glob.escape(start)}*.tmp"):
-        pid = left.name.removeprefix(start).removesuffix(".tmp")
+def leftovers(folder: Path, start: str) -> Iterator[Path]:
+    """Yield what dead processes of this machine left in ``folder`` under a name that :func:`passing` made."""
+    start = f"{start}.{platform.node()}."
+    for path in folder.glob(f"{glob.escape(start)}*.tmp"):
+        pid = path.name.removeprefix(start).removesuffix(".tmp")
         if pid.isdigit() and not alive(int(pid)):
-            with contextlib.suppress(OSError):
-                left.unlink()
+            yield path
+
+
+def passing(start: str) -> str:
+    """Return a name for what this process needs for a while, such as ``.table.csv.host.4711.tmp``."""
+    return f"{start}.{platform.node()}.{os.getpid()}.tmp"

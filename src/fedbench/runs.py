@@ -67,11 +67,11 @@ class Store:
         """Where the checkpoint of the unfinished run lives."""
         return self._unfinished(key) / "checkpoint.pt"
 
-    def keys(self) -> list[str]:
-        """List the keys of all finished runs."""
-        return sorted(
-            path.parent.name for path in self.root.glob("*/run.json") if "." not in path.parent.name
-        )
+    def keys(self, damaged: bool = False) -> list[str]:
+        """List the keys of all finished runs; with ``damaged``, also of folders in their place that lack the record."""
+        found = self.root.glob("*" if damaged else "*/run.json")
+        folders = (path if damaged else path.parent for path in found)
+        return sorted(path.name for path in folders if "." not in path.name)
 
     def load(self, key: str) -> Record | None:
         """Read a finished run; None where there is none.
@@ -83,19 +83,12 @@ class Store:
         if not folder.exists():
             return None
         try:
-            record = _record(**json.loads((folder / "run.json").read_text()))
-            for name, sha in record.files.items():
-                if name not in FILES or hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha:
-                    raise ValueError(f"{name} is not what was written")
-            if record.key != key:
-                raise ValueError(f"it holds the run {record.key}")
-            if digest(record.spec) != key:
-                raise ValueError(f"its specification is that of the run {digest(record.spec)}")
-        except (OSError, ValueError, TypeError, AttributeError) as error:
+            return read_run(folder, key)
+        except ValueError as error:
             raise UserError(
-                f"run {folder} is damaged ({error}); remove the folder and the run is trained again"
+                f"run {folder} is damaged ({error}); remove the folder and the run is trained again "
+                "(`fedbench store verify --set-aside` does so for all damaged runs)"
             ) from None
-        return record
 
     def curve(self, key: str) -> Path:
         """Where the run's curve is: one row per evaluation."""
@@ -132,6 +125,7 @@ class Store:
                 if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
                     # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
                     shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
                 lock.close()
 
     def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:
@@ -192,6 +186,26 @@ class Store:
 
     def _unfinished(self, key: str) -> Path:
         return self.root / f"{key}{UNFINISHED}"
+
+
+def read_run(folder: Path, key: str) -> Record:
+    """Read the run in ``folder`` and hold it against its checksums.
+
+    Raises:
+        ValueError: it is not whole, not what was written, or not the run ``key``; the message says which.
+    """
+    try:
+        record = _record(**json.loads((folder / "run.json").read_text()))
+        for name, sha in record.files.items():
+            if name not in FILES or hashlib.sha256((folder / name).read_bytes()).hexdigest() != sha:
+                raise ValueError(f"{name} is not what was written")
+        if record.key != key:
+            raise ValueError(f"it holds the run {record.key}")
+        if digest(record.spec) != key:
+            raise ValueError(f"its specification is that of the run {digest(record.spec)}")
+    except (OSError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from None
+    return record
 
 
 def csv_text(rows: Rows) -> str:
