@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from fedbench import files
+
 TABLES = Path("tables")
 FIGURES = Path("figures")
 REPRODUCED = Path("reproduced")
 
 
 def write(path: Path, content: str | bytes) -> Path:
-    """Write ``content`` (text as UTF-8 with plain line ends) and return the path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(content.encode() if isinstance(content, str) else content)
-    partial.replace(path)
+    """Write ``content`` (text as UTF-8 with plain line ends) and return the path.
+
+    Raises:
+        WriteError: the disk takes no files.
+    """
+    files.write(path, content)
     return path
 
 

@@ -1,0 +1,133 @@
+"""Disks that are full, read-only or limited: a clear message, nothing half-written, and work goes on where it can."""
+
+from __future__ import annotations
+
+import logging
+import re
+import resource
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from crash_worker import short_run
+from disks import Disk
+from projects import BIN, Project
+
+from fedbench import files, journal
+from fedbench.cells import Config
+from fedbench.data.prepared import prepare, prepared_path
+from fedbench.engine import checkpoint
+from fedbench.errors import WriteError
+from fedbench.runs import Store
+from fedbench.specs import RunSpec
+from fedbench.training import train_run
+
+CPU = torch.device("cpu")
+LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5
+
+
+def train(
+    store: Store, data: Path, run: RunSpec = LARGE, on_round: Callable[..., None] | None = None
+) -> None:
+    train_run(run, Config(device="cpu", checkpoint_seconds=0, data_dir=str(data)), store, on_round)
+
+
+def test_without_room_for_checkpoints_a_run_still_finishes(
+    disk: Disk, digits: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    undisturbed, store = Store(tmp_path / "roomy"), Store(disk.path / "runs")
+    train(undisturbed, digits)
+    disk.fill(leave=80_000)
+    with caplog.at_level(logging.WARNING):
+        train(store, digits)
+    warnings = [message for message in caplog.messages if "training goes on" in message]
+    assert len(warnings) == 1 and "checkpoint.pt (No space left on device)" in warnings[0]
+    assert store.curve(LARGE.key).read_bytes() == undisturbed.curve(LARGE.key).read_bytes()
+    assert sorted(path.name for path in store.root.iterdir()) == [LARGE.key, journal.NAME]
+
+
+def test_a_disk_that_is_full_when_a_run_ends_costs_no_more_than_the_last_checkpoint(
+    disk: Disk, digits: Path, tmp_path: Path
+) -> None:
+    undisturbed, store = Store(tmp_path / "roomy"), Store(disk.path / "runs")
+    train(undisturbed, digits)
+    with pytest.raises(WriteError) as caught:
+        train(store, digits, on_round=lambda progress: disk.fill() if progress.round == 2 else None)
+    message = str(caught.value)
+    assert str(store.path(LARGE.key)) in message and "No space left on device; free some space" in message
+    assert store.keys() == [] and store.load(LARGE.key) is None
+    assert (
+        store.checkpoint(LARGE.key).exists() and not (store.checkpoint(LARGE.key).parent / "ready").exists()
+    )
+    disk.free()
+    rounds: list[int] = []
+    train(store, digits, on_round=lambda progress: rounds.append(progress.round))
+    assert rounds == [2]
+    assert store.curve(LARGE.key).read_bytes() == undisturbed.curve(LARGE.key).read_bytes()
+
+
+def test_a_read_only_store_gives_what_it_has_and_says_why_it_takes_nothing(disk: Disk, digits: Path) -> None:
+    store, other = Store(disk.path / "runs"), short_run(seed=1)
+    train(store, digits)
+    disk.writable(False)
+    train(store, digits)
+    with pytest.raises(WriteError, match=r"cannot write the run store .*Read-only file system; mount"):
+        train(store, digits, other)
+    disk.writable(True)
+    train(store, digits, other)
+    assert store.keys() == sorted([LARGE.key, other.key])
+
+
+def test_a_workflow_on_a_full_disk_says_so_and_goes_on_once_there_is_room(
+    disk: Disk, project: Project
+) -> None:
+    (project.root / "results").symlink_to(disk.path)
+    project.snakemake("data/prepared/digits.npz")
+    disk.fill()
+    said = project.snakemake("tables/table1.tex", fails=True)
+    assert re.search(
+        "error: cannot write the .* results/runs.*: No space left on device; free some space", said
+    )
+    assert "Traceback" not in said and not list(disk.path.glob("**/run.json"))
+    command = [BIN / "fedbench", "run", "Digits/p4_imratio0.1/LocalSGDM"]
+    with (disk.path / "log").open("w") as log:  # not even its own words have room
+        done = subprocess.run(
+            command, cwd=project.root, stdout=log, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "free some space" in done.stderr
+    disk.free()
+    project.snakemake("tables/table1.tex")
+    assert {row["status"] for row in project.table().values()} == {"finished"}
+
+
+def test_preparing_data_on_a_full_disk_leaves_nothing_half(disk: Disk) -> None:
+    disk.fill(leave=30_000)
+    with pytest.raises(WriteError, match=r"cannot write .*digits\.npz: No space left on device"):
+        prepare("digits", disk.path)
+    assert list((disk.path / "prepared").iterdir()) == []
+    disk.free()
+    prepare("digits", disk.path)
+    assert prepared_path("digits", disk.path).is_file()
+
+
+def test_files_may_be_limited_in_size(tmp_path: Path) -> None:
+    """The way of a full disk that needs no root."""
+    path, table = tmp_path / "checkpoint.pt", tmp_path / "table.csv"
+    checkpoint.save(path, "k", {"round": 1})
+    files.write(table, "old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            checkpoint.save(path, "k", {"x": torch.zeros(10_000)})
+        with pytest.raises(WriteError, match=r"table\.csv: File too large; raise the limit"):
+            files.write(table, "new" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, old)
+    assert checkpoint.load(path, "k", CPU, {}) == {"round": 1} and table.read_text() == "old"
+    assert sorted(left.name for left in tmp_path.iterdir()) == ["checkpoint.pt", "table.csv"]
