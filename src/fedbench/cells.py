@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -275,7 +276,14 @@ def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
 def load_tuned(paper: str, dataset: str, config_dir: Path = CONFIG_DIR) -> dict[str, dict[str, Any]]:
     """Read the tuned hyper-parameters of each method on one dataset; empty where nothing was tuned."""
     path = config_dir / "tuned" / paper / f"{dataset}.yaml"
-    return read_yaml(path)["chosen"] if path.exists() else {}
+    return _chosen(path.resolve(), path.stat().st_mtime_ns) if path.exists() else {}
+
+
+@functools.lru_cache(maxsize=64)
+def _chosen(path: Path, _changed: int) -> dict[str, dict[str, Any]]:
+    """Parse a file of tuned values once: every run of a paper asks for it."""
+    chosen: dict[str, dict[str, Any]] = read_yaml(path)["chosen"]
+    return chosen
 
 
 def paper_keys(config_dir: Path = CONFIG_DIR) -> list[str]:
