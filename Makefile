@@ -13,10 +13,10 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report test lint format lock clean
+.PHONY: help setup table1 tables report test test-cluster lint format lock clean
 
 help:  ## this list
-	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(INSTALLED)  ## make .venv and install the pinned versions (once)
 
@@ -40,6 +40,9 @@ report: $(INSTALLED)  ## all tables and figures, with every curve and configurat
 
 test: $(INSTALLED)  ## linters, types and the whole test suite
 	$(BIN)/python -m pytest
+
+test-cluster: $(INSTALLED)  ## the cluster's profiles on a SLURM of one node, where SLURM is installed
+	FEDBENCH_TEST_CLUSTER=1 $(BIN)/python -m pytest -rs tests/cluster
 
 lint: $(INSTALLED)  ## linters and types only
 	$(BIN)/python -m pytest tests/workflow/test_style.py

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from fedbench import cells, progress, recovery
+from fedbench import cells, cluster, progress, recovery
 from fedbench.data import datasets
 from fedbench.errors import UserError, unknown
 from fedbench.report import published
@@ -61,6 +61,9 @@ def put_right_after_crash():
 
 if workflow.is_main_process:
     put_right_after_crash()
+    cluster.mend_arrays()
+else:
+    cluster.run_own_task()
 
 
 @functools.cache
