@@ -14,9 +14,8 @@ from fedbench.cli import app
 from fedbench.errors import UserError, WriteError
 
 pytestmark = pytest.mark.usefixtures("project")
-NAMES = [
-    f"toy/Digits/p{p}_imratio0.2/{method}" for p in (2, 4) for method in ("Plain", "Proximal", "Plain_too")
-]
+CELLS = [(p, method) for p in (2, 4) for method in ("Plain", "Proximal", "Plain_too")] + [(8, "Plain")]
+NAMES = [f"toy/Digits/p{p}_imratio0.2/{method}" for p, method in CELLS]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern: str = "*") -> Any:
