@@ -21,7 +21,7 @@ from fedbench.report.files import write
 from fedbench.report.names import metric_label, target_name
 from fedbench.report.page_cells import troubled
 from fedbench.report.page_data import Chapter, chapters, tally
-from fedbench.report.page_states import STATES, TRAINING, UNFINISHED, counted
+from fedbench.report.page_states import NOISE, STATES, TRAINING, UNFINISHED, UNPRINTED, counted
 from fedbench.report.style import style_of
 
 PAGE = Path("report.html")
@@ -40,16 +40,15 @@ class Card:
         return sum(counts.get(name, 0) for name in self.states)
 
     def detail(self, counts: Mapping[str, int]) -> str:
-        """Say which cases make the count, where it joins several."""
-        said = {"matches": "within the tolerance", "matches within noise": "within noise"}
-        found = [f"{counts[name]} {said.get(name, name)}" for name in self.states if name in counts]
-        return ", ".join(found) if len(self.states) > 1 else ""
+        """Say which cases make the count, where it joins several that occur."""
+        found = [f"{counts[name]} {name}" for name in self.states if name in counts]
+        return ", ".join(found) if len(found) > 1 else ""
 
 
 CARDS = (
-    Card("match", "match", ("matches", "matches within noise")),
+    Card("match", "match", ("matches", NOISE)),
     Card("off", "worse", ("better", "worse")),
-    Card("not printed", "plain", ("no published value",)),
+    Card(UNPRINTED, "plain", (UNPRINTED,)),
     Card("diverged", "diverged", (collect.DIVERGED,)),
     Card("failed", "failed", (collect.FAILED,)),
     Card("in part", "partial", (TRAINING, UNFINISHED, collect.INCOMPLETE, collect.UNDEFINED)),

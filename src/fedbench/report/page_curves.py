@@ -21,13 +21,13 @@ Columns = dict[str, list[float]]
 
 
 def read_curve(path: Path) -> Columns:
-    """Read a ``curve.csv``, column by column, NaN where a place is empty; nothing where there is no such file."""
+    """Read a ``curve.csv``, column by column, NaN where a place is empty; nothing where it is missing or damaged."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))
-    except OSError:
+        return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
+    except (OSError, ValueError, TypeError, csv.Error):
         return {}
-    return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ class Log:
 def log_of(cell: Cell, root: Path = Path()) -> Log | None:
     """Return the end of the log that the workflow's job of a cell left, None where there is none.
 
-    ``says`` is ``failed`` when an error stands in it, empty when it tells of an end of all seeds, ``unfinished``
-    otherwise: a job that was killed says nothing.
+    ``says`` is empty where there is a result, which the job would have removed before it began, or where the log
+    tells of an end of all seeds; ``failed`` when an error stands in it; ``unfinished`` otherwise: a job that was
+    killed says nothing.
     """
     path = LOGS / Path(*cell.path.parts[2:]).with_suffix(".log")
     try:
@@ -40,7 +41,9 @@ def log_of(cell: Cell, root: Path = Path()) -> Log | None:
         return None
     lines = [ESCAPES.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip().split("\n")]
     says = UNFINISHED
-    if any(BROKEN.match(line) for line in lines):
+    if (root / cell.path).exists():
+        says = ""
+    elif any(BROKEN.match(line) for line in lines):
         says = collect.FAILED
     elif sum(bool(ENDED.match(line)) for line in lines) >= len(cell.runs):
         says = ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fedbench.report import collect
 from fedbench.report.compare import Compared
 
+NOISE, UNPRINTED = "within noise", "not printed"
 TRAINING, UNFINISHED, ELSEWHERE = "in training", "unfinished", "not in scale"
 
 
@@ -26,10 +27,10 @@ STATES = {
     state.name: state
     for state in (
         State("matches", "≈", "match", "the difference is within the tolerance"),
-        State("matches within noise", "∼", "noise", "larger, but the spread over seeds covers it"),
-        State("better", "↑", "better", "better than published by more than both"),
-        State("worse", "↓", "worse", "worse than published by more than both"),
-        State("no published value", "○", "plain", "a result, and nothing printed to hold it against"),
+        State(NOISE, "∼", "noise", "matches: the difference is larger, but the spread over seeds covers it"),
+        State("better", "↑", "better", "better than published by more than tolerance and noise"),
+        State("worse", "↓", "worse", "worse than published by more than tolerance and noise"),
+        State(UNPRINTED, "○", "plain", "a result, and nothing printed to hold it against"),
         State(collect.DIVERGED, "✕", "diverged", "training left the finite numbers; recorded as a result"),
         State(collect.FAILED, "!", "failed", "the job ended with an error; its log says why"),
         State(TRAINING, "▸", "partial", "being trained while this page was made"),
@@ -43,7 +44,6 @@ STATES = {
     )
 }
 """In the order of legends and counts."""
-OFF = ("better", "worse")
 TROUBLE = (collect.FAILED, collect.DIVERGED, UNFINISHED, TRAINING, collect.UNDEFINED, collect.INCOMPLETE)
 """What needs a reason, the most urgent first."""
 
@@ -54,7 +54,9 @@ def state_of(item: Compared, without: str = "") -> State:
         return STATES[ELSEWHERE]
     kind = item.verdict.kind
     if kind == "matches" and item.verdict.basis == "interval":
-        kind = "matches within noise"
+        kind = NOISE
+    if kind == "no published value":
+        kind = UNPRINTED
     return STATES[without if kind == collect.NOT_RUN and without else kind]
 
 

@@ -85,3 +85,6 @@ def test_undefined_points_are_left_out(tmp_path: Path) -> None:
         chart([Line.of(0, read_curve(path), "iteration", "train_loss", False)], "x", "iteration", STYLE) == ""
     )
     assert read_curve(tmp_path / "none.csv") == {}
+    for damaged in ("iteration,test_auc\n0,half\n", "iteration\n0,1,2\n", "\0\n\0"):
+        path.write_text(damaged)
+        assert read_curve(path) == {}

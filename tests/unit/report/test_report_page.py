@@ -151,6 +151,18 @@ def test_what_a_log_says_of_a_cell_without_results(reported: Project, log: str |
     assert read(reported).rows()[ANCHOR, "test AUC"]["data-state"] == state
 
 
+def test_a_log_of_old_does_not_speak_for_a_result_that_is_there(reported: Project) -> None:
+    stale = cell(reported, CELL)
+    reported.write(stale, [run_result(r.seed, f"old{r.seed}", {"test_auc": 0.8}) for r in stale.runs])
+    log = reported.root / "logs/train/reduced" / f"{CELL}.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: an error of last week\n")
+    shown = read(reported)
+    assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "not run"
+    said = shown.cell(ANCHOR).one("div", "reason").text
+    assert "other hyper-parameters" in said and "last week" not in said
+
+
 def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project) -> None:
     bad, part = cell(reported, CELL), cell(reported, "localscgdam/CIFAR10/p8_imratio0.1/CoDA")
     runs = [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in bad.runs]
