@@ -143,7 +143,7 @@ def _figure(view: FigureView, scale: str) -> str:
     return "\n".join(
         [
             rf"\renewcommand{{\thefigure}}{{{safe(drawing.name.removeprefix('figure'))}}}",
-            r"\begin{figure}[htbp]\centering",
+            r"\begin{figure}[p]\centering",
             rf"\includegraphics[width={width:.3f}in]{{{drawing.name}.pdf}}",
             rf"\caption{{{safe(caption)}}}",
             r"\end{figure}",
