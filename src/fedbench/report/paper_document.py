@@ -166,12 +166,21 @@ def _trouble(views: list[CellView]) -> list[str]:
 
 
 def _verbatim(lines: Iterable[str]) -> str:
+    """Set lines letter for letter, quotes straight: a command can be copied from the document."""
     plain = ["".join(c if " " <= c <= "~" else "?" for c in line) for line in lines]
-    wrapped = [
-        part for line in plain for part in textwrap.wrap(line, VERBATIM, break_on_hyphens=False) or [""]
-    ]
-    body = "\n".join(wrapped).replace(r"\end{verbatim}", "")
-    return "{\\footnotesize\n\\begin{verbatim}\n" + body + "\n\\end{verbatim}}"
+    wrapped = [part for line in plain for part in textwrap.wrap(line, VERBATIM, break_on_hyphens=False)]
+    return "\n".join(
+        [
+            r"{\footnotesize\ttfamily\raggedright\setlength{\parskip}{0pt}",
+            *("".join(map(_letter, line)) + r"\par" for line in wrapped),
+            r"\vspace{6pt}}",
+        ]
+    )
+
+
+def _letter(c: str) -> str:
+    special = {"'": r"\textquotesingle{}", "`": r"\textasciigrave{}", " ": r"\ "}
+    return c if c.isalnum() else special.get(c, rf"\char{ord(c)}{{}}")
 
 
 def _provenance(shown: Chapter) -> list[str]:

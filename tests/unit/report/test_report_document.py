@@ -63,6 +63,14 @@ def test_the_document_holds_everything_and_fits_its_pages(
 
 
 @needs_latex
+def test_a_command_can_be_copied_from_the_document(reported: Project) -> None:
+    config = CONFIG.model_copy(update={"seeds": [0, 1, 2], "data_dir": "my data"})
+    command = "fedbench run localscgdam/CIFAR10/p8_imratio0.1/CoDA --scale reduced"
+    command += " --set 'seeds=[0, 1, 2]' --set 'data_dir=\"my data\"'"
+    assert command in text_of(paper_document.build("localscgdam", config, reported.root))
+
+
+@needs_latex
 def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
     first = paper_document.build("localscgdam", CONFIG, reported.root).read_bytes()
     assert paper_document.build("localscgdam", CONFIG, reported.root).read_bytes() == first
