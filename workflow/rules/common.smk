@@ -67,6 +67,12 @@ else:
 
 
 @functools.cache
+def paper_file(paper):
+    """What the configuration says about a paper."""
+    return checked(cells.load_paper, paper)
+
+
+@functools.cache
 def paper_cells(paper, target=None):
     """The cells of a table or figure at this scale; of the whole paper when no target is named."""
     return checked(cells.cells_of, CONFIG, paper, target)
@@ -148,7 +154,7 @@ def partition_seed(wildcards):
 
 def table_spec(wildcards):
     """What the configuration says about a table."""
-    tables = checked(cells.load_paper, wildcards.paper).tables
+    tables = paper_file(wildcards.paper).tables
     if wildcards.table not in tables:
         raise SystemExit(f"error: {unknown(f'table of {wildcards.paper}', wildcards.table, tables)}")
     return tables[wildcards.table]
@@ -159,7 +165,7 @@ def table_inputs(wildcards):
     spec = table_spec(wildcards)
     if spec.kind == "results":
         return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]
-    paper, scale = checked(cells.load_paper, wildcards.paper), checked(cells.load_scale, CONFIG.scale)
+    paper, scale = paper_file(wildcards.paper), checked(cells.load_scale, CONFIG.scale)
     datasets = cells.datasets_run(CONFIG, paper, scale, spec)
     setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
     found = [cell for cell in paper_cells(paper.key) if cell.dataset in datasets and cell.setting == setting]
@@ -174,7 +180,7 @@ def table_published(wildcards):
 
 def paper_files(wildcards):
     """The YAML of a paper, and that of the paper it extends."""
-    base = checked(cells.load_paper, wildcards.paper).extends
+    base = paper_file(wildcards.paper).extends
     return [f"config/papers/{key}.yaml" for key in (wildcards.paper, base) if key]
 
 
@@ -185,7 +191,7 @@ def figure_inputs(wildcards):
 
 def everything(paper):
     """The tables and figures of a paper; tables typeset too where LaTeX is installed."""
-    spec = checked(cells.load_paper, paper)
+    spec = paper_file(paper)
     forms = ["tex", "pdf"] if shutil.which("latexmk") and shutil.which("pdflatex") else ["tex"]
     tables = [f"tables/{name}.{form}" for name in spec.tables for form in forms]
     return tables + [f"figures/{name}.pdf" for name in spec.figures]
@@ -228,7 +234,7 @@ def follow_training():
 
 def built(paper):
     """A paper's own tables and figures."""
-    spec = checked(cells.load_paper, paper)
+    spec = paper_file(paper)
     tables = [f"tables/{paper}/{name}.tex" for name in spec.tables]
     return tables + [f"figures/{paper}/{name}.pdf" for name in spec.figures]
 
