@@ -1,0 +1,60 @@
+"""Names to things: our own files, other packages' entry points, and what is said when one is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedbench import algorithms, models, registry
+from fedbench.algorithms._base import make
+from fedbench.errors import UserError
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package ``other`` with entry points that hold and that do not."""
+    info = tmp_path / "other-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[fedbench.algorithms]\ntheirs = registry_other:Method\nfedavg = registry_other:Method\n"
+        "gone = registry_other:Gone\nbroken = registry_nowhere:Method\n"
+        "[fedbench.models]\nline = registry_other:build\n"
+    )
+    (tmp_path / "registry_other.py").write_text(
+        "from fedbench.algorithms.fedprox import Method\n"
+        "def build(shape, outputs):\n    from torch import nn\n    return nn.Linear(shape[0], outputs)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("package")
+def test_a_package_adds_names_and_ours_win() -> None:
+    assert {"theirs", "fedavg", "gone"} <= set(registry.names(algorithms))
+    assert registry.names(algorithms).count("fedavg") == 1
+    assert registry.origins(algorithms) == dict.fromkeys(("theirs", "gone", "broken"), "other")
+    assert registry.origins(models) == {"line": "other"}
+    assert make("theirs", {"lr": 0.1, "mu": 0.2}) == make("fedprox", {"lr": 0.1, "mu": 0.2})
+    assert make("fedavg", {"lr": 0.1}).__class__.__module__ == "fedbench.algorithms.fedavg"
+
+
+@pytest.mark.usefixtures("package")
+def test_a_package_that_does_not_hold_what_it_says_is_named() -> None:
+    for name, says in (("gone", "Gone"), ("broken", "registry_nowhere")):
+        with pytest.raises(UserError, match=f"method '{name}' of the package other: .*{says}"):
+            make(name, {})
+
+
+def test_a_file_that_defines_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty_method.py").write_text("Methode = 1\n")
+    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
+    with pytest.raises(UserError, match=r"empty_method\.py has to define 'Method' to be a method"):
+        make("empty_method", {})
+
+
+def test_helpers_have_no_name() -> None:
+    assert not [name for name in registry.names(algorithms) if name.startswith("_")]
+    with pytest.raises(UserError, match=r"unknown method 'fedavgg'\. Did you mean 'fedavg'"):
+        make("fedavgg", {})
