@@ -30,6 +30,7 @@ wildcard_constraints:
 
 
 onstart:
+    remember_logs(workflow.dag)
     follow_training()
 
 

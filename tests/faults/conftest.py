@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from fedbench.data.prepared import prepare
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 from disks import Disk
+from lives import Life
 from projects import Project
 
 
@@ -39,3 +41,28 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     prepare("digits", folder)
     return folder
+
+
+@pytest.fixture
+def lives() -> Iterator[list[Life]]:
+    """The workflows of a test; none survives it."""
+    all_of_them: list[Life] = []
+    yield all_of_them
+    for life in all_of_them:
+        life.kill()
+        life.process.wait()
+
+
+@pytest.fixture(scope="session")
+def once_built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose Table 1 was built; not to be changed."""
+    project = Project.fresh(tmp_path_factory.mktemp("built"))
+    project.snakemake("tables/table1.tex")
+    return project
+
+
+@pytest.fixture
+def built(once_built: Project, tmp_path: Path) -> Project:
+    """A copy of the built project, with the times of all files, to be changed freely."""
+    shutil.copytree(once_built.root, tmp_path / "built", symlinks=True)
+    return Project(tmp_path / "built")

@@ -256,10 +256,27 @@ def shown_besides(wildcards):
     return cells.digest([[str(path), path.stat().st_mtime_ns] for path in found])
 
 
+def stamp(path):
+    """What changes about a file when it is written anew; None where there is none."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+LOGS_BEFORE = {}
+
+
+def remember_logs(dag):
+    """Note which logs are those of earlier calls: they say nothing about this one."""
+    LOGS_BEFORE.update({name: stamp(name) for job in dag.needrun_jobs() for name in job.log})
+
+
 def explain_failures(dag):
     """Say which jobs did not finish, why, and how to run one alone; then build what they feed from what there is."""
     unfinished = {job: job.shellcmd.partition(" > ")[0] for job in dag.needrun_jobs() if job.is_shell}
-    tried = [job for job in unfinished if all(Path(name).exists() for name in [*job.input, *job.log])]
+    tried = [job for job in unfinished if stamp(job.log[0]) not in (None, LOGS_BEFORE.get(job.log[0]))]
     for job in sorted(tried, key=lambda job: str(job.output[0])):
         said = Path(job.log[0]).read_text(errors="replace").splitlines()[-8:]
         print(

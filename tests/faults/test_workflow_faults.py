@@ -1,0 +1,147 @@
+"""Workflows that meet other workflows, die, lose a job, or wake up in another year."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from lives import Life
+from projects import Project, jobs
+
+from fedbench import journal
+
+TARGET = "tables/table1.tex"
+YEARS = 10 * 365 * 86400.0
+needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="finds the jobs to kill in /proc")
+
+
+def trained(project: Project) -> Counter[str]:
+    """Count how often each run was finished by a training."""
+    lines = journal.read(project.root / "results/runs")
+    return Counter(line["key"] for line in lines if line["event"] == "finished")
+
+
+def lengthen(project: Project, iterations: int) -> None:
+    with project.edit("config/scales/tiny.yaml") as scale:
+        scale["papers"]["localscgdam"]["train"]["iterations"] = iterations
+
+
+@needs_proc
+def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_needs_no_unlock(
+    built: Project, lives: list[Life]
+) -> None:
+    lengthen(built, 400_000)
+    lives.append(Life(built, TARGET, "--cores", "1"))
+    lives[0].until_it_trains()
+    assert lives[0].process.poll() is None
+    said = built.snakemake(TARGET, fails=True)
+    assert f"another workflow is at work in this folder (process {lives[0].process.pid})" in said
+    assert "Directory cannot be locked" in said
+    assert lives[0].process.poll() is None, "the first one is not disturbed"
+    lives[0].kill()
+    lives[0].process.wait()
+    lengthen(built, 12)
+    built.snakemake(TARGET)
+    assert {row["status"] for row in built.table().values()} == {"finished"}
+
+
+def test_two_workflows_with_one_store_train_every_run_once(
+    built: Project, tmp_path: Path, lives: list[Life]
+) -> None:
+    """Folders of their own, as on two machines that share a disk: Snakemake knows nothing of the other one."""
+    store, projects = tmp_path / "store", []
+    store.mkdir()
+    for name in ("one", "two"):
+        shutil.copytree(built.root, tmp_path / name, symlinks=True)
+        shutil.rmtree(tmp_path / name / "results/runs")
+        (tmp_path / name / "results/runs").symlink_to(store)
+        projects.append(Project(tmp_path / name))
+        lengthen(projects[-1], 400)
+        lives.append(Life(projects[-1], TARGET, "--cores", "2"))
+    for life in lives:
+        assert life.process.wait() == 0, (life.project.root / "said.txt").read_text()
+    assert trained(projects[0]) == dict.fromkeys(projects[0].runs(), 1) and len(projects[0].runs()) == 4
+    first, second = ((project.root / TARGET).read_bytes() for project in projects)
+    assert first == second
+
+
+@needs_proc
+def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
+    built: Project, lives: list[Life]
+) -> None:
+    before = trained(built)
+    with built.edit("config/papers/localscgdam.yaml") as paper:
+        for method in ("LocalSGDAM", "LocalSGDM"):
+            paper["methods"][method]["params"]["lr"] = 0.07
+    lives.append(Life(built, TARGET, "--cores", "1"))
+    while not lives[0].jobs():
+        assert lives[0].process.poll() is None
+    os.kill(lives[0].jobs()[0], signal.SIGKILL)
+    assert lives[0].process.wait() != 0
+    said = (built.root / "said.txt").read_text()
+    assert said.count("not finished: ") == 1
+    assert "    error: killed by signal 9" in said
+    assert "  run it alone: fedbench run localscgdam/Digits/p4_imratio0.1/LocalSGD" in said
+    assert "cells: 1 of 2 done, 1 failed\n" in said
+    assert sorted(row["status"] for row in built.table().values()) == ["finished", "not run"]
+    again = built.snakemake(TARGET, "--cores", "1")
+    assert jobs(again)["train"] == 1 and "cells: 2 of 2 done\n" in again
+    assert set(trained(built).values()) == {1} and len(trained(built) - before) == 4
+
+
+def shift(paths: list[Path], seconds: float) -> None:
+    for path in paths:
+        when = path.stat().st_mtime + seconds
+        os.utime(path, (when, when))
+
+
+def test_data_made_while_the_clock_was_ahead_are_used_as_they_are(built: Project) -> None:
+    before, table = built.runs(), (built.root / TARGET).read_bytes()
+    shift([path for path in (built.root / "data").rglob("*") if path.is_file()], YEARS)
+    shutil.rmtree(built.root / "results/cells")
+    shutil.rmtree(built.root / "tables/localscgdam")
+    (built.root / TARGET).unlink()
+    built.snakemake(TARGET)
+    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
+    assert "Nothing to be done" in built.snakemake(TARGET)
+
+
+def test_results_made_while_the_clock_was_behind_are_not_trained_again(built: Project) -> None:
+    before, table = built.runs(), (built.root / TARGET).read_bytes()
+    shift([path for path in (built.root / "results").rglob("*") if path.is_file()], -YEARS)
+    shift([path for path in (built.root / "tables/localscgdam").iterdir() if path.is_file()], -YEARS)
+    before = {key: (name, when) for key, (name, when) in built.runs().items()}
+    built.snakemake(TARGET)
+    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
+    assert "Nothing to be done" in built.snakemake(TARGET)
+
+
+def test_notes_of_snakemake_that_a_power_cut_emptied_are_no_obstacle(built: Project) -> None:
+    before, table = built.runs(), (built.root / TARGET).read_bytes()
+    notes = [path for path in (built.root / ".snakemake/metadata").rglob("*") if path.is_file()]
+    assert notes
+    for path in notes:
+        path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2 * (len(path.name) % 2)])
+    (built.root / ".snakemake/locks").mkdir(exist_ok=True)
+    (built.root / ".snakemake/locks/0.output.lock").write_text(f"{TARGET}\n")
+    (built.root / TARGET).unlink()
+    built.snakemake(TARGET)
+    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
+
+
+def test_runs_copied_in_by_hand_are_not_trained(built: Project, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    project = Project.fresh(other)
+    (other / "results/runs").mkdir(parents=True)
+    for key in built.runs():
+        shutil.copytree(built.root / "results/runs" / key, other / "results/runs" / key)
+    half = next(iter(built.runs()))
+    (other / f"results/runs/{half} (copy)").mkdir()  # a copy that someone broke off
+    project.snakemake(TARGET)
+    assert trained(project) == {} and (other / TARGET).read_bytes() == (built.root / TARGET).read_bytes()
