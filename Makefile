@@ -44,6 +44,9 @@ test: $(INSTALLED)  ## linters, types and the whole test suite
 test-cluster: $(INSTALLED)  ## the cluster's profiles on a SLURM of one node, where SLURM is installed
 	FEDBENCH_TEST_CLUSTER=1 $(BIN)/python -m pytest -rs tests/cluster
 
+chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table must be that of an undisturbed one
+	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_chaos.py
+
 lint: $(INSTALLED)  ## linters and types only
 	$(BIN)/python -m pytest tests/workflow/test_style.py
 

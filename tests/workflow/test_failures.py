@@ -67,7 +67,6 @@ def test_a_killed_workflow_goes_on_from_the_checkpoint_to_the_same_bytes(built: 
     alone.wait()
 
     old = set(built.runs())
-    built.snakemake(CELL, "--unlock")
     built.snakemake(CELL, "--cores", "1")
     log = (built.root / f"logs/train/tiny/{METHOD}.log").read_text()
     first = re.search(r"round (\d+)/400", log)
