@@ -137,6 +137,15 @@ def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None
     print(tables.show(paper, name, config))
 
 
+@command("export")
+def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Write a table's measured numbers to reproduced/, the form in which they are kept in git."""
+    from fedbench.report.export import export_reproduced
+
+    paper, name = _target(target)
+    print(export_reproduced(paper, name, configured(scale, None, set_)))
+
+
 @command("figure")
 def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Build a figure such as localscgdam/figure1 from the results that are there."""
