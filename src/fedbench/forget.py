@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 
+from fedbench import journal
 from fedbench.cells import Cell
 from fedbench.runs import Store
 
@@ -35,4 +36,5 @@ def _forget_run(key: str, store: Store) -> bool:
                 shutil.rmtree(path)
             elif path.name != "lock":
                 path.unlink()
+        journal.note(store.root, "forgotten", key)
     return True

@@ -1,4 +1,7 @@
-"""The store's journal: one line each time a run is begun, continued or finished, so that work can be counted."""
+"""The store's journal: a line each time a run is begun, continued, finished, imported or forgotten.
+
+So that work can be counted: a run that was finished is never begun again unless it was forgotten.
+"""
 
 from __future__ import annotations
 

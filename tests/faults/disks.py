@@ -39,6 +39,11 @@ class Disk:
         """Mount it read-only, or writable again."""
         self._mount("-o", f"remount,size={self._size},{'rw' if yes else 'ro'}")
 
+    def resize(self, size: str) -> None:
+        """Make it larger."""
+        self._size = size
+        self.writable(True)
+
     def close(self) -> None:
         """Unmount it."""
         subprocess.run(["umount", "--lazy", self.path], check=False)

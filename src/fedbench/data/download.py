@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 4
 _TIMEOUT = 30.0  # seconds without a byte
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16  # what dies with the process is no more than this
 
 
 @dataclass(frozen=True)
@@ -202,10 +202,13 @@ def _copy(source: Path, target: Path, md5: str | None) -> None:
         raise UserError(f"{source}: no such file")
     part = _part(target)
     try:
-        shutil.copyfile(source, part)
+        content = source.open("rb")
     except OSError as error:
-        if error.filename == str(source):
-            raise UserError(f"{source}: {error.strerror}") from None
+        raise UserError(f"{source}: {error.strerror}") from None
+    try:
+        with content, part.open("wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+    except OSError as error:
         raise cannot_write(part, error) from None
     if not usable(part, md5):
         raise UserError(f"{source}: wrong checksum, the copy is kept as {_aside(part)}")

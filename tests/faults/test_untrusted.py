@@ -1,0 +1,118 @@
+"""What comes from outside is data: nothing in a file is executed, nothing is written where an archive says."""
+
+from __future__ import annotations
+
+import ast
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from projects import ROOT
+
+from fedbench.cells import LOADER, load_config
+from fedbench.data.archives import unpack
+from fedbench.errors import UserError
+
+SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
+FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_METHODS = {"extractall", "extract", "unpack_archive", "full_load", "unsafe_load"}
+
+
+def dangers(tree: ast.AST) -> list[str]:
+    """List what in a program could execute code from a file, or write where an archive says."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [name.name for name in node.names]
+            )
+            found += [f"import {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
+        if not isinstance(node, ast.Call):
+            continue
+        given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
+        if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            found.append(node.func.id)
+        if isinstance(node.func, ast.Attribute):
+            place = f"{ast.unparse(node.func.value)}.{node.func.attr}"
+            if node.func.attr in FORBIDDEN_METHODS:
+                found.append(place)
+            if place == "torch.load" and given.get("weights_only") is not True:
+                found.append("torch.load without weights_only=True")
+            if place == "np.load" and given.get("allow_pickle") is not False:
+                found.append("np.load without allow_pickle=False")
+            if place == "yaml.load" and [ast.unparse(word) for word in node.args[1:]] != ["LOADER"]:
+                found.append("yaml.load without the LOADER")
+            if given.get("shell") is True:
+                found.append(place)
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_program_executes_what_it_reads(path: Path) -> None:
+    assert dangers(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle", "from joblib import load", "torch.load(p)", "torch.load(p, weights_only=False)", "np.load(p)",
+        "tar.extractall(p)", "yaml.load(t)", "eval(t)", "subprocess.run(t, shell=True)",
+    ],
+)  # fmt: skip
+def test_the_check_above_sees_it(text: str) -> None:
+    assert len(dangers(ast.parse(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE]
+)
+def test_only_regular_files_come_out_of_a_tar(tmp_path: Path, kind: bytes) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        info = tarfile.TarInfo("wanted")
+        info.type, info.linkname = kind, str(secret)
+        tar.addfile(info)
+    with pytest.raises(UserError, match=r"a\.tar lacks wanted"):
+        unpack(tmp_path / "a.tar", {"wanted": tmp_path / "out"})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_link_in_a_zip_is_its_text_not_its_target(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    info = zipfile.ZipInfo("wanted")
+    info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(info, str(tmp_path / "secret"))
+    unpack(tmp_path / "a.zip", {"wanted": tmp_path / "out"})
+    assert not (tmp_path / "out").is_symlink() and (tmp_path / "out").read_text() == str(tmp_path / "secret")
+
+
+def test_a_file_is_not_written_through_a_link_that_lies_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("precious")
+    (tmp_path / "out").symlink_to(tmp_path / "outside")
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        info = tarfile.TarInfo("wanted")
+        info.size = 3
+        tar.addfile(info, io.BytesIO(b"new"))
+    unpack(tmp_path / "a.tar", {"wanted": tmp_path / "out"})
+    assert (tmp_path / "out").read_text() == "new" and (tmp_path / "outside").read_text() == "precious"
+
+
+def test_the_loader_of_configurations_builds_plain_values_only() -> None:
+    assert issubclass(LOADER, yaml.constructor.SafeConstructor)
+    assert not issubclass(LOADER, yaml.constructor.FullConstructor)
+
+
+def test_a_configuration_cannot_run_anything(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(f"scale: !!python/object/apply:os.mkdir ['{tmp_path}/ran']\n")
+    with pytest.raises(UserError, match=r"config\.yaml is not valid YAML"):
+        load_config(tmp_path / "config.yaml")
+    assert not (tmp_path / "ran").exists()
