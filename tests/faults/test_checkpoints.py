@@ -1,0 +1,106 @@
+"""Checkpoints that another version wrote, or that do not hold this run's state: set aside with the reason."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from crash_worker import short_run
+
+from fedbench.cells import Config
+from fedbench.runs import Store
+from fedbench.training import train_run
+
+RUN = short_run()
+
+
+class DiedError(Exception):
+    pass
+
+
+def train(store: Store, data: Path, on_round: Callable[[Any], None] | None = None) -> bytes:
+    train_run(RUN, Config(device="cpu", checkpoint_seconds=0, data_dir=str(data)), store, on_round)
+    return store.curve(RUN.key).read_bytes()
+
+
+def die(progress: Any) -> None:
+    if progress.round == 2:
+        raise DiedError
+
+
+def older_torch(content: dict[str, Any]) -> None:
+    content["versions"]["torch"] = "1.0"
+
+
+def before_versions(content: dict[str, Any]) -> None:
+    del content["versions"]
+
+
+def other_format(content: dict[str, Any]) -> None:
+    content["format"] = 0
+
+
+def lost_state(content: dict[str, Any]) -> None:
+    del content["state"]["ledger"]
+
+
+def renamed_state(content: dict[str, Any]) -> None:
+    content["state"]["server"]["weights"] = content["state"]["server"].pop("x")
+
+
+def other_shape(content: dict[str, Any]) -> None:
+    content["state"]["server"]["x"] = content["state"]["server"]["x"][:-1].clone()
+
+
+def no_number(content: dict[str, Any]) -> None:
+    content["state"]["round"] = "one"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (older_torch, "its versions is"),
+        (before_versions, "versions"),
+        (other_format, "its format is 0, not 1"),
+        (lost_state, "its state lacks ledger"),
+        (renamed_state, "its state server lacks x"),
+        (other_shape, "its state server x has another shape"),
+        (no_number, "its state round is no int"),
+    ],
+)
+def test_the_run_starts_again_and_says_why(
+    change: Callable[[dict[str, Any]], None],
+    reason: str,
+    digits: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store, undisturbed = Store(tmp_path / "runs"), train(Store(tmp_path / "calm"), digits)
+    with pytest.raises(DiedError):
+        train(store, digits, die)
+    path = store.checkpoint(RUN.key)
+    content = torch.load(path, weights_only=True)
+    change(content)
+    torch.save(content, path)
+    rounds: list[int] = []
+    with caplog.at_level(logging.WARNING):
+        assert train(store, digits, lambda progress: rounds.append(progress.round)) == undisturbed
+    assert rounds == [1, 2]
+    (message,) = [text for text in caplog.messages if "unusable" in text]
+    assert reason in message and str(path) in message and "kept as checkpoint.pt.unusable" in message
+
+
+def test_an_untouched_checkpoint_is_continued(digits: Path, tmp_path: Path) -> None:
+    """The control: what the test above does, without a change, trains only the round that was lost."""
+    store, undisturbed = Store(tmp_path / "runs"), train(Store(tmp_path / "calm"), digits)
+    with pytest.raises(DiedError):
+        train(store, digits, die)
+    path = store.checkpoint(RUN.key)
+    torch.save(torch.load(path, weights_only=True), path)
+    rounds: list[int] = []
+    assert train(store, digits, lambda progress: rounds.append(progress.round)) == undisturbed
+    assert rounds == [2]
