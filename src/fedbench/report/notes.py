@@ -81,7 +81,8 @@ def _numbers(spec: TableSpec, compared: Sequence[Compared], table: PublishedTabl
 def _rule(compared: Sequence[Compared], tolerance: float) -> str:
     intervals = any(item.verdict.half_width is not None for item in compared)
     two = any(
-        i.verdict.half_width is not None and i.published and i.published.comparable_std for i in compared
+        i.verdict.half_width is not None and (p := i.published) and p.comparable_std and (p.n_seeds or 0) > 1
+        for i in compared
     )
     side = "both sides' seeds" if two else "our seeds alone"
     if not intervals:
