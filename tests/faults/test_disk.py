@@ -100,7 +100,7 @@ def test_a_workflow_on_a_full_disk_says_so_and_goes_on_once_there_is_room(
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "free some space" in done.stderr
     disk.free()
     project.snakemake("tables/table1.tex")
-    assert {row["status"] for row in project.table().values()} == {"finished"}
+    assert len(project.runs()) == 4 and {row["status"] for row in project.table().values()} == {"finished"}
 
 
 def test_preparing_data_on_a_full_disk_leaves_nothing_half(disk: Disk) -> None:

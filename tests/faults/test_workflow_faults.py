@@ -61,7 +61,7 @@ def test_two_workflows_with_one_store_train_every_run_once(
         shutil.rmtree(tmp_path / name / "results/runs")
         (tmp_path / name / "results/runs").symlink_to(store)
         projects.append(Project(tmp_path / name))
-        lengthen(projects[-1], 400)
+        lengthen(projects[-1], 120)
         lives.append(Life(projects[-1], TARGET, "--cores", "2"))
     for life in lives:
         assert life.process.wait() == 0, (life.project.root / "said.txt").read_text()
@@ -135,13 +135,15 @@ def test_notes_of_snakemake_that_a_power_cut_emptied_are_no_obstacle(built: Proj
 
 
 def test_runs_copied_in_by_hand_are_not_trained(built: Project, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    project = Project.fresh(other)
-    (other / "results/runs").mkdir(parents=True)
-    for key in built.runs():
-        shutil.copytree(built.root / "results/runs" / key, other / "results/runs" / key)
-    half = next(iter(built.runs()))
-    (other / f"results/runs/{half} (copy)").mkdir()  # a copy that someone broke off
-    project.snakemake(TARGET)
-    assert trained(project) == {} and (other / TARGET).read_bytes() == (built.root / TARGET).read_bytes()
+    table = (built.root / TARGET).read_bytes()
+    (built.root / "results").rename(tmp_path / "elsewhere")
+    shutil.rmtree(built.root / "tables/localscgdam")
+    (built.root / TARGET).unlink()
+    (built.root / "results/runs").mkdir(parents=True)
+    keys = [path.parent.name for path in tmp_path.glob("elsewhere/runs/*/run.json")]
+    for key in keys:
+        shutil.copytree(tmp_path / "elsewhere/runs" / key, built.root / "results/runs" / key)
+    (built.root / f"results/runs/{keys[0]} (copy)").mkdir()  # a copy that someone broke off
+    built.snakemake(TARGET)
+    assert len(keys) == 4 and trained(built) == {}
+    assert (built.root / TARGET).read_bytes() == table
