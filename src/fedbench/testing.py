@@ -13,7 +13,8 @@ import torch
 
 from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
-from fedbench.engine.simulate import Progress, Simulation
+from fedbench.engine.outcome import Progress
+from fedbench.engine.simulate import Simulation
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}

@@ -17,7 +17,8 @@ from fedbench.cells import Cell, Config
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
-from fedbench.engine.simulate import Progress, Simulation, Stopped
+from fedbench.engine.outcome import Progress, Stopped
+from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.progress import Trail, say
 from fedbench.provenance import provenance

@@ -12,7 +12,7 @@ import pytest
 
 from fedbench import cells, progress
 from fedbench.cells import Cell
-from fedbench.engine.simulate import Progress
+from fedbench.engine.outcome import Progress
 from fedbench.progress import Reporter, Trail, counts, duration, report, say, seconds_left, whereabouts
 from fedbench.runs import Store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedbench import cells, stopping
-from fedbench.engine.simulate import Progress
+from fedbench.engine.outcome import Progress
 from fedbench.runs import Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run

@@ -17,7 +17,8 @@ import torch
 
 from fedbench import cells, training
 from fedbench.cells import Cell, Config
-from fedbench.engine.simulate import Progress, Simulation
+from fedbench.engine.outcome import Progress
+from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.runs import Store
 from fedbench.training import choose_device, load_arrays, train_cell, train_run

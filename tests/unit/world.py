@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from fedbench.data.clients import Arrays
-from fedbench.engine.simulate import Outcome, Simulation
+from fedbench.engine.outcome import Outcome
+from fedbench.engine.simulate import Simulation
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 CPU = torch.device("cpu")

@@ -54,8 +54,8 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
     try:
         content = torch.load(path, map_location=device, weights_only=True)
         for name, expected in {"format": FORMAT, "key": key, "versions": _versions()}.items():
-            if content[name] != expected:
-                raise ValueError(f"its {name} is {content[name]}, not {expected}")
+            if (found := content.get(name)) != expected:
+                raise ValueError(f"its {name} is {found}, not {expected}")
         state: dict[str, Any] = content["state"]
         _check(state, like, "state")
     except Exception as error:  # torch raises many kinds for damaged files; each means the same here

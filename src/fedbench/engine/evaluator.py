@@ -1,4 +1,4 @@
-"""Evaluates parameters on the untouched test set and, where there is one, the validation set."""
+"""Evaluates parameters: on the test set, on the validation set where there is one, on what clients hold."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import torch
 from torch import Tensor
 
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.engine.problem import State
 from fedbench.evaluate import binary_metrics, multiclass_metrics
 from fedbench.net import Net
+from fedbench.objectives.cross_entropy import per_sample
 
 CHUNK = {"cpu": 100, "cuda": 2000}
 """Samples per forward pass: on a CPU what stays in its cache, a third faster than 500."""
+TRAIN_CHUNK = 1000
+MOST_DEVICES = 16
+"""More clients than these are not evaluated one by one."""
 
 
 class Evaluator:
@@ -47,6 +52,34 @@ class Evaluator:
                 found = multiclass_metrics(scores, labels, self._minority)
             result |= {f"{name}_{metric}{suffix}": value for metric, value in found.items()}
         return result
+
+    def spread(self, clients: State) -> dict[str, float]:
+        """Evaluate each client's model before the last averaging: what localscgdam prints as spread.
+
+        Left out when many clients would make it expensive; the variance has divisor K, as in the paper's wording.
+        """
+        count = len(clients["x"])
+        if count > MOST_DEVICES:
+            return {}
+        rows = []
+        for index in range(count):
+            local = {name: tensor[index] for name, tensor in clients.items()}
+            rows.append(self.metrics(local["x"], local.get("buffers"), sets=("test",)))
+        values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        means = {f"device_mean_{name}": float(value.mean()) for name, value in values.items()}
+        return means | {f"device_var_{name}": float(value.var()) for name, value in values.items()}
+
+    def client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
+        """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N]."""
+        data, statistics = self._data, None if buffers is None else buffers[None]
+        losses = []
+        with torch.no_grad():
+            for at in range(0, len(data.labels), TRAIN_CHUNK):
+                inputs = data.prepare(data.inputs[at : at + TRAIN_CHUNK])[None]
+                scores = self._net.scores(w[None, : self._net.d], inputs, statistics, train=False)
+                losses.append(per_sample(scores, data.labels[None, at : at + TRAIN_CHUNK])[0])
+        sums = torch.split(torch.cat(losses).double(), data.sizes)
+        return torch.stack([part.mean() for part in sums]).to(w.dtype)
 
     def _scores(self, x: Tensor, buffers: Tensor | None, inputs: Tensor) -> np.ndarray:
         w = x[None, : self._net.d]

@@ -48,7 +48,7 @@ class Problem:
         weight_decay: added to gradients of the network's parameters, times the parameters.
         clip_norm: largest Euclidean norm of a client's gradient before weight decay, or None.
         draw: (client, n) -> a batch of up to n of that client's samples without replacement, for steps that need more
-            than a mini-batch. Shape [1, n, ...].
+            than a mini-batch; others in each round. Shape [1, n, ...].
         auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
         client_losses: (w, buffers) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
     """

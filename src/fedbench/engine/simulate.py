@@ -1,12 +1,10 @@
-"""The round loop: who participates, which batches, when to synchronise, when to evaluate."""
+"""The round loop: who participates, which batches, when to synchronise."""
 
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,11 @@ from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.ledger import Ledger
+from fedbench.engine.outcome import Outcome, Progress, Stopped
 from fedbench.engine.participation import participants
 from fedbench.engine.problem import Batch, Problem, State
+from fedbench.engine.schedule import Schedule
 from fedbench.engine.streams import stream
-from fedbench.errors import UserError
 from fedbench.specs import RunSpec
 
 log = logging.getLogger(__name__)
@@ -31,44 +30,6 @@ log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 30.0
 PURPOSES = ("batches", "inner batches")
 """Streams of a step's mini-batches: the first is the one all methods share."""
-
-
-class Stopped(Exception):  # noqa: N818 - it is no error
-    """A run was told to stop and saved what it has trained."""
-
-
-@dataclass
-class Outcome:
-    """What a run gave.
-
-    Attributes:
-        status: ``finished`` or ``diverged``.
-        reason: why it diverged.
-        curve: one row per evaluation.
-        clients: one row per evaluation and quantity that the method traces for every client.
-        metrics: the last row and, with few clients, mean and variance over devices.
-        seconds: of training and evaluation together, all sessions of a resumed run included.
-        evaluation_seconds: of each evaluation.
-    """
-
-    status: str
-    reason: str
-    curve: list[dict[str, float]]
-    clients: list[dict[str, float | str]]
-    metrics: dict[str, float]
-    seconds: float
-    evaluation_seconds: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run is: rounds done and in all, and seconds spent in this process since its first round here."""
-
-    round: int
-    rounds: int
-    begun_at: int
-    seconds: float
-    latest: dict[str, float]
 
 
 class Simulation:
@@ -105,13 +66,9 @@ class Simulation:
         self.evaluator = Evaluator(net, arrays, self.data)
         self.problem = Problem(
             net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
-            spec.train.clip_norm, self.data.draw, self.data.auxiliary, self._client_losses,
+            spec.train.clip_norm, self._draw, self.data.auxiliary, self.evaluator.client_losses,
         )  # fmt: skip
-        self.rounds = self._count_rounds()
-        self.eval_rounds = set(
-            np.linspace(0, self.rounds, spec.train.evaluations + 1).round().astype(int).tolist()
-        )
-        self.stages = [max(1, round(at * self.rounds)) for at in spec.train.decay_at]
+        self.schedule = Schedule(spec.train, self.data)
         self.chunk = client_chunk
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
         self.on_round, self.stop = on_round, stop
@@ -140,7 +97,7 @@ class Simulation:
         try:
             final = self._train(begun, before)
         except FloatingPointError as error:
-            reason = f"{error} in round {self.round} of {self.rounds}"
+            reason = f"{error} in round {self.round} of {self.schedule.rounds}"
         self.seconds = before + time.perf_counter() - begun
         metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
         status = "diverged" if reason else "finished"
@@ -159,8 +116,8 @@ class Simulation:
         final: dict[str, float] = {}
         if self.round == 0 and not self.curve:
             self._evaluate()
-        while self.round < self.rounds:
-            last = self.round == self.rounds - 1
+        while self.round < self.schedule.rounds:
+            last = self.round == self.schedule.rounds - 1
             clients = self.train_round()
             self.seconds = before + time.perf_counter() - begun
             # Momenta and adapted models can break before the parameters do.
@@ -172,13 +129,13 @@ class Simulation:
             if not all(bool(torch.isfinite(tensor.sum())) for tensor in sent):
                 raise FloatingPointError("parameters became non-finite")
             if last:
-                final = self._spread_over_devices(clients)
-            if self.round in self.eval_rounds:
+                final = self.evaluator.spread(clients)
+            if self.round in self.schedule.evaluated:
                 self._evaluate()
             if self.on_round is not None:
                 latest = self.curve[-1] if self.curve else {}
                 self.on_round(
-                    Progress(self.round, self.rounds, begun_at, time.perf_counter() - begun, latest)
+                    Progress(self.round, self.schedule.rounds, begun_at, time.perf_counter() - begun, latest)
                 )
             if last:
                 break
@@ -188,15 +145,15 @@ class Simulation:
                 self._save()
                 saved = time.perf_counter()
             if stop:
-                raise Stopped(f"stopped after round {self.round} of {self.rounds}")
+                raise Stopped(f"stopped after round {self.round} of {self.schedule.rounds}")
         return final
 
     def train_round(self) -> State:
         """Train one round, aggregate, and return the participants' final states."""
         train = self.spec.train
         chosen = participants(train.participation, self.problem.n_clients, self.round, self.spec.seed)
-        decay = train.decay_factor ** sum(self.round >= stage for stage in self.stages)
-        if self.round in self.stages:
+        decay = self.schedule.decay(self.round)
+        if self.round in self.schedule.stages:
             self.server = self.method.new_stage(self.problem, self.server)
         chunks = self._chunks(chosen)
         parts = [self._train_chunk(chunk, decay) for chunk in chunks]
@@ -214,6 +171,10 @@ class Simulation:
                 tensor[place] = clients[name]
         self.round += 1
         return clients
+
+    def _draw(self, client: int, n: int) -> Batch:
+        """Draw samples of a client that no other round draws."""
+        return self.data.draw(client, n, time=self.round)
 
     def _chunks(self, chosen: list[int]) -> list[list[int]]:
         """Divide a round's clients into those that are stacked.
@@ -293,55 +254,6 @@ class Simulation:
         self.loss_sum, self.loss_count = 0.0, 0
         self.curve.append(row)
         self.evaluation_seconds.append(time.perf_counter() - begun)
-
-    def _spread_over_devices(self, clients: State) -> dict[str, float]:
-        """Evaluate each client's model before the last averaging: what localscgdam prints as spread.
-
-        Left out when many clients would make it expensive; the variance has divisor K, as in the paper's wording.
-        """
-        count = len(clients["x"])
-        if count > 16:
-            return {}
-        rows = []
-        for index in range(count):
-            local = {name: tensor[index] for name, tensor in clients.items()}
-            rows.append(self.evaluator.metrics(local["x"], local.get("buffers"), sets=("test",)))
-        values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        means = {f"device_mean_{name}": float(value.mean()) for name, value in values.items()}
-        return means | {f"device_var_{name}": float(value.var()) for name, value in values.items()}
-
-    def _client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
-        """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N]."""
-        from fedbench.objectives.cross_entropy import per_sample
-
-        d, data = self.problem.net.d, self.data
-        statistics = None if buffers is None else buffers[None]
-        losses = []
-        with torch.no_grad():
-            for at in range(0, len(data.labels), 1000):
-                inputs = data.prepare(data.inputs[at : at + 1000])[None]
-                scores = self.problem.net.scores(w[None, :d], inputs, statistics, train=False)
-                losses.append(per_sample(scores, data.labels[None, at : at + 1000])[0])
-        sums = torch.split(torch.cat(losses).double(), data.sizes)
-        return torch.stack([part.mean() for part in sums]).to(w.dtype)
-
-    def _count_rounds(self) -> int:
-        train = self.spec.train
-        if train.rounds is not None:
-            return train.rounds
-        assert train.period is not None
-        iterations = train.iterations
-        if iterations is None:
-            assert train.epochs is not None
-            per_epoch = max(
-                size // self.data.batch_size(client) for client, size in enumerate(self.data.sizes)
-            )
-            iterations = round(train.epochs * per_epoch)
-        if iterations < train.period:
-            raise UserError(
-                f"{iterations} iterations are fewer than one communication period of {train.period}"
-            )
-        return math.ceil(iterations / train.period)
 
     def _state(self) -> dict[str, Any]:
         """Return all that a resumed run needs."""

@@ -30,7 +30,7 @@ class World:
         clients: each client's inputs and labels.
         batches: (client, round, purpose) -> the round's batches as positions in the client's samples.
         first: (client, purpose) -> the batch that initialises momenta.
-        draw: (client, n) -> the larger batch of a dual restart.
+        draw: (client, n, round) -> the larger batch of a dual restart.
         auxiliary: one batch per class.
         prior: share of positives.
         rounds: how many.
@@ -45,7 +45,7 @@ class World:
     clients: list[Data]
     batches: Callable[[int, int, str], list[Any]]
     first: Callable[[int, str], Data]
-    draw: Callable[[int, int], Data]
+    draw: Callable[[int, int, int], Data]
     auxiliary: list[Data]
     prior: float
     rounds: int
@@ -365,7 +365,7 @@ def coda(
             if restart_samples:
                 positive, negative = [], []
                 for k in range(len(world.clients)):
-                    x, y = world.draw(k, restart_samples)
+                    x, y = world.draw(k, restart_samples, r)
                     with torch.no_grad():
                         logits = copy.deepcopy(server).eval()(x).squeeze(-1)
                     scores = torch.sigmoid(logits) if score == "sigmoid" else logits

@@ -12,7 +12,8 @@ from torch import Tensor
 from world import CPU, METHODS, PARAMS, images, same, simulate, spec
 
 from fedbench.data.clients import Arrays
-from fedbench.engine.simulate import Progress, Simulation
+from fedbench.engine.outcome import Progress
+from fedbench.engine.simulate import Simulation
 from fedbench.models import mlp
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}

@@ -59,7 +59,7 @@ def compare(
         clients=[(torch.tensor(arrays.x_train[c]), torch.tensor(arrays.y_train[c])) for c in arrays.clients],
         batches=data.plan,
         first=lambda k, purpose: one(data.draw(k, 6, purpose)),
-        draw=lambda k, n: one(data.draw(k, n)),
+        draw=lambda k, n, r: one(data.draw(k, n, time=r)),
         auxiliary=[one(batch) for batch in data.auxiliary(4)],
         prior=float(np.mean([arrays.y_train[i] == 1 for c in arrays.clients for i in c])),
         rounds=ROUNDS,

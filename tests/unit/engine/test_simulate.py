@@ -16,7 +16,8 @@ from fedbench.algorithms import fedavg, local_sgdam
 from fedbench.data import augment
 from fedbench.data.clients import Work
 from fedbench.engine import checkpoint
-from fedbench.engine.simulate import Outcome, Progress, Simulation
+from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.runs import csv_text
 from fedbench.specs import RunSpec
@@ -344,7 +345,7 @@ class TestSchedules:
     )
     def test_rounds_are_counted(self, train: dict[str, Any], rounds: int) -> None:
         simulation = Simulation(spec(**{"rounds": None, **train}), images(), CPU)
-        assert simulation.rounds == rounds
+        assert simulation.schedule.rounds == rounds
 
     def test_fewer_iterations_than_a_period_are_refused(self) -> None:
         with pytest.raises(UserError, match="3 iterations are fewer than one communication period of 4"):

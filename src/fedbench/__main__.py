@@ -1,0 +1,5 @@
+"""``python -m fedbench`` is ``fedbench``."""
+
+from fedbench.cli import main
+
+main()

@@ -1,0 +1,43 @@
+"""What a run tells: where it is, how it ended, that it was stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """A run was told to stop and saved what it has trained."""
+
+
+@dataclass
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        status: ``finished`` or ``diverged``.
+        reason: why it diverged.
+        curve: one row per evaluation.
+        clients: one row per evaluation and quantity that the method traces for every client.
+        metrics: the last row and, with few clients, mean and variance over devices.
+        seconds: of training and evaluation together, all sessions of a resumed run included.
+        evaluation_seconds: of each evaluation.
+    """
+
+    status: str
+    reason: str
+    curve: list[dict[str, float]]
+    clients: list[dict[str, float | str]]
+    metrics: dict[str, float]
+    seconds: float
+    evaluation_seconds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: rounds done and in all, and seconds spent in this process since its first round here."""
+
+    round: int
+    rounds: int
+    begun_at: int
+    seconds: float
+    latest: dict[str, float]
