@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import yaml
 
-from fedbench import cells
+from fedbench import configuration
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -65,8 +65,8 @@ def cost(folder: Path, *command: str | Path) -> tuple[Cost, str]:
 def dry_run(_: Path) -> None:
     """Plan every table and figure of every paper with the published protocol."""
     targets = []
-    for key in cells.paper_keys():
-        paper = cells.load_paper(key)
+    for key in configuration.paper_keys():
+        paper = configuration.load_paper(key)
         targets += [f"tables/{key}/{name}.tex" for name in paper.tables]
         targets += [f"figures/{key}/{name}.pdf" for name in paper.figures]
     for seeds in ("0,1,2", "0,1,2,3,4,5"):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 import yaml
 
-from fedbench import cells, store_commands
+from fedbench import cells, configuration, store_commands
 from fedbench.errors import UserError, explain
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
     return register
 
 
-def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> cells.Config:
+def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> configuration.Config:
     """Read the configuration with this call's options laid over it."""
     given: dict[str, Any] = {"scale": scale, "paper": paper}
     for item in overrides or []:
@@ -57,7 +57,7 @@ def configured(scale: str | None, paper: str | None, overrides: list[str] | None
             given[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise UserError(f"--set {key}: {value!r} is not valid YAML") from None
-    return cells.load_config(overrides=given)
+    return configuration.load_config(overrides=given)
 
 
 @command("list")

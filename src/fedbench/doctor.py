@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.provenance import package_version
 

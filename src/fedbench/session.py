@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from fedbench.cells import Cell, Config
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.errors import UserError, WriteError
 from fedbench.progress import Reporter, counts, say
 from fedbench.runs import Store

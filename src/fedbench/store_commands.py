@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedbench import cells
+from fedbench import cells, configuration
 from fedbench.errors import UserError
 
 Pattern = Annotated[
@@ -23,10 +23,10 @@ Pattern = Annotated[
 def names() -> dict[str, list[str]]:
     """Name the runs that the configuration asks for at any scale: ``scale/paper/dataset/setting/method/seed``."""
     found: dict[str, list[str]] = {}
-    scales = sorted(path.stem for path in (cells.CONFIG_DIR / "scales").glob("*.yaml"))
+    scales = sorted(path.stem for path in (configuration.CONFIG_DIR / "scales").glob("*.yaml"))
     for scale in scales:
-        for paper in cells.paper_keys():
-            for cell in cells.cells_of(cells.Config(scale=scale), paper):
+        for paper in configuration.paper_keys():
+            for cell in cells.cells_of(configuration.Config(scale=scale), paper):
                 for run in cell.runs:
                     found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
     return found

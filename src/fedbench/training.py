@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from fedbench import cards, files, journal, stopping
-from fedbench.cells import Cell, Config
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from fedbench import cells, files
-from fedbench.cells import Config, MethodEntry, Paper, merged
+from fedbench import cells, configuration, files
+from fedbench.configuration import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
 from fedbench.provenance import commit
 from fedbench.runs import Store
@@ -43,7 +43,7 @@ def trial_spec(paper: Paper, dataset: str, method: str, params: dict[str, Any]) 
     """Resolve one trial: the paper's setting with training data held out for validation."""
     tune = paper.tune
     assert tune is not None
-    scale = cells.Scale(name="tune", description="", seeds=[tune.seed], papers={})
+    scale = configuration.Scale(name="tune", description="", seeds=[tune.seed], papers={})
     setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
     extra = {"params": params, "train": tune.train, "data": {"validation": tune.validation}}
     return cells.resolve(paper, scale, dataset, setting, method, tune.seed, extra=extra, tuned={})
@@ -57,7 +57,7 @@ def tune_dataset(
     Trials are runs of the store: an interrupted tuning goes on where it was, and repeating one costs nothing.
     A diverged trial scores nothing. Ties go to the earlier trial.
     """
-    paper = cells.load_paper(paper_key)
+    paper = configuration.load_paper(paper_key)
     if paper.tune is None:
         raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
     if dataset not in paper.datasets:
@@ -65,8 +65,8 @@ def tune_dataset(
     for name in methods or []:
         if name not in paper.methods:
             raise unknown(f"method of {paper_key}", name, paper.methods)
-    source = cells.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
-    path = cells.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
+    source = configuration.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
+    path = configuration.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
     tune = paper.tune
     chosen, scores = dict[str, Any](), dict[str, Any]()
     for name in methods or paper.methods:
@@ -84,7 +84,7 @@ def tune_dataset(
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
         chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "run")}
         scores[name] = rows
-    known = cells.read_yaml(path) if path.exists() else {}
+    known = configuration.read_yaml(path) if path.exists() else {}
     content = {
         "protocol": tune.model_dump(mode="json"),
         "commit": commit(),

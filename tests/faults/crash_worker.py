@@ -18,7 +18,8 @@ from typing import Any
 import torch
 
 from fedbench import journal
-from fedbench.cells import Cell, Config
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.runs import Store
 from fedbench.specs import DataSpec, LabelSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.training import train_cell

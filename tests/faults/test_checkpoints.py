@@ -11,7 +11,7 @@ import pytest
 import torch
 from crash_worker import short_run
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.runs import Store
 from fedbench.training import train_run
 

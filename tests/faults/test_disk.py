@@ -17,7 +17,7 @@ from disks import Disk
 from projects import BIN, Project
 
 from fedbench import files, journal
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.data.prepared import prepare, prepared_path
 from fedbench.engine import checkpoint
 from fedbench.errors import WriteError

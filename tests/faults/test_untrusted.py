@@ -13,7 +13,7 @@ import pytest
 import yaml
 from projects import ROOT
 
-from fedbench.cells import LOADER, load_config
+from fedbench.configuration import LOADER, load_config
 from fedbench.data.archives import unpack
 from fedbench.errors import UserError
 

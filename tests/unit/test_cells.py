@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from toy import PAPER, SCALE, write_yaml
 
-from fedbench import cells
-from fedbench.cells import cells_of, load_config, load_paper, load_scale, matching, merged, resolve
+from fedbench import configuration
+from fedbench.cells import cells_of, matching, resolve
+from fedbench.configuration import load_config, load_paper, load_scale, merged
 from fedbench.errors import UserError
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -294,5 +295,5 @@ class TestConfig:
         assert str(caught.value).startswith("config/papers/toy.yaml: ")
 
     def test_papers_are_the_files(self) -> None:
-        assert cells.paper_keys() == ["toy"]
-        assert {"climb", "localscgdam"} <= set(cells.paper_keys(CONFIG))
+        assert configuration.paper_keys() == ["toy"]
+        assert {"climb", "localscgdam"} <= set(configuration.paper_keys(CONFIG))

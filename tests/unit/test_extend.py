@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from toy import PAPER, SCALE, write_yaml
 
-from fedbench.cells import at_scale, cells_of, load_config, load_paper, load_scale, resolve
+from fedbench.cells import at_scale, cells_of, resolve
+from fedbench.configuration import load_config, load_paper, load_scale
 from fedbench.errors import UserError
 from fedbench.report import published
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from fedbench.cells import cells_of, load_config
+from fedbench.cells import cells_of
 from fedbench.cli import app
+from fedbench.configuration import load_config
 from fedbench.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fedbench import cells, progress
+from fedbench import cells, configuration, progress
 from fedbench.cells import Cell
 from fedbench.engine.outcome import Progress
 from fedbench.progress import Reporter, Trail, counts, duration, report, say, seconds_left, whereabouts
@@ -98,7 +98,7 @@ def test_a_log_that_takes_no_line_does_not_stop_the_work(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def cell(project: Path) -> Cell:
-    return cells.cells_of(cells.load_config(), "toy")[0]
+    return cells.cells_of(configuration.load_config(), "toy")[0]
 
 
 def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[float]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from fedbench import specs
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.specs import RunSpec, TrainSpec, validated
 

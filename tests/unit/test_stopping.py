@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench import cells, stopping
+from fedbench import cells, configuration, stopping
 from fedbench.engine.outcome import Progress
 from fedbench.runs import Store
 from fedbench.specs import RunSpec
@@ -29,13 +29,13 @@ def stop(progress):
     if progress.round == 3:
         os.kill(os.getpid(), signal.SIGTERM)
 
-config = cells.load_config(overrides={"checkpoint_seconds": 1e9})
+config = configuration.load_config(overrides={"checkpoint_seconds": 1e9})
 train_run(cells.cells_of(config, "toy", "table1")[0].runs[0], config, Store(), stop)
 """
 
 
 def first_run() -> RunSpec:
-    run = cells.cells_of(cells.load_config(), "toy", "table1")[0].runs[0]
+    run = cells.cells_of(configuration.load_config(), "toy", "table1")[0].runs[0]
     assert run.train.period == 2 and run.train.iterations == 8, "four rounds"
     return run
 
@@ -43,7 +43,7 @@ def first_run() -> RunSpec:
 def goes_on_to_the_same_bytes(tmp_path: Path) -> list[tuple[int, int]]:
     """Finish the stopped run, compare it with an undisturbed one, and return the rounds it made: (begun at, round)."""
     made: list[tuple[int, int]] = []
-    config = cells.load_config(overrides=CONFIG)
+    config = configuration.load_config(overrides=CONFIG)
     record = train_run(first_run(), config, Store(), lambda p: made.append((p.begun_at, p.round)))
     undisturbed = train_run(first_run(), config, Store(tmp_path / "other"))
     assert record.files == undisturbed.files and record.metrics == undisturbed.metrics
@@ -66,7 +66,7 @@ def test_ctrl_c_saves_as_well(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train_run(first_run(), cells.load_config(overrides=CONFIG), Store(), interrupt)
+        train_run(first_run(), configuration.load_config(overrides=CONFIG), Store(), interrupt)
     assert goes_on_to_the_same_bytes(tmp_path) == [(1, 2), (1, 3), (1, 4)]
 
 
@@ -77,7 +77,7 @@ def test_a_stop_in_the_last_round_loses_nothing(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train_run(first_run(), cells.load_config(overrides=CONFIG), Store(), interrupt)
+        train_run(first_run(), configuration.load_config(overrides=CONFIG), Store(), interrupt)
     assert goes_on_to_the_same_bytes(tmp_path) == [], "the run was finished"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from fedbench import cells
+from fedbench import cells, configuration
 from fedbench.cli import app
 from fedbench.runs import Record, Store
 
@@ -22,7 +22,7 @@ def call(*arguments: str) -> Result:
 @pytest.fixture
 def keys(project: Path) -> list[str]:
     """Give the store both runs of a cell, a run nobody asks for, and one that was begun; return the keys."""
-    config, store = cells.load_config(), Store()
+    config, store = configuration.load_config(), Store()
     (cell,) = cells.matching(cells.cells_of(config, "toy"), CELL)
     (other,) = cells.matching(cells.cells_of(config, "toy"), CELL.replace("Plain", "Proximal"))
     unasked = cell.runs[0].model_copy(update={"seed": 7})

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from fedbench import cells, training
-from fedbench.cells import Cell, Config
+from fedbench import cells, configuration, training
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
@@ -25,7 +26,7 @@ from fedbench.training import choose_device, load_arrays, train_cell, train_run
 
 
 def config(**options: Any) -> Config:
-    return cells.load_config(overrides=options)
+    return configuration.load_config(overrides=options)
 
 
 def cell(method: str = "Plain", params: dict[str, Any] | None = None, p: int = 4) -> Cell:
@@ -130,7 +131,7 @@ WORKER = """
         return original(self)
 
     Simulation.run = run
-    config = cells.load_config()
+    config = configuration.load_config()
     spec = cells.cells_of(config, "toy", "table1")[0].runs[0]
     Path("ready" + sys.argv[1]).touch()
     while not Path("go").exists():

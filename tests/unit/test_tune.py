@@ -10,7 +10,7 @@ import pytest
 import yaml
 from toy import PAPER, write_yaml
 
-from fedbench import cells, tune
+from fedbench import cells, configuration, tune
 from fedbench.errors import UserError
 from fedbench.provenance import commit
 from fedbench.runs import Record, Store
@@ -32,7 +32,7 @@ def quiet(line: str) -> None:
 def fake(scores: dict[Any, float | None]) -> Any:
     """Stand in for training: the validation score of a trial by its learning rate; None diverges."""
 
-    def train(spec: RunSpec, config: cells.Config, store: Store) -> Record:
+    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
         value = scores[spec.params["lr"]]
         status = "finished" if value is not None else "diverged"
         metrics = {"val_auc": value, "test_auc": 1 - (value or 0)} if value is not None else {}
@@ -48,7 +48,7 @@ def chosen(method: str) -> dict[str, Any]:
 
 
 def test_a_grid_is_all_combinations_and_coupled_keys_move_together() -> None:
-    paper = cells.load_paper("toy")
+    paper = configuration.load_paper("toy")
     assert trials_of(paper, paper.methods["Proximal"], "Proximal") == [
         {"lr": 0.05, "mu": 0.0}, {"lr": 0.05, "mu": 1.0}, {"lr": 0.1, "mu": 0.0}, {"lr": 0.1, "mu": 1.0},
     ]  # fmt: skip
@@ -63,46 +63,46 @@ def test_every_method_gets_the_same_number_of_trials() -> None:
     methods["Plain"]["grid"]["lr"] = [0.1]
     change(methods=methods)
     with pytest.raises(UserError, match="grid of Plain has 1 combinations, but every method gets 4"):
-        tune_dataset(cells.load_config(), "toy", "Digits", ["Plain"], quiet)
-    for key in cells.paper_keys(Path(__file__).parents[2] / "config"):
-        real = cells.load_paper(key, Path(__file__).parents[2] / "config")
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    for key in configuration.paper_keys(Path(__file__).parents[2] / "config"):
+        real = configuration.load_paper(key, Path(__file__).parents[2] / "config")
         for name, method in real.methods.items():
             assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
 
 
 def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
-    paper = cells.load_paper("toy")
+    paper = configuration.load_paper("toy")
     spec = trial_spec(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
     assert spec.data.validation == 0.2 and spec.seed == 100
     assert spec.train.iterations == 4 and spec.train.epochs is None and spec.train.period == 2
     assert spec.params == {"lr": 0.05, "mu": 1.0} and spec.data.imbalance.imratio == 0.2
-    final = cells.cells_of(cells.load_config(), "toy")[0].runs[0]
+    final = cells.cells_of(configuration.load_config(), "toy")[0].runs[0]
     assert final.data.validation == 0 and final.seed != 100
 
 
 def test_trials_ignore_earlier_choices() -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"lr": 9.0, "mu": 9.0}}})
-    spec = trial_spec(cells.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})
+    spec = trial_spec(configuration.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})
     assert spec.params == {"lr": 0.05, "mu": 0.1}
 
 
 def test_the_best_validation_score_wins_and_ties_go_to_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8}))
-    tune_dataset(cells.load_config(), "toy", "Digits", ["Plain"], quiet)
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.1}
 
 
 def test_diverged_trials_score_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.0, 0.1: None, 0.2: None, 0.5: None}))
-    tune_dataset(cells.load_config(), "toy", "Digits", ["Plain"], quiet)
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.01}
     monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5))))
     with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
-        tune_dataset(cells.load_config(), "toy", "Digits", ["Plain"], quiet)
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
 
 def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    config, lines = cells.load_config(), list[str]()
+    config, lines = configuration.load_config(), list[str]()
     before = {cell.method: cell.runs[0].params for cell in cells.cells_of(config, "toy", "table1")}
     path = tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too"], lines.append)
     assert path == Path("config/tuned/toy/Digits.yaml") and len(lines) == 8
@@ -132,13 +132,13 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
 
 def test_tuning_another_method_keeps_the_earlier_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
-    tune_dataset(cells.load_config(), "toy", "Digits", ["Plain"], quiet)
-    tune_dataset(cells.load_config(), "toy", "Digits", ["Proximal"], quiet)
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
 
 
 def test_unknown_names_and_missing_sections_are_named() -> None:
-    config = cells.load_config()
+    config = configuration.load_config()
     with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):
         tune_dataset(config, "toy", "Digit", None, quiet)
     with pytest.raises(UserError, match=r"unknown method of toy 'plain'.*'Plain'"):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from fedbench import cells, cluster, progress, recovery
+from fedbench import cells, cluster, configuration, progress, recovery
 from fedbench.data import datasets
 from fedbench.errors import UserError, unknown
 from fedbench.report import published
@@ -33,12 +33,12 @@ def checked(function, *args, **kwargs):
 
 def given_options():
     """What this call's --config lays over the file, as options of `fedbench`."""
-    file = checked(cells.load_config).model_dump(exclude={"scale", "paper"})
+    file = checked(configuration.load_config).model_dump(exclude={"scale", "paper"})
     given = {key: value for key, value in CONFIG.model_dump().items() if key in file and value != file[key]}
     return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())
 
 
-CONFIG = checked(cells.load_config, overrides=config)
+CONFIG = checked(configuration.load_config, overrides=config)
 # these two reach the jobs as resources: unlike params, a change of them runs nothing again
 MIRROR = f"--mirror {shlex.quote(CONFIG.mirror)}" if CONFIG.mirror else ""
 OPTIONS = given_options()
@@ -69,7 +69,7 @@ else:
 @functools.cache
 def paper_file(paper):
     """What the configuration says about a paper."""
-    return checked(cells.load_paper, paper)
+    return checked(configuration.load_paper, paper)
 
 
 @functools.cache
@@ -129,7 +129,7 @@ def data_rules(paper):
 
 def partitioned(wildcards):
     """A run that trains on the partition that a job's wildcards name."""
-    for paper in dict.fromkeys([CONFIG.paper, *cells.paper_keys()]):
+    for paper in dict.fromkeys([CONFIG.paper, *configuration.paper_keys()]):
         if wildcards.key in data_rules(paper):
             return data_rules(paper)[wildcards.key]
     raise WorkflowError(
@@ -165,7 +165,7 @@ def table_inputs(wildcards):
     spec = table_spec(wildcards)
     if spec.kind == "results":
         return [str(cell.path) for cell in paper_cells(wildcards.paper, wildcards.table)]
-    paper, scale = paper_file(wildcards.paper), checked(cells.load_scale, CONFIG.scale)
+    paper, scale = paper_file(wildcards.paper), checked(configuration.load_scale, CONFIG.scale)
     datasets = cells.datasets_run(CONFIG, paper, scale, spec)
     setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
     found = [cell for cell in paper_cells(paper.key) if cell.dataset in datasets and cell.setting == setting]

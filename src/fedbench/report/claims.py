@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fedbench.cells import ClaimSpec
+from fedbench.configuration import ClaimSpec
 from fedbench.report import stats
 from fedbench.report.compare import Compared, rivals
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from fedbench.cells import Cell, Config, Paper, Scale, TableSpec, Value, datasets_run
+from fedbench.cells import Cell, datasets_run
+from fedbench.configuration import Config, Paper, Scale, TableSpec, Value
 from fedbench.errors import UserError, unknown
 from fedbench.report import collect, stats
 from fedbench.report.published import Published, PublishedTable, load

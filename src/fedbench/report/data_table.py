@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.cells import CONFIG_DIR, Config, Paper, Scale, datasets_run, resolve
+from fedbench.cells import datasets_run, resolve
+from fedbench.configuration import CONFIG_DIR, Config, Paper, Scale
 from fedbench.data.summary import DataRow, data_rows
 from fedbench.report.document import Table
 from fedbench.report.layout import Block, Entry, Grid, Row

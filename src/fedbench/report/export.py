@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from fedbench.cells import CONFIG_DIR, Cell, Config, cells_of, load_paper
+from fedbench.cells import Cell, cells_of
+from fedbench.configuration import CONFIG_DIR, Config, load_paper
 from fedbench.errors import unknown
 from fedbench.report import collect
 from fedbench.report.files import REPRODUCED, write

@@ -11,16 +11,14 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedbench.cells import (
+from fedbench.cells import Cell, cells_of, datasets_run
+from fedbench.configuration import (
     CONFIG_DIR,
-    Cell,
     Config,
     FigureSpec,
     Paper,
     Scale,
     TableSpec,
-    cells_of,
-    datasets_run,
     load_paper,
     load_scale,
 )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fedbench.cells import Paper, TableSpec, Value
+from fedbench.configuration import Paper, TableSpec, Value
 from fedbench.report import collect, stats
 from fedbench.report.compare import Compared, agreement, rivals
 from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label, signed

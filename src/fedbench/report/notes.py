@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from fedbench.cells import Paper, Scale, TableSpec
+from fedbench.configuration import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared, agreement, rivals
 from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label

@@ -14,7 +14,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fedbench import progress
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.provenance import commit, package_version
 from fedbench.report import collect
 from fedbench.report.files import write

@@ -12,7 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbench.cells import Cell, Config, Paper
+from fedbench.cells import Cell
+from fedbench.configuration import Config, Paper
 from fedbench.report import collect
 from fedbench.report.compare import Compared
 from fedbench.report.layout import Entry

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedbench.cells import (
+from fedbench.cells import Cell, cells_of
+from fedbench.configuration import (
     CONFIG_DIR,
-    Cell,
     Config,
     Paper,
     Scale,
     TableSpec,
     Value,
-    cells_of,
     load_config,
     load_paper,
     load_scale,

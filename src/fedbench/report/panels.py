@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.cells import Cell, FigureSpec, Paper, Value
+from fedbench.cells import Cell
+from fedbench.configuration import FigureSpec, Paper, Value
 from fedbench.errors import UserError, unknown
 from fedbench.report import collect
 from fedbench.report.names import axis_text, metric_label

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from fedbench.cells import CONFIG_DIR, Config, load_config
+from fedbench.configuration import CONFIG_DIR, Config, load_config
 from fedbench.errors import UserError
 from fedbench.progress import duration
 from fedbench.report.document import Table

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedbench.cells import CONFIG_DIR, Config, Paper, Scale, TableSpec, cells_of, load_paper, load_scale
+from fedbench.cells import cells_of
+from fedbench.configuration import CONFIG_DIR, Config, Paper, Scale, TableSpec, load_paper, load_scale
 from fedbench.errors import UserError, unknown
 from fedbench.report import claims, collect, compare, data_table, layout, notes
 from fedbench.report.document import Table, stamp

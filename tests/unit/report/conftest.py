@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from report_project import Project
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 
 
 @pytest.fixture

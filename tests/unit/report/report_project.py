@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from fedbench.cells import Cell, Config, cells_of
+from fedbench.cells import Cell, cells_of
+from fedbench.configuration import Config
 from fedbench.engine.streams import stream
 
 PUBLISHED = Path(__file__).parents[3] / "tables" / "published"

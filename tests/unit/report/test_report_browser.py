@@ -16,7 +16,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from fedbench.cells import Config, matching
+from fedbench.cells import matching
+from fedbench.configuration import Config
 from fedbench.report import page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
-from fedbench.cells import ClaimSpec, Config, load_paper, load_scale
+from fedbench.configuration import ClaimSpec, Config, load_paper, load_scale
 from fedbench.report import claims, figures
 from fedbench.report.claims import Finding
 from fedbench.report.compare import compare

@@ -9,7 +9,8 @@ import sys
 import pytest
 from report_project import Project, run_result
 
-from fedbench.cells import Cell, Config
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.report import collect
 
 

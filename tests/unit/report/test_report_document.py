@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from report_project import Project, run_result
 
-from fedbench.cells import Config, matching
+from fedbench.cells import matching
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import page_data, paper_document
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from report_project import Project, localscgdam, run_result
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.data.partition import partition_path
 from fedbench.report import tables
 from fedbench.report.export import export_reproduced

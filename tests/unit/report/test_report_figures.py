@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import figures, style
 

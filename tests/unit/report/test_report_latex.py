@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from report_project import Project
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import latex, tables
 from fedbench.report.pdf import build_pdf, compile_table

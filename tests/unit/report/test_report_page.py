@@ -12,8 +12,9 @@ import pytest
 from page_reader import Page
 from report_project import Project, run_result
 
-from fedbench.cells import Cell, Config, cells_of, load_config, matching
+from fedbench.cells import Cell, cells_of, matching
 from fedbench.cli import configured
+from fedbench.configuration import Config, load_config
 from fedbench.report import page, tables
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"

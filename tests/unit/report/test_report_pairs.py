@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from report_project import Project, climb, run_result
 
-from fedbench.cells import Config
+from fedbench.configuration import Config
 from fedbench.report import tables
 
 Fill = Callable[[str, str], Project]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.cells import Config, TableSpec, load_paper, load_scale
+from fedbench.configuration import Config, TableSpec, load_paper, load_scale
 from fedbench.errors import UserError
 from fedbench.report.compare import compare
 from fedbench.report.published import PublishedTable, load

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
 
-from fedbench.cells import Cell, Config
+from fedbench.cells import Cell
+from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import tables
 
