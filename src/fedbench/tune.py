@@ -13,7 +13,6 @@ import yaml
 from fedbench import cells, configuration, files
 from fedbench.configuration import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
-from fedbench.provenance import commit
 from fedbench.runs import Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
@@ -55,7 +54,12 @@ def tune_dataset(
     """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
 
     Trials are runs of the store: an interrupted tuning goes on where it was, and repeating one costs nothing.
-    A diverged trial scores nothing. Ties go to the earlier trial.
+    A diverged trial scores nothing. Ties go to the earlier trial. Methods that are not named keep what was chosen for
+    them, as long as it was chosen the same way.
+
+    Raises:
+        UserError: a name is unknown, all trials of a method diverged, or the file's other methods were tuned with
+            another protocol, so that the choices would not be comparable.
     """
     paper = configuration.load_paper(paper_key)
     if paper.tune is None:
@@ -68,9 +72,17 @@ def tune_dataset(
     source = configuration.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
     path = configuration.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
     tune = paper.tune
-    chosen, scores = dict[str, Any](), dict[str, Any]()
+    protocol = tune.model_dump(mode="json")
+    known = configuration.read_yaml(path) if path.exists() else {}
+    others = [name for name in known.get("chosen", {}) if name not in (methods or paper.methods)]
+    if others and known.get("protocol") != protocol:
+        raise UserError(
+            f"{path}: {', '.join(others)} were tuned with another protocol than {source} describes now;"
+            f" tune all methods again (fedbench tune {dataset} --paper {paper_key}) or remove the file"
+        )
+    chosen, scores, commits = dict[str, Any](), dict[str, Any](), dict[str, str]()
     for name in methods or paper.methods:
-        rows = []
+        rows, made = [], set[str]()
         for params in trials_of(paper, paper.methods[name], name):
             spec = trial_spec(paper, dataset, name, params)
             record = train_run(spec, config, Store())
@@ -78,19 +90,16 @@ def tune_dataset(
             rows.append(
                 {**params, tune.metric: None if score is None else round(score, 5), "run": record.key}
             )
+            made.add(record.provenance.get("commit", ""))
             say(f"{dataset} {name} {params}: {record.status}, {tune.metric} {score}")
         best = max(rows, key=lambda row: -math.inf if row[tune.metric] is None else row[tune.metric])
         if best[tune.metric] is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
         chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "run")}
         scores[name] = rows
-    known = configuration.read_yaml(path) if path.exists() else {}
-    content = {
-        "protocol": tune.model_dump(mode="json"),
-        "commit": commit(),
-        "chosen": {**known.get("chosen", {}), **chosen},
-        "scores": {**known.get("scores", {}), **scores},
-    }
+        commits[name] = " ".join(sorted(made))
+    found = {"commits": commits, "chosen": chosen, "scores": scores}
+    content = {"protocol": protocol} | {key: {**known.get(key, {}), **found[key]} for key in found}
     header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"
     files.write(path, header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110))
     return path

@@ -108,7 +108,8 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
     assert path == Path("config/tuned/toy/Digits.yaml") and len(lines) == 8
 
     content = yaml.safe_load(path.read_text())
-    assert content["commit"] == commit() and content["protocol"]["seed"] == 100
+    assert content["protocol"]["seed"] == 100
+    assert content["commits"] == {"Plain": commit(), "Plain_too": commit()}
     rows = content["scores"]["Plain"]
     assert [row["lr"] for row in rows] == [0.01, 0.1, 0.2, 0.5]
     for row in rows:
@@ -135,6 +136,20 @@ def test_tuning_another_method_keeps_the_earlier_choices(monkeypatch: pytest.Mon
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
+
+
+def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    paper = Path("config/papers/toy.yaml")
+    content = yaml.safe_load(paper.read_text())
+    content["tune"]["validation"] = 0.3
+    write_yaml(paper, content)
+    with pytest.raises(UserError, match=r"Digits\.yaml: Plain were tuned with another protocol"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
+    tune_dataset(
+        configuration.load_config(), "toy", "Digits", ["Plain"], quiet
+    )  # nothing else is in the file
 
 
 def test_unknown_names_and_missing_sections_are_named() -> None:
