@@ -21,7 +21,7 @@ CONFIG = {"checkpoint_seconds": 1e9}  # none but the one that a stop writes
 
 PROGRAM = """
 import os, signal
-from fedbench import cells
+from fedbench import cells, configuration
 from fedbench.runs import Store
 from fedbench.training import train_run
 
