@@ -33,8 +33,11 @@ def test_a_crashing_cell_stops_no_other_and_stays_visible(project: Project) -> N
     assert "Did you mean 'local_sgdm'" in said, "the last lines of the log"
     assert f"run it alone: fedbench run {METHOD} --scale tiny" in said
     rows = project.table()
-    assert (rows["LocalSGDM"]["status"], rows["LocalSGDAM"]["status"]) == ("not run", "finished")
-    assert "LocalSGDM" in (project.root / "tables/table1.md").read_text()
+    assert (rows["LocalSGDM"]["status"], rows["LocalSGDAM"]["status"]) == ("failed", "finished")
+    assert "Did you mean 'local_sgdm'" in rows["LocalSGDM"]["reason"]
+    for form in ("md", "tex"):
+        said = (project.root / f"tables/table1.{form}").read_text()
+        assert "Failed: Digits, LocalSGDM: " in said and "unknown method" in said
 
     assert jobs(project.snakemake("tables/table1.tex", fails=True)) == {}, (
         "what failed is tried again, nothing else"

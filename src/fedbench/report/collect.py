@@ -1,7 +1,7 @@
 """Results on disk as tidy frames: one row per (cell, metric), one row per point of a curve.
 
-Whatever is missing stays visible: a cell without results is a row with status ``not run``, and no mean is
-taken over a part of the seeds unless the row says so.
+Whatever is missing stays visible: a cell without results is a row with status ``not run``, or ``failed`` with the last
+words of its job, and no mean is taken over a part of the seeds unless the row says so.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import numpy as np
 import pandas as pd
 
 from fedbench.cells import Cell
+from fedbench.report import logs
 
 RUNS = Path("results", "runs")
 FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED = (
     "finished",
     "incomplete",
     "diverged",
-    "failed",
+    logs.FAILED,
     "not run",
     "undefined",
 )
@@ -67,8 +68,10 @@ def frame(cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path()) ->
     rows = []
     for cell in cells:
         runs, missing = runs_of(cell, root)
+        failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
         for metric in metrics:
-            rows.append({**_coordinates(cell), "metric": metric, **_summary(cell, runs, missing, metric)})
+            summary = _summary(cell, runs, missing, metric, failure)
+            rows.append({**_coordinates(cell), "metric": metric, **summary})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -84,7 +87,15 @@ def _coordinates(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _summary(cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str) -> dict[str, Any]:
+def _failure(cell: Cell, root: Path) -> str:
+    """Return the last words of a job that ended with an error and left no result, empty where none did."""
+    log = logs.log_of(cell, root)
+    return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == logs.FAILED else ""
+
+
+def _summary(
+    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str
+) -> dict[str, Any]:
     finished = [run for run in runs if run["status"] == FINISHED]
     result: dict[str, Any] = {
         "mean": math.nan,
@@ -102,6 +113,8 @@ def _summary(cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric
             reasons = sorted({run.get("reason") or "no reason recorded" for run in bad})
             count = f"{len(bad)} of {len(cell.runs)} seeds" if len(cell.runs) > 1 else "the only seed"
             return {**result, "status": status, "reason": f"{count}: {'; '.join(reasons)}"}
+    if not finished and failure:
+        return {**result, "status": FAILED, "reason": failure}
     if not finished:
         return {**result, "status": NOT_RUN, "reason": missing}
     values = [_number(run, metric) for run in finished]

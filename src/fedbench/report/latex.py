@@ -37,6 +37,11 @@ def escape(text: str) -> str:
     return "-{}-".join(parts)  # two hyphens stay two: the ligature would make an option's name a dash
 
 
+def safe(text: str) -> str:
+    """Escape any text, also from a log; characters that LaTeX's own fonts lack become question marks."""
+    return escape("".join(c if c in SPECIAL or " " <= c < "\u0180" else "?" for c in text))
+
+
 def label_text(text: str) -> str:
     """Escape a heading, setting "p = 4" and other one-letter settings in mathematics."""
     parts = re.split(r"\b([A-Za-z] = -?[\d.]+)", text)
@@ -82,7 +87,12 @@ def _notes(notes: Sequence[str]) -> list[str]:
     if not notes:
         return []
     start = r"\begin{minipage}{\linewidth}\scriptsize\setlength{\parskip}{2pt}\raggedright"
-    return [r"\par\vspace{4pt}", start, *(escape(note) + r"\par" for note in notes), r"\end{minipage}"]
+    return [r"\par\vspace{4pt}", start, *(breakable(note) + r"\par" for note in notes), r"\end{minipage}"]
+
+
+def breakable(text: str) -> str:
+    r"""Escape text and let a line end within paths and other long words."""
+    return re.sub(r"\S{25,}", lambda word: re.sub(r"(/|\\_)", r"\1\\allowbreak{}", word[0]), safe(text))
 
 
 def _pages(blocks: list[list[str]], line_height: float, notes_height: float) -> list[list[list[str]]]:

@@ -220,7 +220,8 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
         partial = f" ({row['n_seeds']}/{row['n_wanted']})" if status == collect.INCOMPLETE else ""
         return f"{row['mean']:.{decimals}f}", spread + partial
     if status in (collect.DIVERGED, collect.FAILED):
-        return (f"{status} {row['n_bad']}/{row['n_wanted']}" if row["n_wanted"] > 1 else status), ""
+        count = f" {row['n_bad']}/{row['n_wanted']}" if row["n_bad"] and row["n_wanted"] > 1 else ""
+        return f"{status}{count}", ""
     return ("undefined" if status == collect.UNDEFINED else ABSENT), ""
 
 

@@ -17,9 +17,9 @@ from fedbench.configuration import Config, Paper
 from fedbench.report import collect
 from fedbench.report.compare import Compared
 from fedbench.report.layout import Entry
+from fedbench.report.logs import Log
 from fedbench.report.names import axis_text, metric_label
 from fedbench.report.page_curves import Columns, Line, chart, read_curve
-from fedbench.report.page_logs import Log
 from fedbench.report.page_states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.style import style_of
 

@@ -25,9 +25,9 @@ from fedbench.progress import whereabouts
 from fedbench.report import collect, compare, figures, tables
 from fedbench.report.document import Table
 from fedbench.report.layout import Entry, state_text
+from fedbench.report.logs import log_of
 from fedbench.report.names import ABSENT
 from fedbench.report.page_cells import CellView
-from fedbench.report.page_logs import log_of
 from fedbench.report.page_states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.plot import render
 from fedbench.runs import Store

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fedbench.report import collect
+from fedbench.report import collect, logs
 from fedbench.report.compare import Compared
 
 NOISE, UNPRINTED = "within noise", "not printed"
-TRAINING, UNFINISHED, ELSEWHERE = "in training", "unfinished", "not in scale"
+TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from fedbench.errors import UserError
 from fedbench.progress import duration
 from fedbench.report.document import Table
 from fedbench.report.files import write
-from fedbench.report.latex import SPECIAL, escape
+from fedbench.report.latex import breakable, safe
+from fedbench.report.logs import FAILED
 from fedbench.report.names import target_name
 from fedbench.report.page_cells import CellView, troubled
 from fedbench.report.page_data import Chapter, FigureView, chapter, tally
@@ -75,11 +76,6 @@ def source(shown: Chapter) -> str:
     parts += [_figure(view, shown.scale.name) for view in shown.figures]
     parts += [r"\clearpage", *_trouble(shown.views)]
     return FRAME % {"title": safe(shown.paper.title), "body": "\n".join([*parts, ""])}
-
-
-def safe(text: str) -> str:
-    """Escape any text; characters that LaTeX's own fonts lack become question marks."""
-    return escape("".join(c if c in SPECIAL or " " <= c < "\u0180" else "?" for c in text))
 
 
 def _head(shown: Chapter) -> list[str]:
@@ -156,10 +152,10 @@ def _trouble(views: list[CellView]) -> list[str]:
     for name, found in troubled(views).items():
         parts.append(rf"\subsection*{{{safe(name.capitalize())}: {safe(STATES[name].meaning)}}}")
         for view in found[:MOST]:
-            parts.append(rf"\textbf{{{safe(view.cell.name)}}} {safe('; '.join(view.reasons))}\par")
-            parts.append(
-                _verbatim([*(view.log.lines if view.log and not view.reasons else []), view.command])
-            )
+            lines = view.log.lines if view.log and view.log.says == FAILED else []
+            reasons = "" if lines else "; ".join(view.reasons)  # the log's end says it
+            parts.append(rf"\textbf{{{safe(view.cell.name)}}} {breakable(reasons)}\par")
+            parts.append(_verbatim([*lines, view.command]))
         if len(found) > MOST:
             parts.append(f"And {len(found) - MOST} more; the report page lists them all." + r"\par")
     return [r"\section*{Not finished, and why}", *parts] if parts else []

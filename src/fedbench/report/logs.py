@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedbench.cells import Cell
-from fedbench.report import collect
-from fedbench.report.page_states import UNFINISHED
 
+FAILED, UNFINISHED = "failed", "unfinished"
 LOGS = Path("logs", "train")
 LINES, WIDTH = 14, 240
 """How much of a log is shown."""
@@ -44,7 +43,7 @@ def log_of(cell: Cell, root: Path = Path()) -> Log | None:
     if (root / cell.path).exists():
         says = ""
     elif any(BROKEN.match(line) for line in lines):
-        says = collect.FAILED
+        says = FAILED
     elif sum(bool(ENDED.match(line)) for line in lines) >= len(cell.runs):
         says = ""
     return Log(path, [line[:WIDTH] for line in lines[-LINES:]], says)
