@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -130,6 +129,7 @@ class Simulation:
                 raise FloatingPointError("parameters became non-finite")
             if last:
                 final = self.evaluator.spread(clients)
+            del clients  # or two rounds' models would be held at a time
             if self.round in self.schedule.evaluated:
                 self._evaluate()
             if self.on_round is not None:
@@ -155,13 +155,14 @@ class Simulation:
         decay = self.schedule.decay(self.round)
         if self.round in self.schedule.stages:
             self.server = self.method.new_stage(self.problem, self.server)
-        chunks = self._chunks(chosen)
-        parts = [self._train_chunk(chunk, decay) for chunk in chunks]
-        clients = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-        trained = [client for chunk in chunks for client in chunk]
-        if trained != chosen:
-            place = torch.tensor(np.argsort(trained), device=self.device)
-            clients = {name: tensor[place] for name, tensor in clients.items()}
+        row = {client: index for index, client in enumerate(chosen)}
+        clients: State = {}
+        for chunk in self._chunks(chosen):
+            rows = [row[client] for client in chunk]
+            for name, tensor in self._train_chunk(chunk, decay).items():
+                if name not in clients:
+                    clients[name] = tensor.new_empty(len(chosen), *tensor.shape[1:])
+                clients[name][rows] = tensor
         self.ledger.add_round(self.method, self.server, clients, self.problem.n_clients)
         self.server = self.method.server(self.problem, self.server, clients, chosen, self.round)
         self.ledger.add_charges(self.problem.charges, self.problem.n_clients)
