@@ -138,6 +138,20 @@ def test_tuning_another_method_keeps_the_earlier_choices(monkeypatch: pytest.Mon
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
 
 
+def test_two_tunings_at_a_time_keep_each_others_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, train = configuration.load_config(), fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1})
+
+    def meanwhile(*args: Any) -> Record:
+        monkeypatch.setattr(tune, "train_run", train)
+        tune_dataset(config, "toy", "Digits", ["Proximal"], quiet)
+        record: Record = train(*args)
+        return record
+
+    monkeypatch.setattr(tune, "train_run", meanwhile)
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
+
+
 def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
