@@ -98,7 +98,8 @@ def tune_dataset(
         chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "run")}
         scores[name] = rows
         commits[name] = " ".join(sorted(made))
-    known = configuration.read_yaml(path) if path.exists() else {}  # again: another call may have ended meanwhile
+    # Again: another call may have ended meanwhile.
+    known = configuration.read_yaml(path) if path.exists() else {}
     found = {"commits": commits, "chosen": chosen, "scores": scores}
     content = {"protocol": protocol} | {key: {**known.get(key, {}), **found[key]} for key in found}
     header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"

@@ -88,7 +88,9 @@ def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
     assert "    error: killed by signal 9" in said
     assert "  run it alone: fedbench run localscgdam/Digits/p4_imratio0.1/LocalSGD" in said
     assert "cells: 1 of 2 done, 1 failed\n" in said
-    assert sorted(row["status"] for row in built.table().values()) == ["finished", "not run"]
+    killed, finished = sorted(built.table().values(), key=lambda row: row["status"])
+    assert (killed["status"], finished["status"]) == ("failed", "finished")
+    assert "killed by signal 9" in killed["reason"]
     again = built.snakemake(TARGET, "--cores", "1")
     assert jobs(again)["train"] == 1 and "cells: 2 of 2 done\n" in again
     assert set(trained(built).values()) == {1} and len(trained(built) - before) == 4

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def stop(progress):
 config = configuration.load_config(overrides={"checkpoint_seconds": 1e9})
 train_run(cells.cells_of(config, "toy", "table1")[0].runs[0], config, Store(), stop)
 """
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """Undo what a shell does to programs in the background: they start with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def first_run() -> RunSpec:

@@ -117,7 +117,7 @@ class TestRun:
 WORKER = """
     import sys, time
     from pathlib import Path
-    from fedbench import cells
+    from fedbench import cells, configuration
     from fedbench.engine.simulate import Simulation
     from fedbench.runs import Store
     from fedbench.training import train_run
