@@ -146,7 +146,12 @@ class ClientData:
     def gather(self, index: Tensor) -> Batch:
         """Gather samples by position: [K, B] -> inputs [K, B, ...] and labels [K, B]."""
         index = index.to(self.device)
-        return Batch(self.prepare(self.inputs[index]), self.labels[index])
+        return Batch(self.prepare(self.samples(index)), self.labels[index])
+
+    def samples(self, index: Tensor) -> Tensor:
+        """Return the stored inputs [K, B, ...] at positions [K, B]."""
+        # selecting rows is several times faster than indexing
+        return self.inputs.index_select(0, index.flatten()).view(*index.shape, *self.inputs.shape[1:])
 
     def prepare(self, inputs: Tensor) -> Tensor:
         """Turn stored inputs [..., C, H, W] into the network's: float32 in [0, 1], then normalised if asked for."""
@@ -198,7 +203,7 @@ class Work:
             index = index[:, :width]
             if not (self._counts[step] == width).all():
                 weight = self._shares[step, :, :width]
-        inputs = data.prepare(data.inputs[index])
+        inputs = data.prepare(data.samples(index))
         if self._augmentation != "none":
             apply = getattr(augment, self._augmentation)
             parts = [
