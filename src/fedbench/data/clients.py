@@ -189,6 +189,7 @@ class Work:
         self._shares = torch.from_numpy(shares.astype(np.float32)).to(data.device)
         self.unequal = not (counts > 0).all()
         self._active = torch.from_numpy(counts > 0).to(data.device)
+        self.steps_of_each = self._active.sum(0)  # [K]
 
     def active(self, step: int) -> Tensor:
         """Return which clients still have work at ``step``: [K] of bool."""

@@ -203,27 +203,23 @@ class Simulation:
         state = method.begin(problem, state)
         works = [self.data.work(chosen, self.round, purpose) for purpose in PURPOSES[: method.batches]]
         losses = torch.zeros(n, device=self.device)
-        steps = torch.zeros(n, device=self.device)
         for step in range(works[0].steps):
             batches = [work.batch(step) for work in works]
             if works[0].unequal:
-                state, active = self._masked_step(state, batches, decay, works[0].active(step))
+                active = works[0].active(step)
+                state = self._masked_step(state, batches, decay, active)
                 losses += torch.where(active, state["loss"], 0)
-                steps += active
             else:
                 state = method.step(problem, state, batches, decay)
                 losses += state["loss"]
-                steps += 1
         state = method.end(problem, state)
         self.samples += sum(work.samples for work in works)
-        self.loss_sum += float((losses / steps).sum())
+        self.loss_sum += float((losses / works[0].steps_of_each).sum())
         self.loss_count += n
         kept = {*method.averaged, *method.own, *method.uploaded, *method.running}
         return {name: tensor for name, tensor in state.items() if name in kept}
 
-    def _masked_step(
-        self, state: State, batches: list[Batch], decay: float, active: Tensor
-    ) -> tuple[State, Tensor]:
+    def _masked_step(self, state: State, batches: list[Batch], decay: float, active: Tensor) -> State:
         """Make one step in which clients that have finished their epochs stand still."""
         still = {name: state[name].clone() for name in self.method.running if name in state}
         new = self.method.step(self.problem, state, batches, decay)
@@ -232,7 +228,7 @@ class Simulation:
             old = still.get(name, state.get(name))
             mask = active.view(-1, *[1] * (tensor.dim() - 1))
             result[name] = tensor if old is None else torch.where(mask, tensor, old)
-        return result, active
+        return result
 
     def _evaluate(self) -> None:
         """Append a row to the curve."""
