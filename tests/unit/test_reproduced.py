@@ -1,0 +1,69 @@
+"""The measured tables that are kept in git: complete, sound, and what the README says they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(ROOT.glob("reproduced/*/*/*.csv"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-3:]))
+def test_every_number_has_a_scale_seeds_a_status_and_a_commit(path: Path) -> None:
+    rows = pd.read_csv(path)
+    assert set(rows["scale"]) == {path.parts[-3]} and set(rows["paper"]) == {path.parts[-2]}
+    assert not rows.duplicated(["dataset", "method", *settings_of(rows), "metric"]).any()
+    assert set(rows["status"]) <= {"finished", "diverged"}, "complete, and nothing hidden"
+    done = rows[rows["status"] == "finished"]
+    assert done["mean"].between(0, 1).all() and (done["n_seeds"] >= 1).all()
+    assert rows.loc[rows["status"] == "diverged", "note"].notna().all(), "why is said"
+    commits = {commit for cell in rows["commit"] for commit in cell.split()}
+    assert all(re.fullmatch("[0-9a-f]{12}", commit) for commit in commits), "made from committed code"
+
+
+def settings_of(rows: pd.DataFrame) -> list[str]:
+    """The columns between the method and the metric."""
+    columns = list(rows.columns)
+    return columns[columns.index("method") + 1 : columns.index("metric")]
+
+
+def shown(rows: pd.DataFrame, metrics: list[str], by: list[str], across: str) -> list[str]:
+    """Write numbers as the README does: a line for each place, the second metric in parentheses."""
+    lines = []
+    for place, group in rows.groupby(by, sort=False):
+        cells = []
+        for _, here in group.groupby(across, sort=False):
+            values = here.set_index("metric")
+            first, *more = (entry(values.loc[metric]) for metric in metrics)
+            cells.append(first + "".join(f" ({value})" for value in more))
+        lines.append(f"| {' | '.join([*map(str, place), *cells])} |")
+    return lines
+
+
+def entry(row: pd.Series) -> str:
+    """One number: its mean and, over several seeds, its standard deviation."""
+    if row["status"] != "finished":
+        return str(row["status"])
+    return f"{row['mean']:.3f}" + (f" ± {row['std']:.3f}" if row["n_seeds"] > 1 else "")
+
+
+@pytest.mark.parametrize(
+    ("file", "metrics", "by", "across"),
+    [
+        (
+            "reduced/climb/table2.csv",
+            ["minority_test_accuracy", "overall_test_accuracy"],
+            ["rho", "n_minority", "alpha"],
+            "method",
+        ),
+        ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
+    ],
+)
+def test_the_readme_shows_them_as_they_are(file: str, metrics: list[str], by: list[str], across: str) -> None:
+    lines = shown(pd.read_csv(ROOT / "reproduced" / file), metrics, by, across)
+    assert lines and "\n".join(lines) in README, "\n".join(lines)
