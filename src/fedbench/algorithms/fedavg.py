@@ -29,4 +29,6 @@ class Method(FederatedMethod):
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of stochastic gradient descent."""
         gradient, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
-        return state | {"x": torch.add(state["x"], gradient, alpha=-decay * self.lr), "loss": loss}
+        # into the gradient's memory: one vector less to hold in the processor's cache
+        x = torch.add(state["x"], gradient, alpha=-decay * self.lr, out=gradient)
+        return state | {"x": x, "loss": loss}
