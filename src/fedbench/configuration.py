@@ -120,14 +120,23 @@ class ClaimSpec(Spec):
 
 
 class TuneSpec(Spec):
-    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets."""
+    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
+
+    ``per_dataset`` changes ``train`` for trials on a dataset, for all methods alike.
+    """
 
     setting: dict[str, Value]
     trials: int = Field(ge=1)
     metric: str
     validation: float = Field(gt=0, lt=1)
     train: dict[str, Any] = {}
+    per_dataset: dict[str, dict[str, Any]] = {}
     seed: int = Field(100, ge=0)
+
+    def on(self, dataset: str) -> TuneSpec:
+        """Return what holds on a dataset, with nothing left that depends on it."""
+        train = {**self.train, **self.per_dataset.get(dataset, {})}
+        return self.model_copy(update={"train": train, "per_dataset": {}})
 
 
 class ScalePaper(Spec):

@@ -40,8 +40,8 @@ def _listed(value: Any) -> list[Any]:
 
 def trial_spec(paper: Paper, dataset: str, method: str, params: dict[str, Any]) -> RunSpec:
     """Resolve one trial: the paper's setting with training data held out for validation."""
-    tune = paper.tune
-    assert tune is not None
+    assert paper.tune is not None
+    tune = paper.tune.on(dataset)
     scale = configuration.Scale(name="tune", description="", seeds=[tune.seed], papers={})
     setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
     extra = {"params": params, "train": tune.train, "data": {"validation": tune.validation}}
@@ -71,8 +71,8 @@ def tune_dataset(
             raise unknown(f"method of {paper_key}", name, paper.methods)
     source = configuration.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
     path = configuration.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
-    tune = paper.tune
-    protocol = tune.model_dump(mode="json")
+    tune = paper.tune.on(dataset)
+    protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
     known = configuration.read_yaml(path) if path.exists() else {}
     others = [name for name in known.get("chosen", {}) if name not in (methods or paper.methods)]
     if others and known.get("protocol") != protocol:
