@@ -172,7 +172,7 @@ def datasets_run(config: Config, paper: Paper, scale: Scale, spec: TableSpec | F
     wanted = next(
         chosen for chosen in (config.datasets, plan.datasets, [*paper.datasets]) if chosen is not None
     )
-    for name in wanted:
+    for name in (*wanted, *plan.per_dataset, *filter(None, [plan.stand_in])):
         if name not in paper.datasets:
             raise unknown(f"dataset of {paper.key}", name, paper.datasets)
     table = isinstance(spec, TableSpec)

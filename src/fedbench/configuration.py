@@ -252,6 +252,9 @@ def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
             for item in used:
                 if item not in defined:
                     raise UserError(f"{source}: {name}: {unknown(kind, item, defined)}")
+    for item in paper.tune.per_dataset if paper.tune else ():
+        if item not in paper.datasets:
+            raise UserError(f"{source}: tune: {unknown('dataset', item, paper.datasets)}")
     return paper
 
 

@@ -107,6 +107,14 @@ class TestLayers:
         write_yaml(Path("config/scales/demo.yaml"), scale)
         assert self.one().train.iterations == 12
 
+    @pytest.mark.parametrize("slip", [{"per_dataset": {"Digit": {"iterations": 1}}}, {"stand_in": "Digit"}])
+    def test_a_scale_names_only_datasets_that_there_are(self, slip: dict[str, Any]) -> None:
+        scale = copy.deepcopy(SCALE)
+        scale["papers"]["toy"] |= slip
+        write_yaml(Path("config/scales/demo.yaml"), scale)
+        with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):
+            cells_of(load_config(), "toy", "table1")
+
     def test_settings_win_over_scales_and_extras_over_all(self) -> None:
         scale = copy.deepcopy(SCALE)
         scale["papers"]["toy"]["train"]["period"] = 1

@@ -80,6 +80,24 @@ def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
     assert final.data.validation == 0 and final.seed != 100
 
 
+def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"iterations": 12}}})
+    paper = configuration.load_paper("toy")
+    params = {"lr": 0.05, "mu": 1.0}
+    assert trial_spec(paper, "Digits", "Proximal", params).train.iterations == 12
+    assert trial_spec(paper, "Printed", "Proximal", params).train.iterations == 4
+    monkeypatch.setattr(tune, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
+    path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
+    protocol = yaml.safe_load(path.read_text())["protocol"]
+    assert protocol["train"]["iterations"] == 12 and "per_dataset" not in protocol
+
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"iterations": 12}}})
+    with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):
+        configuration.load_paper("toy")
+
+
 def test_trials_ignore_earlier_choices() -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"lr": 9.0, "mu": 9.0}}})
     spec = trial_spec(configuration.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -173,37 +174,40 @@ class Work:
         self._augmentation = augmentation
         steps = max(len(plan) for plan in plans)
         width = max(len(batch) for plan in plans for batch in plan)
-        index = np.full((steps, len(clients), width), -1, dtype=np.int64)
+        index = np.zeros((steps, len(clients), width), dtype=np.int64)
+        counts = np.zeros((steps, len(clients)), dtype=np.int64)
         for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
             for step, batch in enumerate(plan):
-                index[step, row, : len(batch)] = batch + data.offsets[client]
-        valid = index >= 0
-        counts = valid.sum(2)
-        self.steps = len(index)
-        self.samples = int(counts.sum())
-        self._index = torch.from_numpy(np.where(valid, index, index[:, :, :1].clip(0))).to(data.device)
-        self._counts = counts
-        full = np.asarray(valid.all(axis=(1, 2)))
-        self._full = full
-        shares = valid / counts.clip(1)[:, :, None]
-        self._shares = torch.from_numpy(shares.astype(np.float32)).to(data.device)
-        self.unequal = not (counts > 0).all()
+                index[step, row] = batch[0]  # pads a short batch, with a share of 0
+                index[step, row, : len(batch)] = batch
+                counts[step, row] = len(batch)
+            index[: len(plan), row] += data.offsets[client]
+        self.steps, self.samples = steps, int(counts.sum())
+        self.unequal = not counts.all()
+        self._counts, widths = counts, counts.max(axis=1)
+        self._widths = widths.tolist()
+        self._padded = (counts < widths[:, None]).any(axis=1).tolist()
+        self._index = torch.from_numpy(index).to(data.device)
+        self._labels = data.labels[self._index]
         self._active = torch.from_numpy(counts > 0).to(data.device)
         self.steps_of_each = self._active.sum(0)  # [K]
+
+    @functools.cached_property
+    def _shares(self) -> Tensor:
+        """Each sample's share of its client's mean, 0 for padding: [steps, K, B]."""
+        valid = np.arange(self._index.shape[2]) < self._counts[:, :, None]
+        shares = valid / self._counts.clip(1)[:, :, None]
+        return torch.from_numpy(shares.astype(np.float32)).to(self._data.device)
 
     def active(self, step: int) -> Tensor:
         """Return which clients still have work at ``step``: [K] of bool."""
         return self._active[step]
 
     def batch(self, step: int) -> Batch:
-        """Return the batch of ``step``; ``weight`` is None where every client's batch is full."""
-        data = self._data
-        index, weight = self._index[step], None
-        if not self._full[step]:
-            width = int(self._counts[step].max()) or 1
-            index = index[:, :width]
-            if not (self._counts[step] == width).all():
-                weight = self._shares[step, :, :width]
+        """Return the batch of ``step``; ``weight`` is None where all clients' batches are of one size."""
+        data, width = self._data, self._widths[step]
+        index, labels = self._index[step, :, :width], self._labels[step, :, :width]
+        weight = self._shares[step, :, :width] if self._padded[step] else None
         inputs = data.prepare(data.samples(index))
         if self._augmentation != "none":
             apply = getattr(augment, self._augmentation)
@@ -212,4 +216,4 @@ class Work:
                 for client, part in zip(self._clients, inputs, strict=True)
             ]
             inputs = torch.stack(parts)
-        return Batch(inputs, data.labels[index], weight)
+        return Batch(inputs, labels, weight)

@@ -39,7 +39,8 @@ def cross_entropy(
             class.
     """
     if len(scores) == 1 and scores.shape[-1] > 1 and weight is None and class_weights is None:
-        return F.cross_entropy(scores[0], labels[0]).view(1)  # the common case, in one call
+        # the common case, in one call; indexing instead of squeezing would copy in its backward
+        return F.cross_entropy(scores.squeeze(0), labels.squeeze(0)).unsqueeze(0)
     losses = per_sample(scores, labels)
     if class_weights is not None:
         losses = losses * class_weights.gather(1, labels)
