@@ -42,6 +42,11 @@ def safe(text: str) -> str:
     return escape("".join(c if c in SPECIAL or " " <= c < "\u0180" else "?" for c in text))
 
 
+def numbered(kind: str, name: str) -> str:
+    """Return the line after which the next table or figure has the number in its name, as in the paper."""
+    return rf"\renewcommand{{\the{kind}}}{{{safe(name.removeprefix(kind))}}}" + "\n"
+
+
 def label_text(text: str) -> str:
     """Escape a heading, setting "p = 4" and other one-letter settings in mathematics."""
     parts = re.split(r"\b([A-Za-z] = -?[\d.]+)", text)

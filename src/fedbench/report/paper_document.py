@@ -13,7 +13,7 @@ from fedbench.errors import UserError
 from fedbench.progress import duration
 from fedbench.report.document import Table
 from fedbench.report.files import write
-from fedbench.report.latex import breakable, safe
+from fedbench.report.latex import breakable, numbered, safe
 from fedbench.report.logs import FAILED
 from fedbench.report.names import target_name
 from fedbench.report.page_cells import CellView, troubled
@@ -124,21 +124,16 @@ def _table(table: Table, scale: str) -> str:
     stamp = f"{table.provenance['stamp']}."
     scaled = "" if "Scale: " in table.title else f" Scale: {scale}."
     notes = [note for note in table.notes if note != stamp]
-    number = safe(table.name.removeprefix("table"))
-    return (
-        rf"\renewcommand{{\thetable}}{{{number}}}"
-        + "\n"
-        + replace(table, title=f"{table.title}{scaled} {stamp[0].upper()}{stamp[1:]}", notes=notes).tex()
-    )
+    shown = replace(table, title=f"{table.title}{scaled} {stamp[0].upper()}{stamp[1:]}", notes=notes)
+    return numbered("table", table.name) + shown.tex()
 
 
 def _figure(view: FigureView, scale: str) -> str:
     drawing = view.drawing
     width = min(TEXT_INCHES, drawing.picture.get_figwidth())
     caption = f"{drawing.title}. Scale: {scale}. {drawing.provenance['stamp']}."
-    return "\n".join(
+    return numbered("figure", drawing.name) + "\n".join(
         [
-            rf"\renewcommand{{\thefigure}}{{{safe(drawing.name.removeprefix('figure'))}}}",
             r"\begin{figure}[p]\centering",
             rf"\includegraphics[width={width:.3f}in]{{{drawing.name}.pdf}}",
             rf"\caption{{{safe(caption)}}}",

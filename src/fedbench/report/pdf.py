@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedbench.errors import UserError
+from fedbench.report import latex
 from fedbench.report.files import write
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ def build_pdf(tex: Path) -> Path | None:
 
 def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     """Do the work of :func:`build_pdf`; return the PDF and what LaTeX found too wide or too tall."""
-    content, complaints = compile_source(WRAPPER % tex.read_text(encoding="utf-8"), str(tex))
+    body = latex.numbered("table", tex.stem) + tex.read_text(encoding="utf-8")
+    content, complaints = compile_source(WRAPPER % body, str(tex))
     return (None if content is None else write(tex.with_suffix(".pdf"), content)), complaints
 
 
