@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything imports torch
 os.environ.setdefault("MPLBACKEND", "agg")
 settings.register_profile("fedbench", deadline=None, derandomize=True)
 settings.load_profile("fedbench")
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with digits prepared; do not write into it."""
+    from fedbench.data.prepared import prepare
+
+    folder = tmp_path_factory.mktemp("digits")
+    prepare("digits", folder)
+    return folder

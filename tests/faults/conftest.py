@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.data.prepared import prepare
-
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 from disks import Disk
@@ -33,14 +31,6 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     small = Disk(tmp_path / "disk", "512k")
     yield small
     small.close()
-
-
-@pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with digits prepared; do not write into it."""
-    folder = tmp_path_factory.mktemp("digits")
-    prepare("digits", folder)
-    return folder
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,13 +22,9 @@ def double() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def prepared_digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared_digits(digits: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with digits prepared; partitions are added as runs need them."""
-    from fedbench.data.prepared import prepare
-
-    folder = tmp_path_factory.mktemp("data")
-    prepare("digits", folder)
-    return folder
+    return shutil.copytree(digits, tmp_path_factory.mktemp("data") / "digits")
 
 
 @pytest.fixture

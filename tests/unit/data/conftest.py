@@ -10,16 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data.prepared import prepare
-
-
-@pytest.fixture(scope="session")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with digits prepared; do not write into it."""
-    folder = tmp_path_factory.mktemp("digits")
-    prepare("digits", folder)
-    return folder
-
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
