@@ -39,8 +39,10 @@ def test_jobs_go_at_once_and_with_those_that_ask_for_the_same(monkeypatch: pytes
 def test_without_the_executor_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "snakemake_executor_plugin_slurm", raising=False)
     cluster.mend_arrays()
-    monkeypatch.setitem(sys.modules, "snakemake_executor_plugin_slurm", SimpleNamespace())  # type: ignore[arg-type]
+    another = SimpleNamespace()  # an executor in which what is mended does not exist
+    monkeypatch.setitem(sys.modules, "snakemake_executor_plugin_slurm", another)  # type: ignore[arg-type]
     cluster.mend_arrays()
+    assert vars(another) == {}
 
 
 @pytest.mark.parametrize(
