@@ -119,10 +119,18 @@ class ClaimSpec(Spec):
     metric: str
 
 
+class TrialSpec(Spec):
+    """What trials on one dataset have of their own."""
+
+    train: dict[str, Any] = {}
+    seeds: list[int] | None = None
+
+
 class TuneSpec(Spec):
     """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
 
-    ``per_dataset`` changes ``train`` for trials on a dataset, for all methods alike.
+    A trial is one run for each of ``seeds``, which are none of the final runs'. ``per_dataset`` changes ``train`` and
+    ``seeds`` on a dataset, for all methods alike.
     """
 
     setting: dict[str, Value]
@@ -130,13 +138,14 @@ class TuneSpec(Spec):
     metric: str
     validation: float = Field(gt=0, lt=1)
     train: dict[str, Any] = {}
-    per_dataset: dict[str, dict[str, Any]] = {}
-    seed: int = Field(100, ge=0)
+    per_dataset: dict[str, TrialSpec] = {}
+    seeds: list[int] = Field(min_length=1)
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""
-        train = {**self.train, **self.per_dataset.get(dataset, {})}
-        return self.model_copy(update={"train": train, "per_dataset": {}})
+        own = self.per_dataset.get(dataset, TrialSpec())
+        changed = {"train": {**self.train, **own.train}, "seeds": own.seeds or self.seeds, "per_dataset": {}}
+        return self.model_copy(update=changed)
 
 
 class ScalePaper(Spec):

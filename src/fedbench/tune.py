@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import yaml
 from fedbench import cells, configuration, files
 from fedbench.configuration import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
-from fedbench.runs import Store
+from fedbench.runs import Record, Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
 
@@ -38,14 +39,25 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def trial_spec(paper: Paper, dataset: str, method: str, params: dict[str, Any]) -> RunSpec:
-    """Resolve one trial: the paper's setting with training data held out for validation."""
+def trial_specs(paper: Paper, dataset: str, method: str, params: dict[str, Any]) -> list[RunSpec]:
+    """Resolve the runs of one trial, one for each seed: the paper's setting with training data held out."""
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
-    scale = configuration.Scale(name="tune", description="", seeds=[tune.seed], papers={})
+    scale = configuration.Scale(name="tune", description="", seeds=tune.seeds, papers={})
     setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
     extra = {"params": params, "train": tune.train, "data": {"validation": tune.validation}}
-    return cells.resolve(paper, scale, dataset, setting, method, tune.seed, extra=extra, tuned={})
+    return [
+        cells.resolve(paper, scale, dataset, setting, method, seed, extra=extra, tuned={})
+        for seed in tune.seeds
+    ]
+
+
+def mean_score(records: Sequence[Record], metric: str) -> float | None:
+    """Return the mean of a metric over a trial's runs, to five digits; None where one of them diverged."""
+    scores = [record.metrics.get(metric) for record in records]
+    if any(score is None for score in scores):
+        return None
+    return round(statistics.fmean(score for score in scores if score is not None), 5)
 
 
 def tune_dataset(
@@ -54,8 +66,8 @@ def tune_dataset(
     """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
 
     Trials are runs of the store: an interrupted tuning goes on where it was, and repeating one costs nothing.
-    A diverged trial scores nothing. Ties go to the earlier trial. Methods that are not named keep what was chosen for
-    them, as long as it was chosen the same way.
+    A trial's score is the mean over its seeds; one that diverges with any of them has none. Ties go to the earlier
+    trial. Methods that are not named keep what was chosen for them, as long as it was chosen the same way.
 
     Raises:
         UserError: a name is unknown, all trials of a method diverged, or the file's other methods were tuned with
@@ -84,18 +96,15 @@ def tune_dataset(
     for name in methods or paper.methods:
         rows, made = [], set[str]()
         for params in trials_of(paper, paper.methods[name], name):
-            spec = trial_spec(paper, dataset, name, params)
-            record = train_run(spec, config, Store())
-            score = record.metrics.get(tune.metric)
-            rows.append(
-                {**params, tune.metric: None if score is None else round(score, 5), "run": record.key}
-            )
-            made.add(record.provenance.get("commit", ""))
-            say(f"{dataset} {name} {params}: {record.status}, {tune.metric} {score}")
+            records = [train_run(spec, config, Store()) for spec in trial_specs(paper, dataset, name, params)]
+            score = mean_score(records, tune.metric)
+            rows.append({**params, tune.metric: score, "runs": [record.key for record in records]})
+            made |= {record.provenance.get("commit", "") for record in records}
+            say(f"{dataset} {name} {params}: {tune.metric} {score}")
         best = max(rows, key=lambda row: -math.inf if row[tune.metric] is None else row[tune.metric])
         if best[tune.metric] is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
-        chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "run")}
+        chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "runs")}
         scores[name] = rows
         commits[name] = " ".join(sorted(made))
     # Again: another call may have ended meanwhile.

@@ -15,7 +15,7 @@ from fedbench.errors import UserError
 from fedbench.provenance import commit
 from fedbench.runs import Record, Store
 from fedbench.specs import RunSpec
-from fedbench.tune import trial_spec, trials_of, tune_dataset
+from fedbench.tune import trial_specs, trials_of, tune_dataset
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -72,7 +72,7 @@ def test_every_method_gets_the_same_number_of_trials() -> None:
 
 def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
     paper = configuration.load_paper("toy")
-    spec = trial_spec(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
+    (spec,) = trial_specs(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
     assert spec.data.validation == 0.2 and spec.seed == 100
     assert spec.train.iterations == 4 and spec.train.epochs is None and spec.train.period == 2
     assert spec.params == {"lr": 0.05, "mu": 1.0} and spec.data.imbalance.imratio == 0.2
@@ -83,24 +83,44 @@ def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
 def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"iterations": 12}}})
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"train": {"iterations": 12}}}})
     paper = configuration.load_paper("toy")
     params = {"lr": 0.05, "mu": 1.0}
-    assert trial_spec(paper, "Digits", "Proximal", params).train.iterations == 12
-    assert trial_spec(paper, "Printed", "Proximal", params).train.iterations == 4
+    assert trial_specs(paper, "Digits", "Proximal", params)[0].train.iterations == 12
+    assert trial_specs(paper, "Printed", "Proximal", params)[0].train.iterations == 4
     monkeypatch.setattr(tune, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
     path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     protocol = yaml.safe_load(path.read_text())["protocol"]
     assert protocol["train"]["iterations"] == 12 and "per_dataset" not in protocol
 
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"iterations": 12}}})
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"train": {"iterations": 12}}}})
     with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):
         configuration.load_paper("toy")
 
 
+def test_a_trial_is_judged_by_the_mean_over_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101], "per_dataset": {"Printed": {"seeds": [7]}}})
+    # by step and seed: 0.01 is best with one of the seeds, 0.5 would be but for a divergence
+    scores = {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7, 0.8), 0.5: (1.0, None)}
+
+    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+        score = scores[spec.params["lr"]][spec.seed - 100]
+        record: Record = fake({spec.params["lr"]: score})(spec, config, store)
+        return record
+
+    monkeypatch.setattr(tune, "train_run", train)
+    path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert chosen("Plain") == {"lr": 0.1}
+    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
+    assert [row["val_auc"] for row in rows] == [0.7, 0.85, 0.75, None]
+    assert all(len(set(row["runs"])) == 2 for row in rows)
+    paper = configuration.load_paper("toy")
+    assert [spec.seed for spec in trial_specs(paper, "Printed", "Plain", {"lr": 0.1})] == [7]
+
+
 def test_trials_ignore_earlier_choices() -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"lr": 9.0, "mu": 9.0}}})
-    spec = trial_spec(configuration.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})
+    (spec,) = trial_specs(configuration.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})
     assert spec.params == {"lr": 0.05, "mu": 0.1}
 
 
@@ -126,12 +146,13 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
     assert path == Path("config/tuned/toy/Digits.yaml") and len(lines) == 8
 
     content = yaml.safe_load(path.read_text())
-    assert content["protocol"]["seed"] == 100
+    assert content["protocol"]["seeds"] == [100]
     assert content["commits"] == {"Plain": commit(), "Plain_too": commit()}
     rows = content["scores"]["Plain"]
     assert [row["lr"] for row in rows] == [0.01, 0.1, 0.2, 0.5]
     for row in rows:
-        record = Store().load(row["run"])
+        (key,) = row["runs"]
+        record = Store().load(key)
         assert record is not None and round(record.metrics["val_auc"] or 0, 5) == row["val_auc"]
     best = max(rows, key=lambda row: row["val_auc"])
     assert content["chosen"]["Plain"] == {"lr": best["lr"]}

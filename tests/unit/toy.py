@@ -47,7 +47,7 @@ PAPER: dict[str, Any] = {
         "metric": "val_auc",
         "validation": 0.2,
         "train": {"epochs": None, "iterations": 4, "evaluations": 1},
-        "seed": 100,
+        "seeds": [100],
     },
     "tables": {
         "table1": {
