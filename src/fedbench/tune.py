@@ -98,7 +98,7 @@ def tune_dataset(
         for params in trials_of(paper, paper.methods[name], name):
             records = [train_run(spec, config, Store()) for spec in trial_specs(paper, dataset, name, params)]
             score = mean_score(records, tune.metric)
-            rows.append({**params, tune.metric: score, "runs": [record.key for record in records]})
+            rows.append({**params, tune.metric: score, "runs": " ".join(record.key for record in records)})
             made |= {record.provenance.get("commit", "") for record in records}
             say(f"{dataset} {name} {params}: {tune.metric} {score}")
         best = max(rows, key=lambda row: -math.inf if row[tune.metric] is None else row[tune.metric])
