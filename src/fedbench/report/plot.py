@@ -130,8 +130,18 @@ def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style]) -> None:
     axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
     axes.set_title(panel.title)
     axes.margins(x=0.02)
+    _leave_start_below(axes, panel.curves)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5))
+
+
+def _leave_start_below(axes: Axes, curves: Sequence[Curve]) -> None:
+    """Begin the y axis at the lowest value after the start where the untrained model would take half of the panel."""
+    trained = [float(value) for curve in curves for value in curve.points["low"].iloc[1:]]
+    started = [float(curve.points["low"].iloc[0]) for curve in curves]
+    lowest, highest = min(trained, default=math.nan), axes.get_ylim()[1]
+    if started and lowest - min(started) > highest - lowest > 0:
+        axes.set_ylim(lowest - 0.08 * (highest - lowest), highest)
 
 
 def _legend(figure: Figure, styles: Mapping[str, Style], rows: int) -> None:

@@ -13,6 +13,7 @@ from report_project import METHODS, Project, localscgdam, run_result
 from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import figures, style
+from fedbench.report.plot import Curve, Panel, draw
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
@@ -140,6 +141,29 @@ def test_a_figure_that_does_not_fit_is_refused(
         figures.build("localscgdam", "figure1", reduced, project.root)
     with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
         figures.build("localscgdam", "figure9", reduced, project.root)
+
+
+@pytest.mark.parametrize(
+    ("curves", "cut"),
+    [
+        ([[0.5, 0.94, 0.98], [0.5, 0.92, 0.96]], True),
+        ([[0.5, 0.94, 0.98], [0.5, 0.3, 0.96]], False),  # what fails later is seen
+        ([[0.9, 0.92, 0.98]], False),  # the start is no outlier
+        ([[0.5]], False),
+        ([[0.5, 0.5, 0.5]], False),
+    ],
+)
+def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool) -> None:
+    drawn = [
+        Curve(str(i), pd.DataFrame({"x": range(len(c)), "mean": c, "low": c, "high": c}))
+        for i, c in enumerate(curves)
+    ]
+    styles = {curve.label: style.Style("#000000", "-", "", 1.0) for curve in drawn}
+    (axes,) = draw([Panel("", "test_auc", "", drawn)], styles, "", "", "", 1).axes
+    low, high = axes.get_ylim()
+    assert (low > curves[0][0]) == cut
+    trained = [value for curve in curves for value in curve[1:]]
+    assert all(low < value < high for value in trained)
 
 
 def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
