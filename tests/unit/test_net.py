@@ -163,3 +163,13 @@ def test_unknown_networks_and_options_are_named() -> None:
         build("cnn", (1, 8, 8), 1, seed=0)
     with pytest.raises(UserError, match=r"3 channels, not 1"):
         build("densenet121", (1, 32, 32), 1, seed=0)
+
+
+def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:
+    net = build("mlp", (5,), 3, 0, {"hidden": [4]})
+    inputs = torch.randn(1, 6, 5, generator=torch.Generator().manual_seed(0))
+    rows = torch.stack([torch.zeros(net.d), net.initial()])
+    inside = net.scores(net.leaf(rows[1:]), inputs)
+    assert torch.equal(inside, net.scores(rows[1:].clone(), inputs))
+    spread = rows.T.contiguous().T[1:]  # neighbouring parameters lie two floats apart
+    assert torch.equal(net.scores(net.leaf(spread), inputs), inside)
