@@ -14,9 +14,14 @@ import yaml
 from fedbench import cells, configuration, files
 from fedbench.configuration import Config, MethodEntry, Paper, merged
 from fedbench.errors import UserError, unknown
-from fedbench.runs import Record, Store
+from fedbench.runs import Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
+
+Row = dict[str, Any]
+"""A trial in the file: its hyper-parameters, its score, and ``runs``."""
+Runs = dict[str, float | None]
+"""Scores of a trial's runs by their keys in the store, None where one diverged."""
 
 
 def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, Any]]:
@@ -52,12 +57,76 @@ def trial_specs(paper: Paper, dataset: str, method: str, params: dict[str, Any])
     ]
 
 
-def mean_score(records: Sequence[Record], metric: str) -> float | None:
-    """Return the mean of a metric over a trial's runs, to five digits; None where one of them diverged."""
-    scores = [record.metrics.get(metric) for record in records]
-    if any(score is None for score in scores):
-        return None
-    return round(statistics.fmean(score for score in scores if score is not None), 5)
+class Scores:
+    """Scores of a method's runs: taken from the file that has them, or measured by training.
+
+    Args:
+        config: where data and the device are.
+        metric: the validation metric.
+        rows: what the file says of the method's trials.
+        commits: and of the commits they were made at.
+        whose: dataset and method, for the eye.
+        say: told every score.
+
+    Attributes:
+        commits: commits of all runs asked for so far.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        metric: str,
+        rows: Sequence[Row],
+        commits: str,
+        whose: str,
+        say: Callable[[str], None],
+    ) -> None:
+        self._config, self._metric, self._whose, self._say = config, metric, whose, say
+        self._known: Runs = {key: score for row in rows for key, score in row["runs"].items()}
+        self._known_commits = commits.split()
+        self.commits = set[str]()
+
+    def of(self, spec: RunSpec) -> float | None:
+        """Return a run's score to five digits, None where it diverged."""
+        if spec.key in self._known:
+            score = self._known[spec.key]
+            self.commits.update(self._known_commits)
+        else:
+            record = train_run(spec, self._config, Store())
+            value = record.metrics.get(self._metric)
+            score = None if value is None else round(value, 5)
+            self.commits.add(record.provenance.get("commit", ""))
+        self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
+        return score
+
+
+def measure(
+    trials: Sequence[Sequence[RunSpec]], finalists: int | None, score: Callable[[RunSpec], float | None]
+) -> tuple[list[Runs], int]:
+    """Run the trials of one method, each a list of runs that differ in their seed, and find the best.
+
+    All run with the first seed; then the best ``finalists`` (None: all) with the others, and among these the best
+    mean wins. Ties go to the earlier trial.
+
+    Returns:
+        The scores of each trial's runs by their keys, and the place of the best trial.
+    """
+    runs: list[Runs] = [{specs[0].key: score(specs[0])} for specs in trials]
+
+    def loss(place: int) -> float:
+        mean = mean_score(runs[place])
+        return math.inf if mean is None else -mean
+
+    ahead = sorted(sorted(range(len(trials)), key=loss)[:finalists])
+    for place in ahead:
+        runs[place] |= {spec.key: score(spec) for spec in trials[place][1:]}
+    return runs, min(ahead, key=loss)
+
+
+def mean_score(runs: Runs) -> float | None:
+    """Return the mean score of a trial's runs, to five digits; None where one of them diverged."""
+    scores = [score for score in runs.values() if score is not None]
+    return round(statistics.fmean(scores), 5) if len(scores) == len(runs) else None
 
 
 def tune_dataset(
@@ -65,9 +134,10 @@ def tune_dataset(
 ) -> Path:
     """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
 
-    Trials are runs of the store: an interrupted tuning goes on where it was, and repeating one costs nothing.
-    A trial's score is the mean over its seeds; one that diverges with any of them has none. Ties go to the earlier
-    trial. Methods that are not named keep what was chosen for them, as long as it was chosen the same way.
+    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the file has already is
+    not made again, wherever its store is: remove the file to tune from nothing. A trial that diverges with one of its
+    seeds has no score. Methods that are not named keep what was chosen for them, as long as it was chosen the same
+    way.
 
     Raises:
         UserError: a name is unknown, all trials of a method diverged, or the file's other methods were tuned with
@@ -92,21 +162,21 @@ def tune_dataset(
             f"{path}: {', '.join(others)} were tuned with another protocol than {source} describes now;"
             f" tune all methods again (fedbench tune {dataset} --paper {paper_key}) or remove the file"
         )
-    chosen, scores, commits = dict[str, Any](), dict[str, Any](), dict[str, str]()
+    chosen, scores, commits = dict[str, Any](), dict[str, list[Row]](), dict[str, str]()
     for name in methods or paper.methods:
-        rows, made = [], set[str]()
-        for params in trials_of(paper, paper.methods[name], name):
-            records = [train_run(spec, config, Store()) for spec in trial_specs(paper, dataset, name, params)]
-            score = mean_score(records, tune.metric)
-            rows.append({**params, tune.metric: score, "runs": " ".join(record.key for record in records)})
-            made |= {record.provenance.get("commit", "") for record in records}
-            say(f"{dataset} {name} {params}: {tune.metric} {score}")
-        best = max(rows, key=lambda row: -math.inf if row[tune.metric] is None else row[tune.metric])
-        if best[tune.metric] is None:
+        known_rows = known.get("scores", {}).get(name, [])
+        known_commits = known.get("commits", {}).get(name, "")
+        judge = Scores(config, tune.metric, known_rows, known_commits, f"{dataset} {name}", say)
+        trials = trials_of(paper, paper.methods[name], name)
+        specs = [trial_specs(paper, dataset, name, params) for params in trials]
+        runs, best = measure(specs, tune.finalists, judge.of)
+        rows = [
+            {**params, tune.metric: mean_score(made), "runs": made}
+            for params, made in zip(trials, runs, strict=True)
+        ]
+        if rows[best][tune.metric] is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
-        chosen[name] = {key: value for key, value in best.items() if key not in (tune.metric, "runs")}
-        scores[name] = rows
-        commits[name] = " ".join(sorted(made))
+        chosen[name], scores[name], commits[name] = trials[best], rows, " ".join(sorted(judge.commits))
     # Again: another call may have ended meanwhile.
     known = configuration.read_yaml(path) if path.exists() else {}
     found = {"commits": commits, "chosen": chosen, "scores": scores}

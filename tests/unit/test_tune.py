@@ -41,6 +41,17 @@ def fake(scores: dict[Any, float | None]) -> Any:
     return train
 
 
+def fake_seeds(scores: dict[Any, tuple[float | None, ...]]) -> Any:
+    """Stand in for training: validation scores by the learning rate and, from 100 on, the seed."""
+
+    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+        score = scores[spec.params["lr"]][spec.seed - 100]
+        record: Record = fake({spec.params["lr"]: score})(spec, config, store)
+        return record
+
+    return train
+
+
 def chosen(method: str) -> dict[str, Any]:
     content = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())
     found: dict[str, Any] = content["chosen"][method]
@@ -100,22 +111,61 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
 
 def test_a_trial_is_judged_by_the_mean_over_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"seeds": [100, 101], "per_dataset": {"Printed": {"seeds": [7]}}})
-    # by step and seed: 0.01 is best with one of the seeds, 0.5 would be but for a divergence
+    # 0.01 is best with one of the seeds, 0.5 would be but for a divergence
     scores = {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7, 0.8), 0.5: (1.0, None)}
-
-    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
-        score = scores[spec.params["lr"]][spec.seed - 100]
-        record: Record = fake({spec.params["lr"]: score})(spec, config, store)
-        return record
-
-    monkeypatch.setattr(tune, "train_run", train)
+    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
     path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.1}
     rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
     assert [row["val_auc"] for row in rows] == [0.7, 0.85, 0.75, None]
-    assert all(len(set(row["runs"].split())) == 2 for row in rows)
+    assert [list(row["runs"].values()) for row in rows] == [[0.99, 0.41], [0.8, 0.9], [0.7, 0.8], [1.0, None]]
     paper = configuration.load_paper("toy")
     assert [spec.seed for spec in trial_specs(paper, "Printed", "Plain", {"lr": 0.1})] == [7]
+
+
+def test_only_the_finalists_run_with_the_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101, 102], "finalists": 2})
+    # after the first seed 0.5 and 0.1 lead; 0.5 falls behind then, also behind 0.2, which was no finalist
+    scores = {0.01: (0.6,), 0.1: (0.8, 0.7, 0.9), 0.2: (0.79,), 0.5: (0.95, 0.4, 0.5)}
+    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
+    path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert chosen("Plain") == {"lr": 0.1}
+    content = yaml.safe_load(path.read_text())
+    assert content["protocol"]["finalists"] == 2
+    rows = content["scores"]["Plain"]
+    assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
+    assert [row["val_auc"] for row in rows] == [0.6, 0.8, 0.79, 0.61667]
+
+    monkeypatch.setattr(tune, "train_run", fake_seeds({**scores, 0.1: (0.8, None, 0.9)}))
+    path.unlink()
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert chosen("Plain") == {"lr": 0.5}, "a finalist that diverges loses to one that does not"
+
+
+def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configuration.load_config()
+    scores = {0.01: (0.6, 0.6), 0.1: (0.8, 0.7), 0.2: (None, 0.7), 0.5: (0.9, 0.4)}
+    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
+    path = tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    asked = list[int]()
+
+    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+        asked.append(spec.seed)
+        record: Record = fake_seeds(scores)(spec, config, store)
+        return record
+
+    monkeypatch.setattr(tune, "train_run", train)
+    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert asked == [101, 101, 101, 101] and chosen("Plain") == {"lr": 0.1}
+    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
+    assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
+
+    change(
+        tune=PAPER["tune"] | {"seeds": [100, 101], "validation": 0.3}
+    )  # other runs: their scores count for none
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert asked[4:] == [100, 100, 100, 100, 101, 101, 101, 101]
 
 
 def test_trials_ignore_earlier_choices() -> None:
@@ -134,6 +184,7 @@ def test_diverged_trials_score_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.0, 0.1: None, 0.2: None, 0.5: None}))
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.01}
+    Path("config/tuned/toy/Digits.yaml").unlink()
     monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5))))
     with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
@@ -151,8 +202,9 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
     rows = content["scores"]["Plain"]
     assert [row["lr"] for row in rows] == [0.01, 0.1, 0.2, 0.5]
     for row in rows:
-        record = Store().load(row["runs"])
-        assert record is not None and round(record.metrics["val_auc"] or 0, 5) == row["val_auc"]
+        ((key, score),) = row["runs"].items()
+        record = Store().load(key)
+        assert record is not None and round(record.metrics["val_auc"] or 0, 5) == score == row["val_auc"]
     best = max(rows, key=lambda row: row["val_auc"])
     assert content["chosen"]["Plain"] == {"lr": best["lr"]}
 
