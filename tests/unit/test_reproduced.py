@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,19 @@ def test_every_number_has_a_scale_seeds_a_status_and_a_commit(path: Path) -> Non
     assert rows.loc[rows["status"] == "diverged", "note"].notna().all(), "why is said"
     commits = {commit for cell in rows["commit"] for commit in cell.split()}
     assert all(re.fullmatch("[0-9a-f]{12}", commit) for commit in commits), "made from committed code"
+    assert {commit for commit in commits if not in_history(commit)} == set()
+
+
+def in_history(commit: str) -> bool:
+    """Whether a commit leads to this checkout; one without history, such as an unpacked archive, cannot say no."""
+    here = ["git", "-C", str(ROOT)]
+    shallow = subprocess.run([*here, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+    if shallow.stdout.strip() != "false":
+        return True
+    return (
+        subprocess.run([*here, "merge-base", "--is-ancestor", commit, "HEAD"], capture_output=True).returncode
+        == 0
+    )
 
 
 def settings_of(rows: pd.DataFrame) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,22 @@ from fedbench.cells import Cell, cells_of
 from fedbench.configuration import CONFIG_DIR, Config, load_paper
 from fedbench.errors import unknown
 from fedbench.report import collect
+from fedbench.report.collect import INCOMPLETE, NOT_RUN
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.published import load
 
-MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance"]
+LACKING = (NOT_RUN, INCOMPLETE)
+MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
 
 
 def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
     """Write ``reproduced/<scale>/<paper>/<table>.csv`` and return its path.
 
     One row per number that the scale runs: paper, table, dataset, method, the published file's settings,
-    metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. Cells
-    that are not run yet are rows with that status and no mean.
+    metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. ``key`` is the
+    cell's, a digest of all that decides its runs: where the store lacks some of them, a row that the file has under
+    the same key stays, so that a table can be measured bit by bit and on several machines. Other cells that are
+    not run yet are rows with that status and no mean.
     """
     paper = load_paper(paper_key, root / CONFIG_DIR)
     if table_name not in paper.tables:
@@ -39,8 +44,25 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     for row in rows:
         row["metric"] = published.metric_name(row["metric"]) if published else row["metric"]
     columns = ["paper", "table", "dataset", "method", *settings, "metric", "mean", "std", "note", *MADE]
+    path = root / REPRODUCED / config.scale / paper_key / f"{table_name}.csv"
     text = pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return write(root / REPRODUCED / config.scale / paper_key / f"{table_name}.csv", text)
+    made = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    if path.exists():
+        made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made)
+    return write(path, made.to_csv(index=False, lineterminator="\n"))
+
+
+def _with_kept(before: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
+    """Put a row of the file in the place of a new one that lacks runs, where both have the same key."""
+    columns = list(made.columns)
+    if list(before.columns) != columns:
+        return made
+    place = [*columns[: columns.index("mean")], "key"]
+    made = made.set_index(place, drop=False)
+    done = before[~before["status"].isin(LACKING)].set_index(place, drop=False)
+    kept = made.index[made["status"].isin(LACKING)].intersection(done.index)
+    made.loc[kept] = done.loc[kept]
+    return made
 
 
 def _row(row: dict[Any, Any], cell: Cell, table_name: str, settings: list[str]) -> dict[str, Any]:

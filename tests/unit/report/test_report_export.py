@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 from report_project import Project, localscgdam, run_result
 
+from fedbench.cells import Cell
 from fedbench.configuration import Config
 from fedbench.data.partition import partition_path
 from fedbench.report import tables
@@ -27,13 +28,45 @@ def test_reproduced_numbers_have_the_published_columns_and_their_making(
     assert path == project.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
     rows = pd.read_csv(path)
     published = load("localscgdam", "localscgdam_table1.csv", project.root).columns
-    made = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance"]
+    made = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
     assert list(rows.columns) == [*published, *made]
     assert len(rows) == 30 and set(rows["table"]) == {1} and set(rows["n_clients"]) == {4}
     assert rows.loc[1, "status"] == "diverged" and rows.loc[1, "note"] == "1 of 3 seeds: loss is nan"
     assert pd.isna(rows.loc[1, "mean"]) and rows.loc[0, "device_variance"] == 2e-7
     first = path.read_bytes()
     assert export_reproduced("localscgdam", "table1", reduced, project.root).read_bytes() == first
+
+
+def test_numbers_measured_elsewhere_stay_as_long_as_they_are_this_configurations(
+    project: Project, reduced: Config
+) -> None:
+    def exported(config: Config) -> pd.DataFrame:
+        rows = pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root))
+        return rows.set_index(["dataset", "method", "p"])
+
+    def of(*place: object) -> Cell:
+        return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == place)
+
+    project.fill("localscgdam", "table1", reduced)
+    cells = project.cells("localscgdam", "table1", reduced)
+    before = exported(reduced)
+    gone, part, failed = (
+        (cells[0].dataset, "CoDA", 4),
+        (cells[0].dataset, "CoDA", 8),
+        (cells[0].dataset, "CoDA", 16),
+    )
+    (project.root / of(*gone).path).unlink()
+    project.write(of(*part), [run_result(0, of(*part).runs[0].key, {"test_auc": 0.1})])
+    broken = run_result(0, of(*failed).runs[0].key, {}) | {"status": "diverged", "reason": "loss is nan"}
+    project.write(of(*failed), [broken])
+    after = exported(reduced)
+    pd.testing.assert_frame_equal(after.drop(index=[failed]), before.drop(index=[failed]), check_dtype=False)
+    assert after.loc[failed, "status"] == "diverged", (
+        "what is known to be bad is not hidden by an older number"
+    )
+
+    fewer = exported(reduced.model_copy(update={"seeds": [0]}))
+    assert fewer.loc[gone, "status"] == "not run" and fewer.loc[gone, "key"] != before.loc[gone, "key"]
 
 
 def test_metrics_are_exported_under_the_published_name(project: Project, reduced: Config) -> None:
