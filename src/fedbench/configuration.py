@@ -129,9 +129,8 @@ class TrialSpec(Spec):
 class TuneSpec(Spec):
     """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
 
-    A trial is one run for each of ``seeds``, which are none of the final runs'. With ``finalists`` all trials run with
-    the first seed, and with the others only that many of each method, the best so far. ``per_dataset`` changes
-    ``train`` and ``seeds`` on a dataset, for all methods alike.
+    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
+    (:func:`fedbench.tune.race`). ``per_dataset`` changes ``train`` and ``seeds`` on a dataset, for all methods alike.
     """
 
     setting: dict[str, Value]
@@ -141,14 +140,11 @@ class TuneSpec(Spec):
     train: dict[str, Any] = {}
     per_dataset: dict[str, TrialSpec] = {}
     seeds: list[int] = Field(min_length=1)
-    finalists: int | None = Field(None, ge=1)
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""
         own = self.per_dataset.get(dataset, TrialSpec())
-        train, seeds = {**self.train, **own.train}, own.seeds or self.seeds
-        finalists = self.finalists if len(seeds) > 1 else None
-        changed = {"train": train, "seeds": seeds, "finalists": finalists, "per_dataset": {}}
+        changed = {"train": {**self.train, **own.train}, "seeds": own.seeds or self.seeds, "per_dataset": {}}
         return self.model_copy(update=changed)
 
 

@@ -18,8 +18,6 @@ from fedbench.runs import Store
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
 
-Row = dict[str, Any]
-"""A trial in the file: its hyper-parameters, its score, and ``runs``."""
 Runs = dict[str, float | None]
 """Scores of a trial's runs by their keys in the store, None where one diverged."""
 
@@ -76,7 +74,7 @@ class Scores:
         self,
         config: Config,
         metric: str,
-        rows: Sequence[Row],
+        rows: Sequence[dict[str, Any]],
         commits: str,
         whose: str,
         say: Callable[[str], None],
@@ -100,13 +98,13 @@ class Scores:
         return score
 
 
-def measure(
-    trials: Sequence[Sequence[RunSpec]], finalists: int | None, score: Callable[[RunSpec], float | None]
+def race(
+    trials: Sequence[Sequence[RunSpec]], score: Callable[[RunSpec], float | None]
 ) -> tuple[list[Runs], int]:
     """Run the trials of one method, each a list of runs that differ in their seed, and find the best.
 
-    All run with the first seed; then the best ``finalists`` (None: all) with the others, and among these the best
-    mean wins. Ties go to the earlier trial.
+    All run with the first seed. Then the trial with the best mean so far runs with its next one, until the trial that
+    leads has run with all. Ties go to the earlier trial.
 
     Returns:
         The scores of each trial's runs by their keys, and the place of the best trial.
@@ -117,10 +115,12 @@ def measure(
         mean = mean_score(runs[place])
         return math.inf if mean is None else -mean
 
-    ahead = sorted(sorted(range(len(trials)), key=loss)[:finalists])
-    for place in ahead:
-        runs[place] |= {spec.key: score(spec) for spec in trials[place][1:]}
-    return runs, min(ahead, key=loss)
+    while True:
+        ahead = min(range(len(trials)), key=loss)
+        left = trials[ahead][len(runs[ahead]) :]
+        if not left or loss(ahead) == math.inf:
+            return runs, ahead
+        runs[ahead][left[0].key] = score(left[0])
 
 
 def mean_score(runs: Runs) -> float | None:
@@ -162,14 +162,14 @@ def tune_dataset(
             f"{path}: {', '.join(others)} were tuned with another protocol than {source} describes now;"
             f" tune all methods again (fedbench tune {dataset} --paper {paper_key}) or remove the file"
         )
-    chosen, scores, commits = dict[str, Any](), dict[str, list[Row]](), dict[str, str]()
+    chosen, scores, commits = dict[str, Any](), dict[str, Any](), dict[str, str]()
     for name in methods or paper.methods:
         known_rows = known.get("scores", {}).get(name, [])
         known_commits = known.get("commits", {}).get(name, "")
         judge = Scores(config, tune.metric, known_rows, known_commits, f"{dataset} {name}", say)
         trials = trials_of(paper, paper.methods[name], name)
         specs = [trial_specs(paper, dataset, name, params) for params in trials]
-        runs, best = measure(specs, tune.finalists, judge.of)
+        runs, best = race(specs, judge.of)
         rows = [
             {**params, tune.metric: mean_score(made), "runs": made}
             for params, made in zip(trials, runs, strict=True)
@@ -182,5 +182,20 @@ def tune_dataset(
     found = {"commits": commits, "chosen": chosen, "scores": scores}
     content = {"protocol": protocol} | {key: {**known.get(key, {}), **found[key]} for key in found}
     header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"
-    files.write(path, header + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110))
+    content["scores"] = {name: [_Line(row) for row in rows] for name, rows in content["scores"].items()}
+    body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=160)
+    files.write(path, header + body)
     return path
+
+
+class _Line(dict[str, Any]):
+    """A trial in the file: one line, whatever it holds."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Knows such lines."""
+
+
+_Dumper.add_representer(
+    _Line, lambda dumper, row: dumper.represent_mapping("tag:yaml.org,2002:map", row, flow_style=True)
+)

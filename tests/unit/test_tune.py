@@ -111,42 +111,43 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
 
 def test_a_trial_is_judged_by_the_mean_over_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"seeds": [100, 101], "per_dataset": {"Printed": {"seeds": [7]}}})
-    # 0.01 is best with one of the seeds, 0.5 would be but for a divergence
-    scores = {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7, 0.8), 0.5: (1.0, None)}
+    # 0.01 is best with one of the seeds, 0.5 would be but for a divergence, 0.2 never leads
+    scores = {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7,), 0.5: (1.0, None)}
     monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
     path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.1}
     rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
-    assert [row["val_auc"] for row in rows] == [0.7, 0.85, 0.75, None]
-    assert [list(row["runs"].values()) for row in rows] == [[0.99, 0.41], [0.8, 0.9], [0.7, 0.8], [1.0, None]]
+    assert [row["val_auc"] for row in rows] == [0.7, 0.85, 0.7, None]
+    assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
     paper = configuration.load_paper("toy")
     assert [spec.seed for spec in trial_specs(paper, "Printed", "Plain", {"lr": 0.1})] == [7]
 
 
-def test_only_the_finalists_run_with_the_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(tune=PAPER["tune"] | {"seeds": [100, 101, 102], "finalists": 2})
-    # after the first seed 0.5 and 0.1 lead; 0.5 falls behind then, also behind 0.2, which was no finalist
-    scores = {0.01: (0.6,), 0.1: (0.8, 0.7, 0.9), 0.2: (0.79,), 0.5: (0.95, 0.4, 0.5)}
+def test_the_trial_that_leads_runs_with_the_next_seed_until_it_has_run_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101, 102]})
+    # 0.5 leads first and falls behind with its second seed, then 0.1 falls behind 0.2, which stays ahead with all
+    scores = {0.01: (0.6,), 0.1: (0.8, 0.7), 0.2: (0.79, 0.78, 0.77), 0.5: (0.95, 0.4)}
     monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
     path = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.1}
-    content = yaml.safe_load(path.read_text())
-    assert content["protocol"]["finalists"] == 2
-    rows = content["scores"]["Plain"]
+    assert chosen("Plain") == {"lr": 0.2}
+    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
     assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
-    assert [row["val_auc"] for row in rows] == [0.6, 0.8, 0.79, 0.61667]
+    assert [row["val_auc"] for row in rows] == [0.6, 0.75, 0.78, 0.675]
 
-    monkeypatch.setattr(tune, "train_run", fake_seeds({**scores, 0.1: (0.8, None, 0.9)}))
     path.unlink()
+    monkeypatch.setattr(tune, "train_run", fake_seeds({**scores, 0.2: (0.79, None), 0.1: (0.8, 0.7, 0.6)}))
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.5}, "a finalist that diverges loses to one that does not"
+    assert chosen("Plain") == {"lr": 0.1}, "a trial that diverges with a later seed is out"
 
 
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     config = configuration.load_config()
-    scores = {0.01: (0.6, 0.6), 0.1: (0.8, 0.7), 0.2: (None, 0.7), 0.5: (0.9, 0.4)}
+    scores = {0.01: (0.6,), 0.1: (0.8, 0.75), 0.2: (None,), 0.5: (0.9, 0.4)}
     monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
     path = tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert "  - {lr: 0.1, val_auc: 0.8, runs: {" in path.read_text(), "a line for each trial"
     asked = list[int]()
 
     def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
@@ -157,7 +158,7 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tune, "train_run", train)
     change(tune=PAPER["tune"] | {"seeds": [100, 101]})
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
-    assert asked == [101, 101, 101, 101] and chosen("Plain") == {"lr": 0.1}
+    assert asked == [101, 101] and chosen("Plain") == {"lr": 0.1}
     rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
     assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
 
@@ -165,7 +166,7 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
         tune=PAPER["tune"] | {"seeds": [100, 101], "validation": 0.3}
     )  # other runs: their scores count for none
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
-    assert asked[4:] == [100, 100, 100, 100, 101, 101, 101, 101]
+    assert asked[2:] == [100, 100, 100, 100, 101, 101]
 
 
 def test_trials_ignore_earlier_choices() -> None:
