@@ -8,22 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedbench.configuration import (
-    CONFIG_DIR,
-    Config,
-    FigureSpec,
-    Paper,
-    Scale,
-    ScalePaper,
-    TableSpec,
-    Value,
-    load_paper,
-    load_scale,
-    load_tuned,
-    merged,
-)
+from fedbench.configuration import CONFIG_DIR, load_paper, load_scale, load_tuned, merged
 from fedbench.errors import UserError, unknown
 from fedbench.extend import overlaid
+from fedbench.schema import Config, FigureSpec, Paper, Scale, ScalePaper, TableSpec, Value
 from fedbench.specs import RunSpec, Spec, digest, validated
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from fedbench import cells, configuration, store_commands
 from fedbench.errors import UserError, explain
+from fedbench.schema import Config
 
 app = typer.Typer(
     help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
@@ -46,7 +47,7 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
     return register
 
 
-def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> configuration.Config:
+def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
     """Read the configuration with this call's options laid over it."""
     given: dict[str, Any] = {"scale": scale, "paper": paper}
     for item in overrides or []:

@@ -1,4 +1,4 @@
-"""What a user writes: the configuration, the papers' experiments and the scales, read and checked."""
+"""Reads the configuration: the user's own, the papers' experiments, the scales and what was tuned."""
 
 from __future__ import annotations
 
@@ -6,191 +6,17 @@ import copy
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import AfterValidator, Field
 
 from fedbench.errors import UserError, unknown
 from fedbench.extend import extended
-from fedbench.specs import Spec, validated
+from fedbench.schema import Config, FigureSpec, Paper, Scale, TableSpec
+from fedbench.specs import validated
 
-Value = bool | int | float | str
-
-
-def _distinct(seeds: list[int]) -> list[int]:
-    if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed is given twice; it would count as two repeats")
-    return seeds
-
-
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
 CONFIG_DIR = Path("config")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where PyYAML has it: ten times faster
-
-
-class Config(Spec):
-    """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
-
-    scale: str = "demo"
-    paper: str = "localscgdam"
-    seeds: Seeds | None = None
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    client_chunk: int | None = Field(None, ge=1)
-    checkpoint_seconds: float = Field(30.0, ge=0)
-    data_dir: str = "data"
-    mirror: str | None = None
-    datasets: list[str] | None = None
-    tolerance: float = Field(0.01, ge=0)
-
-
-class DatasetEntry(Spec):
-    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions.
-
-    ``fixed`` is laid over everything else, settings included: what a small stand-in cannot follow, said in ``note``.
-    """
-
-    printed: bool = True
-    note: str = ""
-    data: dict[str, Any]
-    network: dict[str, Any]
-    train: dict[str, Any] = {}
-    fixed: dict[str, Any] = {}
-
-
-class MethodEntry(Spec):
-    """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries."""
-
-    algorithm: str
-    params: dict[str, Any] = {}
-    train: dict[str, Any] = {}
-    grid: dict[str, list[Any]] = {}
-
-
-class SettingEntry(Spec):
-    """One thing a table varies: the places of the run specification it sets, and its default.
-
-    ``values`` translates a value into what is set; the place ``.`` takes a translation that is a piece of a run
-    specification itself.
-    """
-
-    sets: list[str]
-    default: Value
-    label: str
-    values: dict[Value, Any] = {}
-
-
-class TableSpec(Spec):
-    """Which cells make the rows and columns of a table, and which published file it is held against."""
-
-    title: str
-    kind: Literal["results", "data"] = "results"
-    datasets: list[str]
-    methods: list[str] = []
-    settings: dict[str, list[Value]] = {}
-    metrics: list[str] = []
-    rows: list[str] = []
-    columns: list[str] = []
-    published: str | None = None
-    caption: str = ""
-
-
-class FigureSpec(Spec):
-    """Which curves a figure shows and what its panels are."""
-
-    title: str
-    kind: Literal["curves", "duals"] = "curves"
-    panels: str
-    datasets: list[str]
-    methods: list[str]
-    settings: dict[str, list[Value]]
-    metrics: list[str]
-    x: Literal["iteration", "round"] = "iteration"
-    caption: str = ""
-
-
-class ClaimSpec(Spec):
-    """A sentence of the paper that the numbers can support or not: ``method`` beats ``over`` in ``metric``."""
-
-    text: str
-    table: str
-    method: list[str]
-    over: list[str]
-    metric: str
-
-
-class TrialSpec(Spec):
-    """What trials on one dataset have of their own."""
-
-    train: dict[str, Any] = {}
-    seeds: list[int] | None = None
-
-
-class TuneSpec(Spec):
-    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
-
-    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
-    (:func:`fedbench.tune.race`). ``per_dataset`` changes ``train`` and ``seeds`` on a dataset, for all methods alike.
-    """
-
-    setting: dict[str, Value]
-    trials: int = Field(ge=1)
-    metric: str
-    validation: float = Field(gt=0, lt=1)
-    train: dict[str, Any] = {}
-    per_dataset: dict[str, TrialSpec] = {}
-    seeds: list[int] = Field(min_length=1)
-
-    def on(self, dataset: str) -> TuneSpec:
-        """Return what holds on a dataset, with nothing left that depends on it."""
-        own = self.per_dataset.get(dataset, TrialSpec())
-        changed = {"train": {**self.train, **own.train}, "seeds": own.seeds or self.seeds, "per_dataset": {}}
-        return self.model_copy(update=changed)
-
-
-class ScalePaper(Spec):
-    """What one scale runs of one paper (``None``: all its datasets), and what it shortens."""
-
-    datasets: list[str] | None = None
-    stand_in: str | None = None
-    train: dict[str, Any] = {}
-    per_dataset: dict[str, dict[str, Any]] = {}
-
-
-class Paper(Spec):
-    """The experiments of one paper.
-
-    One that ``extends`` another takes over what that defines (:mod:`fedbench.extend`); ``defined`` is what its own
-    file adds or changes. ``scales`` says here what a file under ``config/scales`` could say about it.
-    """
-
-    key: str
-    extends: str | None = None
-    title: str
-    citation: str
-    defaults: dict[str, Any] = {}
-    datasets: dict[str, DatasetEntry]
-    methods: dict[str, MethodEntry]
-    settings: dict[str, SettingEntry] = {}
-    tables: dict[str, TableSpec] = {}
-    figures: dict[str, FigureSpec] = {}
-    claims: list[ClaimSpec] = []
-    tune: TuneSpec | None = None
-    scales: dict[str, ScalePaper] = {}
-    defined: dict[str, list[str]] = {}
-
-    def defines(self, dataset: str, method: str) -> bool:
-        """Say whether this paper's own file, and not the one it extends, has the word on a dataset or a method."""
-        return dataset in self.defined.get("datasets", []) or method in self.defined.get("methods", [])
-
-
-class Scale(Spec):
-    """How much is computed: never what."""
-
-    name: str
-    description: str
-    seeds: Seeds
-    papers: dict[str, ScalePaper]
 
 
 def read_yaml(path: Path) -> Any:

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.provenance import package_version
+from fedbench.schema import Config
 
 
 def report(config: Config, folder: Path) -> Iterator[str]:

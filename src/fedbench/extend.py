@@ -18,7 +18,7 @@ def extended(base_key: str, base: Mapping[str, Any], own: Mapping[str, Any]) -> 
     leaves out, its published numbers included. Claims are about the base's own tables and are left behind.
 
     Returns:
-        The keys of :class:`fedbench.configuration.Paper`; ``defined`` lists what ``own`` adds or changes.
+        The keys of :class:`fedbench.schema.Paper`; ``defined`` lists what ``own`` adds or changes.
     """
     result = {key: value for key, value in base.items() if key not in ("tables", "figures", "claims")}
     result |= {key: value for key, value in own.items() if key not in OVERLAID}

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.errors import UserError, WriteError
 from fedbench.progress import Reporter, counts, say
 from fedbench.runs import Store
+from fedbench.schema import Config
 from fedbench.training import train_cell
 
 DIVERGED = 3

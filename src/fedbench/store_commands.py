@@ -11,6 +11,7 @@ import typer
 
 from fedbench import cells, configuration
 from fedbench.errors import UserError
+from fedbench.schema import Config
 
 Pattern = Annotated[
     str,
@@ -26,7 +27,7 @@ def names() -> dict[str, list[str]]:
     scales = sorted(path.stem for path in (configuration.CONFIG_DIR / "scales").glob("*.yaml"))
     for scale in scales:
         for paper in configuration.paper_keys():
-            for cell in cells.cells_of(configuration.Config(scale=scale), paper):
+            for cell in cells.cells_of(Config(scale=scale), paper):
                 for run in cell.runs:
                     found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
     return found

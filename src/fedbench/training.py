@@ -14,7 +14,6 @@ import torch
 
 from fedbench import cards, files, journal, stopping
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
@@ -24,6 +23,7 @@ from fedbench.errors import UserError
 from fedbench.progress import Trail, say
 from fedbench.provenance import provenance
 from fedbench.runs import Record, Store
+from fedbench.schema import Config
 from fedbench.specs import RunSpec
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import yaml
 
 from fedbench import cells, configuration, files
-from fedbench.configuration import Config, MethodEntry, Paper, merged
+from fedbench.configuration import merged
 from fedbench.errors import UserError, unknown
 from fedbench.runs import Store
+from fedbench.schema import Config, MethodEntry, Paper, Scale
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
 
@@ -46,7 +47,7 @@ def trial_specs(paper: Paper, dataset: str, method: str, params: dict[str, Any])
     """Resolve the runs of one trial, one for each seed: the paper's setting with training data held out."""
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
-    scale = configuration.Scale(name="tune", description="", seeds=tune.seeds, papers={})
+    scale = Scale(name="tune", description="", seeds=tune.seeds, papers={})
     setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
     extra = {"params": params, "train": tune.train, "data": {"validation": tune.validation}}
     return [

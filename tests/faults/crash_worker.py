@@ -19,8 +19,8 @@ import torch
 
 from fedbench import journal
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.runs import Store
+from fedbench.schema import Config
 from fedbench.specs import DataSpec, LabelSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.training import train_cell
 

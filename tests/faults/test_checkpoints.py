@@ -11,8 +11,8 @@ import pytest
 import torch
 from crash_worker import short_run
 
-from fedbench.configuration import Config
 from fedbench.runs import Store
+from fedbench.schema import Config
 from fedbench.training import train_run
 
 RUN = short_run()

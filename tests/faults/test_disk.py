@@ -17,11 +17,11 @@ from disks import Disk
 from projects import BIN, Project
 
 from fedbench import files, journal
-from fedbench.configuration import Config
 from fedbench.data.prepared import prepare, prepared_path
 from fedbench.engine import checkpoint
 from fedbench.errors import WriteError
 from fedbench.runs import Store
+from fedbench.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
 

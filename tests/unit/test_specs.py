@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from fedbench import specs
-from fedbench.configuration import Config
 from fedbench.errors import UserError
+from fedbench.schema import Config
 from fedbench.specs import RunSpec, TrainSpec, validated
 
 BASE: dict[str, Any] = {

@@ -17,11 +17,11 @@ import torch
 
 from fedbench import cells, configuration, training
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.runs import Store
+from fedbench.schema import Config
 from fedbench.training import choose_device, load_arrays, train_cell, train_run
 
 

@@ -14,6 +14,7 @@ from fedbench import cells, configuration, tune
 from fedbench.errors import UserError
 from fedbench.provenance import commit
 from fedbench.runs import Record, Store
+from fedbench.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.tune import trial_specs, trials_of, tune_dataset
 
@@ -32,7 +33,7 @@ def quiet(line: str) -> None:
 def fake(scores: dict[Any, float | None]) -> Any:
     """Stand in for training: the validation score of a trial by its learning rate; None diverges."""
 
-    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+    def train(spec: RunSpec, config: Config, store: Store) -> Record:
         value = scores[spec.params["lr"]]
         status = "finished" if value is not None else "diverged"
         metrics = {"val_auc": value, "test_auc": 1 - (value or 0)} if value is not None else {}
@@ -44,7 +45,7 @@ def fake(scores: dict[Any, float | None]) -> Any:
 def fake_seeds(scores: dict[Any, tuple[float | None, ...]]) -> Any:
     """Stand in for training: validation scores by the learning rate and, from 100 on, the seed."""
 
-    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+    def train(spec: RunSpec, config: Config, store: Store) -> Record:
         score = scores[spec.params["lr"]][spec.seed - 100]
         record: Record = fake({spec.params["lr"]: score})(spec, config, store)
         return record
@@ -150,7 +151,7 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
     assert "  - {lr: 0.1, val_auc: 0.8, runs: {" in path.read_text(), "a line for each trial"
     asked = list[int]()
 
-    def train(spec: RunSpec, config: configuration.Config, store: Store) -> Record:
+    def train(spec: RunSpec, config: Config, store: Store) -> Record:
         asked.append(spec.seed)
         record: Record = fake_seeds(scores)(spec, config, store)
         return record

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fedbench.configuration import ClaimSpec
 from fedbench.report import stats
 from fedbench.report.compare import Compared, rivals
+from fedbench.schema import ClaimSpec
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from fedbench.cells import Cell, datasets_run
-from fedbench.configuration import Config, Paper, Scale, TableSpec, Value
 from fedbench.errors import UserError, unknown
 from fedbench.report import collect, stats
 from fedbench.report.published import Published, PublishedTable, load
+from fedbench.schema import Config, Paper, Scale, TableSpec, Value
 
 Place = tuple[tuple[str, Value], ...]
 """Where a number stands: (axis, value) for dataset, every setting, and method."""

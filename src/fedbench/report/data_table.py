@@ -8,11 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.cells import datasets_run, resolve
-from fedbench.configuration import CONFIG_DIR, Config, Paper, Scale
+from fedbench.configuration import CONFIG_DIR
 from fedbench.data.summary import DataRow, data_rows
 from fedbench.report.document import Table
 from fedbench.report.layout import Block, Entry, Grid, Row
 from fedbench.report.names import ABSENT
+from fedbench.schema import Config, Paper, Scale
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 

@@ -10,12 +10,13 @@ from typing import Any
 import pandas as pd
 
 from fedbench.cells import Cell, cells_of
-from fedbench.configuration import CONFIG_DIR, Config, load_paper
+from fedbench.configuration import CONFIG_DIR, load_paper
 from fedbench.errors import unknown
 from fedbench.report import collect
 from fedbench.report.collect import INCOMPLETE, NOT_RUN
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.published import load
+from fedbench.schema import Config
 
 LACKING = (NOT_RUN, INCOMPLETE)
 MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]

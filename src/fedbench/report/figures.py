@@ -12,16 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.cells import Cell, cells_of, datasets_run
-from fedbench.configuration import (
-    CONFIG_DIR,
-    Config,
-    FigureSpec,
-    Paper,
-    Scale,
-    TableSpec,
-    load_paper,
-    load_scale,
-)
+from fedbench.configuration import CONFIG_DIR, load_paper, load_scale
 from fedbench.errors import unknown
 from fedbench.report import claims, collect, compare
 from fedbench.report.document import stamp
@@ -30,6 +21,7 @@ from fedbench.report.panels import BUNDLES, panels_of, points
 from fedbench.report.plot import Panel, draw, render
 from fedbench.report.style import Style, style_of, styles_in_order
 from fedbench.report.tables import DECIMALS
+from fedbench.schema import Config, FigureSpec, Paper, Scale, TableSpec
 
 FORMATS = ("pdf", "svg", "png")
 

@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fedbench.configuration import Paper, TableSpec, Value
 from fedbench.report import collect, stats
 from fedbench.report.compare import Compared, agreement, rivals
 from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label, signed
+from fedbench.schema import Paper, TableSpec, Value
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""

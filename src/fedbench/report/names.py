@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedbench.configuration import Paper, Value
+from fedbench.schema import Paper, Value
 
 ABSENT = "–"
 METRICS = {

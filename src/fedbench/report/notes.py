@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from fedbench.configuration import Paper, Scale, TableSpec
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared, agreement, rivals
 from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label
 from fedbench.report.published import PublishedTable
+from fedbench.schema import Paper, Scale, TableSpec
 
 LONGEST_LIST = 8
 """A list of troubled cells longer than this ends in a count: the CSV has them all."""

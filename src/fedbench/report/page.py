@@ -14,7 +14,6 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fedbench import progress
-from fedbench.configuration import Config
 from fedbench.provenance import commit, package_version
 from fedbench.report import collect
 from fedbench.report.files import write
@@ -23,6 +22,7 @@ from fedbench.report.page_cells import troubled
 from fedbench.report.page_data import Chapter, chapters, tally
 from fedbench.report.page_states import NOISE, STATES, TRAINING, UNFINISHED, UNPRINTED, counted
 from fedbench.report.style import style_of
+from fedbench.schema import Config
 
 PAGE = Path("report.html")
 

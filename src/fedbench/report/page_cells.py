@@ -13,7 +13,6 @@ from typing import Any
 from markupsafe import Markup
 
 from fedbench.cells import Cell
-from fedbench.configuration import Config, Paper
 from fedbench.report import collect
 from fedbench.report.compare import Compared
 from fedbench.report.layout import Entry
@@ -22,6 +21,7 @@ from fedbench.report.names import axis_text, metric_label
 from fedbench.report.page_curves import Columns, Line, chart, read_curve
 from fedbench.report.page_states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.style import style_of
+from fedbench.schema import Config, Paper
 
 LOSS = "train_loss"
 

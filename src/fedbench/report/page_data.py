@@ -9,18 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.cells import Cell, cells_of
-from fedbench.configuration import (
-    CONFIG_DIR,
-    Config,
-    Paper,
-    Scale,
-    TableSpec,
-    Value,
-    load_config,
-    load_paper,
-    load_scale,
-    paper_keys,
-)
+from fedbench.configuration import CONFIG_DIR, load_config, load_paper, load_scale, paper_keys
 from fedbench.progress import whereabouts
 from fedbench.report import collect, compare, figures, tables
 from fedbench.report.document import Table
@@ -31,6 +20,7 @@ from fedbench.report.page_cells import CellView
 from fedbench.report.page_states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.plot import render
 from fedbench.runs import Store
+from fedbench.schema import Config, Paper, Scale, TableSpec, Value
 
 RESULTS = Path("results", "cells")
 PIXELS = 130

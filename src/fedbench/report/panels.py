@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.cells import Cell
-from fedbench.configuration import FigureSpec, Paper, Value
 from fedbench.errors import UserError, unknown
 from fedbench.report import collect
 from fedbench.report.names import axis_text, metric_label
 from fedbench.report.plot import Bundle, Curve, Panel
 from fedbench.report.style import BLACK, GREY, RED, Style
+from fedbench.schema import FigureSpec, Paper, Value
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from fedbench.configuration import CONFIG_DIR, Config, load_config
+from fedbench.configuration import CONFIG_DIR, load_config
 from fedbench.errors import UserError
 from fedbench.progress import duration
 from fedbench.report.document import Table
@@ -21,6 +21,7 @@ from fedbench.report.page_data import Chapter, FigureView, chapter, tally
 from fedbench.report.page_states import STATES
 from fedbench.report.pdf import compile_source
 from fedbench.report.plot import render
+from fedbench.schema import Config
 
 log = logging.getLogger(__name__)
 REPORTS = Path("reports")

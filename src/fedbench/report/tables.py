@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedbench.cells import cells_of
-from fedbench.configuration import CONFIG_DIR, Config, Paper, Scale, TableSpec, load_paper, load_scale
+from fedbench.configuration import CONFIG_DIR, load_paper, load_scale
 from fedbench.errors import UserError, unknown
 from fedbench.report import claims, collect, compare, data_table, layout, notes
 from fedbench.report.document import Table, stamp
 from fedbench.report.files import TABLES, write_forms
+from fedbench.schema import Config, Paper, Scale, TableSpec
 
 DECIMALS = 3
 """Digits of a table whose paper prints none."""

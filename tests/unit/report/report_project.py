@@ -13,8 +13,8 @@ import pandas as pd
 import yaml
 
 from fedbench.cells import Cell, cells_of
-from fedbench.configuration import Config
 from fedbench.engine.streams import stream
+from fedbench.schema import Config
 
 PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
 METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
-from fedbench.configuration import ClaimSpec, Config, load_paper, load_scale
+from fedbench.configuration import load_paper, load_scale
 from fedbench.report import claims, figures
 from fedbench.report.claims import Finding
 from fedbench.report.compare import compare
+from fedbench.schema import ClaimSpec, Config
 
 AUC = ClaimSpec(
     text="AUC methods win", table="table1", method=METHODS[:3], over=METHODS[3:4], metric="test_auc"

@@ -10,8 +10,8 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.report import collect
+from fedbench.schema import Config
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.cells import matching
-from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import page_data, paper_document
+from fedbench.schema import Config
 
 CONFIG = Config(scale="reduced")
 needs_latex = pytest.mark.skipif(

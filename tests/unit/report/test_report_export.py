@@ -9,11 +9,11 @@ import pandas as pd
 from report_project import Project, localscgdam, run_result
 
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.data.partition import partition_path
 from fedbench.report import tables
 from fedbench.report.export import export_reproduced
 from fedbench.report.published import load
+from fedbench.schema import Config
 
 
 def test_reproduced_numbers_have_the_published_columns_and_their_making(

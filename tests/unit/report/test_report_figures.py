@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
-from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import figures, style
 from fedbench.report.plot import Curve, Panel, draw
+from fedbench.schema import Config
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}

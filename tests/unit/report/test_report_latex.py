@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from report_project import Project
 
-from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import latex, tables
 from fedbench.report.pdf import build_pdf, compile_table
+from fedbench.schema import Config
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"

@@ -14,8 +14,9 @@ from report_project import Project, run_result
 
 from fedbench.cells import Cell, cells_of, matching
 from fedbench.cli import configured
-from fedbench.configuration import Config, load_config
+from fedbench.configuration import load_config
 from fedbench.report import page, tables
+from fedbench.schema import Config
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
 ANCHOR = f"reduced/{CELL}"

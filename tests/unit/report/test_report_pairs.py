@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from report_project import Project, climb, run_result
 
-from fedbench.configuration import Config
 from fedbench.report import tables
+from fedbench.schema import Config
 
 Fill = Callable[[str, str], Project]
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.configuration import Config, TableSpec, load_paper, load_scale
+from fedbench.configuration import load_paper, load_scale
 from fedbench.errors import UserError
 from fedbench.report.compare import compare
 from fedbench.report.published import PublishedTable, load
+from fedbench.schema import Config, TableSpec
 
 ROOT = Path(__file__).parents[3]
 

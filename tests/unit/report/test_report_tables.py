@@ -14,9 +14,9 @@ import pytest
 from report_project import Project, localscgdam, run_result
 
 from fedbench.cells import Cell
-from fedbench.configuration import Config
 from fedbench.errors import UserError
 from fedbench.report import tables
+from fedbench.schema import Config
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 Fill = Callable[[str, str], Project]
