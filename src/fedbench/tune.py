@@ -156,7 +156,7 @@ def tune_dataset(
     path = configuration.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
     tune = paper.tune.on(dataset)
     protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
-    known = configuration.read_yaml(path) if path.exists() else {}
+    known = _read(path)
     others = [name for name in known.get("chosen", {}) if name not in (methods or paper.methods)]
     if others and known.get("protocol") != protocol:
         raise UserError(
@@ -178,8 +178,7 @@ def tune_dataset(
         if rows[best][tune.metric] is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
         chosen[name], scores[name], commits[name] = trials[best], rows, " ".join(sorted(judge.commits))
-    # Again: another call may have ended meanwhile.
-    known = configuration.read_yaml(path) if path.exists() else {}
+    known = _read(path)  # again: another call may have ended meanwhile
     found = {"commits": commits, "chosen": chosen, "scores": scores}
     content = {"protocol": protocol} | {key: {**known.get(key, {}), **found[key]} for key in found}
     header = f"# Written by `fedbench tune {dataset} --paper {paper_key}`; the cells read `chosen`.\n"
@@ -187,6 +186,19 @@ def tune_dataset(
     body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=160)
     files.write(path, header + body)
     return path
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a file of choices, empty where there is none yet."""
+    known: dict[str, Any] = configuration.read_yaml(path) if path.exists() else {}
+    for name, rows in known.get("scores", {}).items():
+        for row in rows:
+            if not isinstance(row.get("runs"), dict):
+                raise UserError(
+                    f"{path}: a trial of {name} does not give the score of each of its `runs`; remove the file to tune"
+                    " again"
+                )
+    return known
 
 
 class _Line(dict[str, Any]):

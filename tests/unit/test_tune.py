@@ -258,6 +258,17 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     )  # nothing else is in the file
 
 
+def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "train_run", lambda *args: pytest.fail("trained"))
+    path = Path("config/tuned/toy/Digits.yaml")
+    scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, "runs": "54c0d0f21d332731"}]}
+    write_yaml(path, {"chosen": {"Plain": {"lr": 0.1}}, "scores": scores})
+    before = path.read_text()
+    with pytest.raises(UserError, match=r"tuned/toy/Digits\.yaml: a trial of Plain .*remove the file"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert path.read_text() == before
+
+
 def test_unknown_names_and_missing_sections_are_named() -> None:
     config = configuration.load_config()
     with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):
