@@ -147,7 +147,7 @@ class Store:
         content["run.json"] = (json.dumps(facts, indent=1, sort_keys=True) + "\n").encode()
         try:
             shutil.rmtree(ready, ignore_errors=True)
-            ready.mkdir()
+            ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand
             for name, text in content.items():
                 _write(ready / name, text)
             files.sync(ready)

@@ -53,6 +53,14 @@ def test_a_finished_run_reads_back_exactly(tmp_path: Path) -> None:
     assert not (tmp_path / "other" / KEY / "clients.csv").exists()
 
 
+def test_a_run_whose_folder_was_removed_meanwhile_is_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    with store.claim(KEY) as folder:
+        shutil.rmtree(folder)
+        written = store.finish(record(), CURVE, CLIENTS)
+    assert store.load(KEY) == written and store.unfinished() == []
+
+
 def test_floats_survive_csv_exactly() -> None:
     values = [0.1, 1 / 3, 1e-300, math.pi, 12345678.9, float("nan")]
     lines = csv_text([{"x": value} for value in values]).splitlines()[1:]
