@@ -139,9 +139,11 @@ def _leave_start_below(axes: Axes, curves: Sequence[Curve]) -> None:
     """Begin the y axis at the lowest value after the start where the untrained model would take half of the panel."""
     trained = [float(value) for curve in curves for value in curve.points["low"].iloc[1:]]
     started = [float(curve.points["low"].iloc[0]) for curve in curves]
-    lowest, highest = min(trained, default=math.nan), axes.get_ylim()[1]
+    lowest = min(trained, default=math.nan)
+    highest = max((float(curve.points["high"].max()) for curve in curves), default=math.nan)
+    margin = 0.08 * (highest - lowest)
     if started and lowest - min(started) > highest - lowest > 0:
-        axes.set_ylim(lowest - 0.08 * (highest - lowest), highest)
+        axes.set_ylim(lowest - margin, highest + margin)
 
 
 def _legend(figure: Figure, styles: Mapping[str, Style], rows: int) -> None:

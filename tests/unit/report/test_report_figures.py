@@ -164,6 +164,7 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
     assert (low > curves[0][0]) == cut
     trained = [value for curve in curves for value in curve[1:]]
     assert all(low < value < high for value in trained)
+    assert not cut or high < 1, "what is left of the axis fits what is drawn"
 
 
 def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
