@@ -26,7 +26,7 @@ NO_DATES: dict[str, dict[str, Any]] = {
 }
 PANEL, SINGLE = (1.95, 1.55), (3.6, 2.4)
 """Inches: width and height of a panel among others, and of one alone."""
-LEFT, GAP, RIGHT, BETWEEN = 0.55, 0.5, 0.12, 0.62
+LEFT, GAP, RIGHT, BETWEEN = 0.64, 0.5, 0.12, 0.62
 """Inches: for the tick labels of the first panel, between columns, at the right, between rows."""
 HANDLE, LETTER = 0.55, 0.068
 """Inches that an entry of the legend takes for its line, and for each letter."""
@@ -132,7 +132,7 @@ def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style]) -> None:
     axes.margins(x=0.02)
     _leave_start_below(axes, panel.curves)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))  # no 2.5: it takes a digit more
 
 
 def _leave_start_below(axes: Axes, curves: Sequence[Curve]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,19 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
     trained = [value for curve in curves for value in curve[1:]]
     assert all(low < value < high for value in trained)
     assert not cut or high < 1, "what is left of the axis fits what is drawn"
+
+
+@pytest.mark.parametrize("panels", [1, 3])
+def test_long_tick_labels_fit(panels: int) -> None:
+    points = pd.DataFrame(
+        {"x": [0, 1], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
+    )
+    panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
+    figure = draw([panel] * panels, style.styles_in_order(["CoDA"]), "", "", "iteration", panels)
+    figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    assert boxes[0].x0 > 0 and boxes[-1].x1 < figure.bbox.x1, "inside the figure"
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes)), "side by side"
 
 
 def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
