@@ -81,6 +81,7 @@ def entry(row: pd.Series) -> str:
         ),
         ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
+        ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
     ],
 )
 def test_the_readme_shows_them_as_they_are(file: str, metrics: list[str], by: list[str], across: str) -> None:
