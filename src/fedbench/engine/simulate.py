@@ -22,6 +22,7 @@ from fedbench.engine.participation import participants
 from fedbench.engine.problem import Batch, Problem, State
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.streams import stream
+from fedbench.engine.subnormal import flushed
 from fedbench.specs import RunSpec
 
 log = logging.getLogger(__name__)
@@ -148,6 +149,7 @@ class Simulation:
                 raise Stopped(f"stopped after round {self.round} of {self.schedule.rounds}")
         return final
 
+    @flushed()
     def train_round(self) -> State:
         """Train one round, aggregate, and return the participants' final states."""
         train = self.spec.train
