@@ -181,6 +181,15 @@ def test_long_tick_labels_fit(panels: int) -> None:
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes)), "side by side"
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.971, 0.979), (0.9, 0.99), (0.5, 0.62)])
+def test_ticks_have_no_more_digits_than_they_need(low: float, high: float) -> None:
+    points = pd.DataFrame({"x": [0, 1], "mean": [low, high], "low": [low, high], "high": [low, high]})
+    panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
+    axes = draw([panel], style.styles_in_order(["CoDA"]), "", "", "iteration", 1).axes[0]
+    first, second = axes.get_yticks()[:2]
+    assert f"{second - first:.2e}"[:4] in {"1.00", "2.00", "5.00"}
+
+
 def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
     for group in (
         METHODS,
