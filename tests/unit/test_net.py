@@ -17,6 +17,7 @@ from fedbench.objectives.cross_entropy import cross_entropy
 NETWORKS: dict[str, tuple[Any, tuple[int, int, int], dict[str, Any]]] = {
     "mlp": (mlp.build, (1, 4, 4), {"hidden": [7, 5], "activation": "leaky_relu"}),
     "cnn": (cnn.build, (2, 12, 12), {"channels": [3, 4], "kernel": 3, "hidden": [6]}),
+    "cnn of grey images": (cnn.build, (1, 12, 10), {"channels": [3, 4], "kernel": 3, "hidden": [6]}),
     "resnet20": (resnet20.build, (3, 8, 8), {}),
     "densenet121": (densenet121.build, (3, 32, 32), {}),
 }
