@@ -134,7 +134,7 @@ class Net:
         return outputs
 
     def _channels_last(self, part: nn.Module, args: tuple[Tensor, ...]) -> Tensor | None:
-        """Lay images out channels last for the first convolution: a third faster on CPUs, and not for vmap."""
+        """Lay images out channels last for the first convolution: faster on CPUs, and not for vmap."""
         if not self._single:
             return None
         images = args[0]

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import torch
 
-_HALF_OF_SMALLEST = torch.tensor(torch.finfo(torch.float32).tiny), 0.5
-
 
 @contextmanager
 def flushed() -> Iterator[None]:
@@ -26,5 +24,5 @@ def flushed() -> Iterator[None]:
 
 
 def _flushes() -> bool:
-    number, factor = _HALF_OF_SMALLEST
-    return not (number * factor).any()
+    smallest = torch.full((), torch.finfo(torch.float32).tiny, dtype=torch.float32)
+    return not bool((0.5 * smallest).any())

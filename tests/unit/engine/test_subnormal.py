@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.functional import conv2d
@@ -16,7 +15,6 @@ from fedbench.engine.subnormal import flushed
 pytestmark = pytest.mark.skipif(
     not torch.set_flush_denormal(False), reason="this processor cannot flush subnormal numbers"
 )
-SMALL = float(np.float32(1e-39))
 
 
 def gradient() -> float:
