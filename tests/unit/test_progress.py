@@ -92,8 +92,10 @@ def test_a_log_that_takes_no_line_does_not_stop_the_work(monkeypatch: pytest.Mon
         def flush(self) -> None:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys, "stdout", Full(False))
+    screen = Full(False)
+    monkeypatch.setattr(sys, "stdout", screen)
     say("anything")
+    assert screen.text == "anything\n", "it was tried"
 
 
 @pytest.fixture
@@ -125,4 +127,6 @@ def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[floa
 
 
 def test_a_trail_that_cannot_be_written_does_not_stop_the_work(tmp_path: Path) -> None:
-    Trail(tmp_path / "gone", None)(AT)
+    seen = list[Any]()
+    Trail(tmp_path / "gone", seen.append)(AT)
+    assert seen == [AT] and not list(tmp_path.iterdir())
