@@ -129,7 +129,9 @@ class Store:
                 lock.close()
 
     def finish(self, record: Record, curve: Rows, clients: Rows = ()) -> Record:
-        """Put a run into the store in one step: it is there whole, or not at all. The caller holds its claim.
+        """Put a run into the store in one step and return what the store has: the run whole, or not at all.
+
+        The caller holds its claim. A run that is there already, imported meanwhile, stays.
 
         Args:
             record: the run; its ``files`` are filled in here.
@@ -151,7 +153,9 @@ class Store:
             for name, text in content.items():
                 _write(ready / name, text)
             files.sync(ready)
-            if not path.exists():  # else it came from another machine meanwhile
+            if path.exists():  # it came from another machine meanwhile: for tables as for curves that is the run
+                record = self.load(record.key) or record
+            else:
                 ready.replace(path)
             files.sync(self.root)
         except OSError as error:

@@ -61,6 +61,17 @@ def test_a_run_whose_folder_was_removed_meanwhile_is_kept(tmp_path: Path) -> Non
     assert store.load(KEY) == written and store.unfinished() == []
 
 
+def test_a_run_imported_while_it_is_trained_is_the_one_that_is_returned(tmp_path: Path) -> None:
+    there, here = Store(tmp_path / "there"), Store(tmp_path / "here")
+    with there.claim(KEY):
+        there.finish(Record(**(vars(record()) | {"metrics": {"test_auc": 0.9}})), CURVE)
+    with here.claim(KEY):
+        shutil.copytree(there.path(KEY), here.path(KEY))
+        returned = here.finish(record(), CURVE, CLIENTS)
+    assert returned == here.load(KEY) and returned.metrics == {"test_auc": 0.9}
+    assert sorted(path.name for path in here.root.iterdir()) == [KEY]
+
+
 def test_floats_survive_csv_exactly() -> None:
     values = [0.1, 1 / 3, 1e-300, math.pi, 12345678.9, float("nan")]
     lines = csv_text([{"x": value} for value in values]).splitlines()[1:]

@@ -156,11 +156,15 @@ class ClientData:
 
     def prepare(self, inputs: Tensor) -> Tensor:
         """Turn stored inputs [..., C, H, W] into the network's: float32 in [0, 1], then normalised if asked for."""
-        if inputs.dtype == torch.uint8:
-            inputs = inputs * self._scale
-        if self.spec.normalize is not None:
-            inputs = (inputs - self._mean) / self._std
-        return inputs
+        return self.normalize(self.scale(inputs))
+
+    def scale(self, inputs: Tensor) -> Tensor:
+        """Turn images stored as whole numbers into float32 in [0, 1]; leave others as they are."""
+        return inputs * self._scale if inputs.dtype == torch.uint8 else inputs
+
+    def normalize(self, inputs: Tensor) -> Tensor:
+        """Subtract the mean of each channel and divide by its standard deviation, if asked for."""
+        return inputs if self.spec.normalize is None else (inputs - self._mean) / self._std
 
 
 class Work:
@@ -208,7 +212,7 @@ class Work:
         data, width = self._data, self._widths[step]
         index, labels = self._index[step, :, :width], self._labels[step, :, :width]
         weight = self._shares[step, :, :width] if self._padded[step] else None
-        inputs = data.prepare(data.samples(index))
+        inputs = data.scale(data.samples(index))
         if self._augmentation != "none":
             apply = getattr(augment, self._augmentation)
             parts = [
@@ -216,4 +220,5 @@ class Work:
                 for client, part in zip(self._clients, inputs, strict=True)
             ]
             inputs = torch.stack(parts)
-        return Batch(inputs, labels, weight)
+        # last: what augmentation pads with is black, as in the official programs, not the mean colour
+        return Batch(data.normalize(inputs), labels, weight)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from fedbench import __version__
+from fedbench.errors import UserError
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,9 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
         key: the run it must be of.
         device: where its tensors go.
         like: a state of the run: the same names, and tensors of the same shapes, must be in what is loaded.
+
+    Raises:
+        UserError: it cannot be read just now (the disk, the memory of the machine or of the card). It stays.
     """
     if not path.exists():
         return None
@@ -58,13 +62,22 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
                 raise ValueError(f"its {name} is {found}, not {expected}")
         state: dict[str, Any] = content["state"]
         _check(state, like, "state")
+    except (OSError, MemoryError, torch.OutOfMemoryError) as error:
+        raise UserError(
+            f"cannot read {path} ({_first_line(error)}); it is kept, and the same command goes on from it later"
+        ) from None
     except Exception as error:  # torch raises many kinds for damaged files; each means the same here
         aside = path.with_name(path.name + ".unusable")
         path.replace(aside)
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        log.warning("%s is unusable (%s): kept as %s, the run starts again", path, reason, aside.name)
+        log.warning(
+            "%s is unusable (%s): kept as %s, the run starts again", path, _first_line(error), aside.name
+        )
         return None
     return state
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _versions() -> dict[str, str]:

@@ -20,5 +20,7 @@ def focal(scores: Tensor, labels: Tensor, gamma: float, weight: Tensor | None = 
     """
     losses = per_sample(scores, labels)
     if gamma:
-        losses = (-torch.expm1(-losses)) ** gamma * losses  # 1 - p without cancellation, no log of a softmax
+        others = -torch.expm1(-losses)  # 1 - p without cancellation, no log of a softmax
+        # below gamma = 1 the power has no derivative at 0, where a well-classified sample ends in single precision
+        losses = others.clamp_min(torch.finfo(others.dtype).tiny) ** gamma * losses
     return batch_mean(losses, weight)

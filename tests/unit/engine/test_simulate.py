@@ -129,6 +129,22 @@ class TestSameBytes:
         assert rounds == [1, 2, 3, 4]
         assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()
 
+    @pytest.mark.parametrize(
+        "error", [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), OSError(24, "Too many open files")]
+    )
+    def test_one_that_cannot_be_read_just_now_is_kept(
+        self, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(*args: Any, **kwargs: Any) -> None:
+            raise error
+
+        path = tmp_path / "checkpoint.pt"
+        checkpoint.save(path, "k", {"round": 1})
+        with monkeypatch.context() as patch, pytest.raises(UserError, match="goes on from it later"):
+            patch.setattr(torch, "load", fails)
+            checkpoint.load(path, "k", CPU, {})
+        assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
+
     def test_a_checkpoint_is_data_not_code(self, tmp_path: Path) -> None:
         class Evil:
             def __reduce__(self) -> Any:
