@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def _load_named(kind: str, name: str, folder: Path) -> Any:
 
 
 def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
-    """Read ``config/papers/<key>.yaml`` and check that its tables and figures name things it defines."""
+    """Read ``config/papers/<key>.yaml`` and check that all its parts name things it defines."""
     folder = config_dir / "papers"
     source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
     if (base := content.get("extends")) is not None:
@@ -77,20 +77,26 @@ def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
         load_paper(base, config_dir)  # its mistakes are its own
         content = extended(base, below, content)
     paper = validated(Paper, {**content, "key": key}, source)
+    for place, kind, used, defined in _names(paper):
+        for item in used:
+            if item not in defined:
+                raise UserError(f"{source}: {place}: {unknown(kind, item, defined)}")
+    return paper
+
+
+def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str]]]:
+    """List what the parts of a paper name: the part, the kind of thing, the names, and those there are."""
     specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
     for name, spec in specs.items():
-        for kind, used, defined in (
-            ("dataset", spec.datasets, paper.datasets),
-            ("method", spec.methods, paper.methods),
-            ("setting", spec.settings, paper.settings),
-        ):
-            for item in used:
-                if item not in defined:
-                    raise UserError(f"{source}: {name}: {unknown(kind, item, defined)}")
-    for item in paper.tune.per_dataset if paper.tune else ():
-        if item not in paper.datasets:
-            raise UserError(f"{source}: tune: {unknown('dataset', item, paper.datasets)}")
-    return paper
+        yield name, "dataset", spec.datasets, paper.datasets
+        yield name, "method", spec.methods, paper.methods
+        yield name, "setting", spec.settings, paper.settings
+    if paper.tune is not None:
+        yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
+        yield "tune", "setting", paper.tune.setting, paper.settings
+    for claim in paper.claims:
+        yield "claims", "table", [claim.table], paper.tables
+        yield "claims", "method", [*claim.method, *claim.over], paper.methods
 
 
 def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from fedbench.errors import unknown
 from fedbench.specs import Spec
 
 Value = bool | int | float | str
@@ -17,6 +18,26 @@ def _distinct(seeds: list[int]) -> list[int]:
     return seeds
 
 
+MEASURED = ("auc", "ap", "overall_accuracy", "minority_accuracy")
+"""What :mod:`fedbench.evaluate` measures, on the test and on the validation part."""
+
+
+def _measured(metric: str) -> str:
+    part, _, name = metric.partition("_")
+    if part in ("test", "val") and not any(
+        f"{name}_".startswith(f"{known}_") for known in MEASURED
+    ):  # or auc_h
+        raise ValueError(f"{unknown('metric', metric, [f'{part}_{known}' for known in MEASURED])}")
+    return metric
+
+
+def _on_validation(metric: str) -> str:
+    if not metric.startswith("val_"):
+        raise ValueError(f"{metric!r} is not measured on validation data: choose one that begins with val_")
+    return metric
+
+
+Metric = Annotated[str, AfterValidator(_measured)]
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
 
 
@@ -79,7 +100,7 @@ class TableSpec(Spec):
     datasets: list[str]
     methods: list[str] = []
     settings: dict[str, list[Value]] = {}
-    metrics: list[str] = []
+    metrics: list[Metric] = []
     rows: list[str] = []
     columns: list[str] = []
     published: str | None = None
@@ -95,7 +116,7 @@ class FigureSpec(Spec):
     datasets: list[str]
     methods: list[str]
     settings: dict[str, list[Value]]
-    metrics: list[str]
+    metrics: list[Metric]
     x: Literal["iteration", "round"] = "iteration"
     caption: str = ""
 
@@ -107,14 +128,14 @@ class ClaimSpec(Spec):
     table: str
     method: list[str]
     over: list[str]
-    metric: str
+    metric: Metric
 
 
 class TrialSpec(Spec):
     """What trials on one dataset have of their own."""
 
     train: dict[str, Any] = {}
-    seeds: list[int] | None = None
+    seeds: Seeds | None = None
 
 
 class TuneSpec(Spec):
@@ -126,11 +147,11 @@ class TuneSpec(Spec):
 
     setting: dict[str, Value]
     trials: int = Field(ge=1)
-    metric: str
+    metric: Annotated[Metric, AfterValidator(_on_validation)]
     validation: float = Field(gt=0, lt=1)
     train: dict[str, Any] = {}
     per_dataset: dict[str, TrialSpec] = {}
-    seeds: list[int] = Field(min_length=1)
+    seeds: Seeds
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""

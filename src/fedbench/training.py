@@ -43,10 +43,17 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def own_device(wanted: str) -> torch.device:
-    """Resolve the device as :func:`choose_device` does, after reserving a graphics card of our own."""
+    """Resolve the device as :func:`choose_device` does, after reserving a graphics card of our own.
+
+    A card is made to compute in full single precision and, as far as cuDNN goes, the same each time.
+    """
     if wanted != "cpu":
         cards.take()
     device = choose_device(wanted)
+    if device.type == "cuda":
+        # without these, convolutions round to 10 bits and may add in another order each time
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     if cards.VISIBLE in os.environ:
         say(f"  device {device.type}, {cards.VISIBLE}={os.environ[cards.VISIBLE]}")
     return device

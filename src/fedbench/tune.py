@@ -14,7 +14,7 @@ import yaml
 from fedbench import cells, configuration, files
 from fedbench.configuration import merged
 from fedbench.errors import UserError, unknown
-from fedbench.runs import Store
+from fedbench.runs import Record, Store
 from fedbench.schema import Config, MethodEntry, Paper, Scale
 from fedbench.specs import RunSpec
 from fedbench.training import train_run
@@ -92,11 +92,24 @@ class Scores:
             self.commits.update(self._known_commits)
         else:
             record = train_run(spec, self._config, Store())
-            value = record.metrics.get(self._metric)
-            score = None if value is None else round(value, 5)
+            score = self._score(record)
             self.commits.add(record.provenance.get("commit", ""))
         self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
         return score
+
+    def _score(self, record: Record) -> float | None:
+        if record.status == "diverged":
+            return None
+        if self._metric not in record.metrics:
+            known = [name for name in record.metrics if name.startswith("val_")]
+            raise UserError(f"{self._whose}: {unknown('metric to tune by', self._metric, known)}")
+        value = record.metrics[self._metric]
+        if value is None:
+            raise UserError(
+                f"{self._whose}: {self._metric} is undefined: the validation part lacks samples of a class;"
+                " hold out more (`validation` in the section `tune`)"
+            )
+        return round(value, 5)
 
 
 def race(
@@ -155,6 +168,11 @@ def tune_dataset(
     source = configuration.CONFIG_DIR / "papers" / f"{paper_key}.yaml"
     path = configuration.CONFIG_DIR / "tuned" / paper_key / f"{dataset}.yaml"
     tune = paper.tune.on(dataset)
+    final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
+    if shared := sorted({*tune.seeds} & {*final}):
+        raise UserError(
+            f"{source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
+        )
     protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
     known = _read(path)
     others = [name for name in known.get("chosen", {}) if name not in (methods or paper.methods)]

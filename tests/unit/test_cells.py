@@ -18,12 +18,15 @@ CONFIG = Path(__file__).parents[2] / "config"
 SETTING = {"p": 4, "imratio": 0.2}
 
 
+CLAIM = {"text": "Good", "table": "table1", "method": ["Plain"], "over": ["Proximal"], "metric": "test_auc"}
+
+
 def rewrite(**parts: Any) -> None:
     """Change parts of the toy paper; a part that is a function gets a copy to change."""
     paper = copy.deepcopy(PAPER)
     for name, part in parts.items():
         if callable(part):
-            part(paper[name])
+            part(paper.setdefault(name, []))
         else:
             paper[name] = part
     write_yaml(Path("config/papers/toy.yaml"), paper)
@@ -292,6 +295,32 @@ class TestConfig:
                 "tables",
                 lambda t: t["table1"].update(metric=["x"]),
                 r"tables\.table1\.metric: unknown key.*'metrics'",
+            ),
+            (
+                "tables",
+                lambda t: t["table1"].update(metrics=["test_accuracy"]),
+                r"tables\.table1\.metrics.*unknown metric 'test_accuracy'\. Did you mean 'test_overall_accuracy'",
+            ),
+            ("figures", lambda f: f["figure1"].update(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"table": "tabel1"}),
+                "claims: unknown table 'tabel1'.*'table1'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"method": ["Plane"]}),
+                "claims: unknown method 'Plane'.*'Plain'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"over": ["Plane"]}),
+                "claims: unknown method 'Plane'.*'Plain'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"metric": "test_pa"}),
+                "claims.*unknown metric 'test_pa'",
             ),
             ("methods", lambda m: m["Plain"].pop("algorithm"), r"methods\.Plain\.algorithm: Field required"),
         ],

@@ -208,6 +208,18 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [choose_device(wanted).type for wanted in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
 
 
+def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    monkeypatch.setattr(cudnn, "benchmark", True)
+    monkeypatch.setattr(cudnn, "allow_tf32", True)
+    monkeypatch.setattr(training.cards, "take", lambda: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert training.own_device("auto").type == "cuda"
+    assert (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32) == (True, False, False)
+    assert not torch.backends.cuda.matmul.allow_tf32
+
+
 def test_undefined_metrics_become_null() -> None:
     assert training._plain(float("nan")) is None and training._plain(float("inf")) is None
     assert training._plain(np.float64("nan")) is None

@@ -269,6 +269,44 @@ def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatc
     assert path.read_text() == before
 
 
+def test_a_metric_that_the_runs_lack_is_no_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=PAPER["tune"] | {"metric": "val_minority_accuracy"})
+    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5), 0.5)))
+    with pytest.raises(UserError, match=r"unknown metric to tune by 'val_minority_accuracy'.*Known: val_auc"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+
+
+def test_a_metric_that_is_undefined_on_the_validation_part_is_no_divergence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    undefined = Record("k", {}, "finished", "", {"val_auc": None}, {}, {})
+    monkeypatch.setattr(tune, "train_run", lambda *args: undefined)
+    with pytest.raises(UserError, match=r"val_auc is undefined.*hold out more"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+
+
+@pytest.mark.parametrize(
+    ("slip", "said"),
+    [
+        ({"seeds": [100, 100]}, "a seed is given twice"),
+        ({"per_dataset": {"Digits": {"seeds": [7, 7]}}}, "a seed is given twice"),
+        ({"metric": "test_auc"}, "not measured on validation data"),
+        ({"metric": "val_acu"}, "Did you mean 'val_auc'"),
+        ({"setting": {"q": 2}}, "unknown setting 'q'.*Known: imratio, p"),
+    ],
+)
+def test_slips_in_the_section_end_before_any_training(slip: dict[str, Any], said: str) -> None:
+    change(tune=PAPER["tune"] | slip)
+    with pytest.raises(UserError, match=rf"(?s)toy\.yaml.*{said}"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+
+
+def test_tuning_takes_no_seed_of_the_final_runs() -> None:
+    config = configuration.load_config(overrides={"seeds": "3,100"})
+    with pytest.raises(UserError, match="seed 100 is one of the final runs'"):
+        tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+
+
 def test_unknown_names_and_missing_sections_are_named() -> None:
     config = configuration.load_config()
     with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):

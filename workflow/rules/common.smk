@@ -123,8 +123,15 @@ def cell_data(wildcards):
 
 @functools.cache
 def data_rules(paper):
-    """The data rule and seed behind every partition of a paper, by its key."""
-    return {run.data.partition_key(run.seed): run for cell in paper_cells(paper) for run in cell.runs}
+    """The data rule and seed behind every partition of a paper, by its key.
+
+    None of a paper that this call cannot have: the mistakes of one are no reason to stop another's jobs.
+    """
+    try:
+        found = cells.cells_of(CONFIG, paper)
+    except UserError:
+        return {}
+    return {run.data.partition_key(run.seed): run for cell in found for run in cell.runs}
 
 
 def partitioned(wildcards):

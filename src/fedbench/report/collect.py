@@ -117,6 +117,15 @@ def _summary(
         return {**result, "status": FAILED, "reason": failure}
     if not finished:
         return {**result, "status": NOT_RUN, "reason": missing}
+    if not any(metric in run["metrics"] for run in finished):
+        known = sorted(
+            {name for run in finished for name in run["metrics"] if not name.startswith("device_")}
+        )
+        return {
+            **result,
+            "status": UNDEFINED,
+            "reason": f"the runs have no {metric}, only {', '.join(known)}",
+        }
     values = [_number(run, metric) for run in finished]
     if not all(map(math.isfinite, values)):
         seeds = ", ".join(

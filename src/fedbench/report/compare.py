@@ -86,6 +86,14 @@ def compare(
     return result, table if any(item.published for item in result) else None
 
 
+def strangers(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[str]:
+    """List the names in a table's published file that nothing of the paper is called."""
+    if not spec.published:
+        return []
+    metrics = {metric for table in paper.tables.values() for metric in table.metrics}
+    return load(paper.key, spec.published, root).strangers(paper.methods, metrics)
+
+
 def judge(row: dict[str, Any], found: Published | None, tolerance: float, metric: str) -> stats.Verdict:
     """Return the verdict on one row of :func:`collect.frame`; without a full mean it is the row's status."""
     if row["status"] != collect.FINISHED:

@@ -27,12 +27,12 @@ def caption(spec: TableSpec, scale: Scale, compared: Sequence[Compared]) -> str:
 
 def notes(
     paper: Paper, scale: Scale, spec: TableSpec, compared: Sequence[Compared], table: PublishedTable | None,
-    tolerance: float, findings: Sequence[claims.Finding], stamp: str, decimals: int,
+    tolerance: float, findings: Sequence[claims.Finding], stamp: str, decimals: int, strangers: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
     """Return the notes below a table, one paragraph each, only those its entries need.
 
-    In order: what the numbers are and the rules, the outcome, the scale, what went wrong, doubtful print, the
-    stamp.
+    In order: what the numbers are and the rules, the outcome, the scale, what went wrong, doubtful print, names in the
+    published file that fit nothing, the stamp.
     """
     rule = [_rule(compared, tolerance)] if table is not None else []
     score = [_score(compared), *_devices(compared)] if table is not None else []
@@ -44,6 +44,7 @@ def notes(
         [*what, *_strangers(paper, compared), *_absent(compared)],
         _trouble(paper, compared),
         _doubts(paper, compared),
+        _listed("published, but nothing here is called so", strangers),
         [stamp],
     ]
     return [" ".join(filter(None, lines)) for lines in paragraphs if any(lines)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,16 @@ class PublishedTable:
         """Return what the file calls a metric; its own name when the file has none."""
         return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
 
+    def strangers(self, methods: Iterable[str], metrics: Iterable[str]) -> list[str]:
+        """List the names in the file that are no method or metric of ours, each once: a slip, or a method we lack."""
+        known, measured = set(methods), {_parts(metric) for metric in metrics}
+        strange = []
+        for row in self.rows:
+            method, metric = row["method"].strip(), row["metric"].strip()
+            strange += [f"method {method}"] if method not in known else []
+            strange += [f"metric {metric}"] if _parts(metric) not in measured else []
+        return list(dict.fromkeys(strange))
+
     def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
         """Return the number of one cell, or None.
 
@@ -131,7 +141,11 @@ def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
 
 def same_metric(one: str, other: str) -> bool:
     """Tell whether two names say the same metric: minority_test_accuracy is test_minority_accuracy."""
-    return sorted(one.split("_")) == sorted(other.split("_"))
+    return _parts(one) == _parts(other)
+
+
+def _parts(metric: str) -> tuple[str, ...]:
+    return tuple(sorted(metric.split("_")))
 
 
 def locate(paper: str, filename: str, root: Path = Path()) -> Path:

@@ -70,8 +70,9 @@ def _results(
         **made,
     }
     words = notes.notes(
-        paper, scale, spec, compared, published, config.tolerance, findings, f"{origin['stamp']}.", decimals
-    )
+        paper, scale, spec, compared, published, config.tolerance, findings, f"{origin['stamp']}.", decimals,
+        compare.strangers(paper, spec, root),
+    )  # fmt: skip
     return Table(
         paper=paper.key,
         name=table_name,

@@ -130,7 +130,8 @@ class TestSameBytes:
         assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()
 
     @pytest.mark.parametrize(
-        "error", [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), OSError(24, "Too many open files")]
+        "error",
+        [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), OSError(24, "Too many open files")],
     )
     def test_one_that_cannot_be_read_just_now_is_kept(
         self, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

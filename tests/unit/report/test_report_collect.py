@@ -40,6 +40,13 @@ def test_one_seed_has_no_standard_deviation(project: Project) -> None:
     assert math.isnan(float(str(row(project, alone)["std"])))
 
 
+def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
+    project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7)
+    found = row(project, cell, "test_ap")
+    assert found["status"] == "undefined"
+    assert found["reason"] == "the runs have no test_ap, only test_auc"
+
+
 def test_a_cell_without_results_is_a_row(project: Project, cell: Cell) -> None:
     found = row(project, cell)
     assert (found["status"], found["n_seeds"], found["n_wanted"]) == ("not run", 0, 3)

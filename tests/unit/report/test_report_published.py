@@ -11,7 +11,7 @@ import pytest
 
 from fedbench.configuration import load_paper, load_scale
 from fedbench.errors import UserError
-from fedbench.report.compare import compare
+from fedbench.report.compare import compare, strangers
 from fedbench.report.published import PublishedTable, load
 from fedbench.schema import Config, TableSpec
 
@@ -90,6 +90,19 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
         PublishedTable(write(tmp_path / "bad.csv", text))
     with pytest.raises(UserError, match=r"nowhere\.csv do not exist"):
         load("localscgdam", "nowhere.csv", tmp_path)
+
+
+def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
+    rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\nB,FedAvg,test_uac,0.5\n"
+    table = PublishedTable(write(tmp_path / "slips.csv", "dataset,method,metric,mean\n" + rows))
+    assert table.strangers(["FedAvg", "FedProx"], ["test_auc"]) == ["method FedAvgg", "metric test_uac"]
+
+
+@pytest.mark.parametrize("key", ["localscgdam", "climb"])
+def test_the_papers_own_files_name_nothing_strange(key: str) -> None:
+    paper = load_paper(key, ROOT / "config")
+    files = [spec for spec in paper.tables.values() if spec.published]
+    assert files and not [name for spec in files for name in strangers(paper, spec, ROOT)]
 
 
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
