@@ -16,7 +16,7 @@ from fedbench import cards, files, journal, stopping
 from fedbench.cells import Cell
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
-from fedbench.data.prepared import load_prepared, prepare
+from fedbench.data.prepared import load_prepared, prepare, read_summary
 from fedbench.engine.outcome import Progress, Stopped
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
@@ -108,9 +108,10 @@ def train_run(
                 raise
             metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
             times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
+            data = {"data": read_summary(spec.data.dataset, config.data_dir)["sha256"]}
             record = Record(
                 spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
-                provenance(device.type) | times, {},
+                provenance(device.type) | times | data, {},
             )  # fmt: skip
             record = store.finish(record, outcome.curve, outcome.clients)
             journal.note(store.root, outcome.status, spec.key)
@@ -137,7 +138,9 @@ def train_cell(
                 "reason": record.reason,
                 "metrics": record.metrics,
                 "provenance": {
-                    name: record.provenance[name] for name in ("commit", "versions", "hardware", "device")
+                    name: record.provenance[name]
+                    for name in ("commit", "versions", "hardware", "device", "data")
+                    if name in record.provenance  # runs of earlier versions do not say which data they had
                 },
             }
         )

@@ -65,6 +65,7 @@ class TestRun:
             "device",
             "seconds",
             "evaluation_seconds",
+            "data",
         } <= record.provenance.keys()
         assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         lines = store.curve(spec.key).read_text().splitlines()

@@ -70,7 +70,12 @@ def test_a_wrong_target_is_answered_with_the_known_ones(project: Project, target
 
 def test_a_paper_is_no_obstacle_to_another(project: Project) -> None:
     (project.root / "config/papers/draft.yaml").write_text("title: [")
-    options = ("--config", "scale=reduced", "datasets=MNIST", "seeds=0")  # which the configured paper does not have
+    options = (
+        "--config",
+        "scale=reduced",
+        "datasets=MNIST",
+        "seeds=0",
+    )  # which the configured paper does not have
     said = project.snakemake("tables/climb/table2.tex", "-n", *options)
     assert said.count("rule partition:") == 12 and said.count("rule train:") == 48
 

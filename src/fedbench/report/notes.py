@@ -28,11 +28,12 @@ def caption(spec: TableSpec, scale: Scale, compared: Sequence[Compared]) -> str:
 def notes(
     paper: Paper, scale: Scale, spec: TableSpec, compared: Sequence[Compared], table: PublishedTable | None,
     tolerance: float, findings: Sequence[claims.Finding], stamp: str, decimals: int, strangers: Sequence[str] = (),
+    mixed: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
     """Return the notes below a table, one paragraph each, only those its entries need.
 
-    In order: what the numbers are and the rules, the outcome, the scale, what went wrong, doubtful print, names in the
-    published file that fit nothing, the stamp.
+    In order: what the numbers are and the rules, the outcome, the scale, what went wrong, doubtful print, datasets
+    of which there are several versions, names in the published file that fit nothing, the stamp.
     """
     rule = [_rule(compared, tolerance)] if table is not None else []
     score = [_score(compared), *_devices(compared)] if table is not None else []
@@ -44,6 +45,9 @@ def notes(
         [*what, *_strangers(paper, compared), *_absent(compared)],
         _trouble(paper, compared),
         _doubts(paper, compared),
+        _listed(
+            "made from data that were prepared differently, so that these numbers cannot be compared", mixed
+        ),
         _listed("published, but nothing here is called so", strangers),
         [stamp],
     ]

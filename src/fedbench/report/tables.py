@@ -71,7 +71,7 @@ def _results(
     }
     words = notes.notes(
         paper, scale, spec, compared, published, config.tolerance, findings, f"{origin['stamp']}.", decimals,
-        compare.strangers(paper, spec, root),
+        compare.strangers(paper, spec, root), [name for name, found in made["data"].items() if len(found) > 1],
     )  # fmt: skip
     return Table(
         paper=paper.key,

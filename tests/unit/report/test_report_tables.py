@@ -164,6 +164,30 @@ def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> N
     assert origin["training_seconds"] == 30 * 3 * 1.5
 
 
+def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
+    project: Project, reduced: Config
+) -> None:
+    """The same names and keys do not mean the same files, where those come from behind an account."""
+    cells = project.cells("localscgdam", "table1", reduced)
+    for cell, versions in zip(cells[:2], (("one", "one"), ("one", "two")), strict=True):
+        runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
+        for run, version in zip(runs, versions, strict=False):
+            run["provenance"] |= {"data": version}
+        project.write(cell, runs)
+        said = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+        assert ("prepared differently" in said) == ("two" in versions)
+    assert f"cannot be compared: {cells[0].dataset}." in said
+
+
+def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["tables"]["table1"]["published"] = "mine.csv"
+    project.save_paper("localscgdam", paper)
+    (project.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.5\nCoDDA,test_auc,0.5\n")
+    said = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "nothing here is called so: method CoDDA." in said
+
+
 def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Config) -> None:
     paper = localscgdam()
     paper["methods"]["my_method & 5%"] = {"algorithm": "mine"}
