@@ -81,7 +81,8 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             spec=spec,
         )
     base = get(spec.base)
-    fields = {item.name for item in dataclasses.fields(base)} - {"name", "raw", "classes"}
+    # what is not in its repr does not change what is prepared
+    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
     for option in spec.options:
         if option not in fields:
             raise unknown(f"option in {path}", option, fields)
