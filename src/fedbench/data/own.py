@@ -158,7 +158,7 @@ class OwnDataset(Dataset):
         return Arrays(**parts)
 
     def _npz(self) -> dict[str, Any]:
-        arrays = read_npz(self._file, "Write it again with numpy.savez.")
+        arrays = read_npz(self._file, "Write it again with numpy.savez, text as str and not as object.")
         names = {
             "x": "x_train",
             "y": "y_train",
@@ -172,6 +172,14 @@ class OwnDataset(Dataset):
         for needed in ("x", "y", *(("x_test", "y_test") if {"x_test", "y_test"} & set(arrays) else ())):
             if needed not in arrays:
                 raise UserError(f"{self._file} has no array {needed!r}.")
+        for name, array in arrays.items():
+            if name.startswith("x") and array.dtype.kind not in "biuf":
+                raise UserError(f"{self._file}: array {name!r} holds {array.dtype}, not real numbers.")
+            if not name.startswith("x") and array.ndim != 1:
+                raise UserError(
+                    f"{self._file}: array {name!r} has shape {list(array.shape)}, expected [n]: "
+                    "write it again with one value per sample."
+                )
         parts: dict[str, Any] = {names[name]: array for name, array in arrays.items()}
         for name in ("x_train", "x_test"):
             if name in parts and parts[name].ndim == 3:  # grey images without a channel axis
@@ -181,12 +189,22 @@ class OwnDataset(Dataset):
     def _csv(self) -> dict[str, Any]:
         import pandas as pd
 
-        frame = pd.read_csv(self._file)
+        try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
+            frame = pd.read_csv(self._file, low_memory=False)
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, empty, or ragged
+            raise UserError(
+                f"{self._file} cannot be read as a table ({str(error).strip()}): it must be UTF-8, with a header "
+                "and as many cells in each row."
+            ) from None
         named = [column for column in (self.spec.label, self.spec.group) if column is not None]
         for column in named:
             if column not in frame:
                 raise unknown(f"column in {self._file}", column, map(str, frame.columns))
         features = frame.drop(columns=named)
+        if features.empty:
+            raise UserError(
+                f"{self._file} has {len(frame)} rows and {features.shape[1]} columns of features."
+            )
         for column in map(str, features):
             if not pd.api.types.is_numeric_dtype(features[column]):
                 raise UserError(f"{self._file}: column {column!r} is not numeric; encode it or leave it out.")

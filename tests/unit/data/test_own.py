@@ -39,6 +39,13 @@ def test_an_npz_without_a_test_part_is_split_by_class(own):
     assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
 
 
+def test_groups_of_an_npz_may_have_names(own):
+    sites = np.array(["north", "south", "east"])[np.arange(40) % 3]
+    read = load(own(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), group=sites))
+    number = read.x_train[:, 0].astype(int) % 3
+    assert len(set(zip(read.group_train, number, strict=True))) == 3 == len(set(read.group_train))
+
+
 def test_a_csv_with_named_classes_and_groups(own, tmp_path):
     own(x=np.zeros((2, 1)), y=np.array([0, 1]))
     rows = [f"{n},{n / 2},{'sick' if n % 4 == 0 else 'healthy'},clinic{n % 3}" for n in range(40)]
@@ -112,6 +119,23 @@ def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
         ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
         ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
         ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros((4, 1), int)},
+            r"mine\.npz: array 'y' has shape \[4, 1\], expected \[n\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.zeros((4, 1))},
+            r"array 'group' has shape \[4, 1\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.full(4, 1.5)},
+            r"groups must be whole numbers or names",
+        ),
+        ({"x": np.full((4, 2), "1.5"), "y": np.zeros(4, int)}, r"array 'x' holds <U3, not real numbers"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.array(["a", 1, 2, 3], object)},
+            r"text as str and not as object",
+        ),
     ],
 )
 def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
@@ -125,11 +149,16 @@ def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
         ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
         ("a,state\nx,1\ny,0", r"mine\.csv: column 'a' is not numeric"),
         ("a,state\n1,1\n,0", r"mine\.csv: column 'a' has empty cells"),
+        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must be UTF-8"),
+        ("", r"mine\.csv cannot be read as a table .*No columns"),
+        ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
+        ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
+        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table .*utf-8"),
     ],
 )
 def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
     own(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    (tmp_path / "mine.csv").write_text(text)
+    (tmp_path / "mine.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
