@@ -2,7 +2,8 @@
 
     file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; group)
     label: diagnosis              # csv: the column of classes; the others are features
-    group: hospital               # csv: the column of groups, if any
+    group: patient                # csv: the column of groups, if any
+    whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
     test_share: 0.2               # share of each class that becomes the test part, if the file has none
     standardize: true             # features less their mean, over their standard deviation, both of the training part
     title, licence, source        # what the tables and the record say
@@ -42,6 +43,7 @@ class OwnSpec(Spec):
     file: Path | None = None
     label: str | None = None
     group: str | None = None
+    whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
     test_share: float = Field(0.2, gt=0, lt=1)
     standardize: bool = False
     title: str | None = None
@@ -60,6 +62,10 @@ class OwnSpec(Spec):
             raise ValueError("file must end with .npz or .csv")
         if self.file is not None and (self.file.suffix == ".csv") != (self.label is not None):
             raise ValueError("label names the column of classes of a .csv file, and only there")
+        if self.whole_groups and self.file is None:
+            raise ValueError("whole_groups goes with file; a base keeps its own")
+        if self.whole_groups and self.label is not None and self.group is None:
+            raise ValueError("whole_groups needs group, the column of groups")
         return self
 
 
@@ -78,6 +84,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             shape=(),
             licence=spec.licence,
             source=spec.source or str(spec.file),
+            whole_groups=spec.whole_groups,
             spec=spec,
         )
     base = get(spec.base)
@@ -124,15 +131,18 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        return f"{self!r} {self._checksum()}"
+        return f"{self!r} {self._data()}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        return f"{self.spec.model_dump(exclude={'file', 'title', 'licence', 'source'})} {self._checksum()}"
+        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "whole_groups"})
+        return f"{facts} {self._data()}"
 
-    def _checksum(self) -> str:
+    def _data(self) -> str:
+        """Return the file's checksum, and a word if groups stay whole: without it, keys are as they ever were."""
         state = self._file.stat()
-        return _checksum(self._file, state.st_mtime_ns, state.st_size)
+        found = _checksum(self._file, state.st_mtime_ns, state.st_size)
+        return f"{found} whole groups" if self.whole_groups else found
 
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""
@@ -145,17 +155,24 @@ class OwnDataset(Dataset):
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
             if len(x) != len(y) or len(y if group is None else group) != len(y):
                 raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
-            test = hold_out(y, self.spec.test_share, stream(0, "own test part"))
+            test = self._test_part(y, group if self.whole_groups else None)
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
-            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
+            how = ", in whole groups" if self.whole_groups else ""
+            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once",)
         if self.spec.standardize:
             mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
             for name in ("x_train", "x_test"):
                 parts[name] = (parts[name] - mean) / np.where(std > 0, std, 1)
             parts["notes"] = (*parts.get("notes", ()), "features standardized by the training part")
         return Arrays(**parts)
+
+    def _test_part(self, y: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+        try:
+            return hold_out(y, self.spec.test_share, stream(0, "own test part"), group)
+        except UserError as error:
+            raise UserError(f"{self._file}: test_share: {error}") from None
 
     def _npz(self) -> dict[str, Any]:
         arrays = read_npz(self._file, "Write it again with numpy.savez, text as str and not as object.")

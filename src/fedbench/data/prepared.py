@@ -123,7 +123,10 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         check(x.dtype == np.uint8 or bool(np.isfinite(x).all()), f"{part} inputs are not finite")
         content[f"x_{part}"] = x if x.dtype == np.uint8 else x.astype(np.float32)
         content[f"y_{part}"] = y.astype(np.int64)
-    if (group := arrays.group_train) is not None:
+    group = arrays.group_train
+    lacking = dataset.whole_groups and group is None
+    check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
+    if group is not None:
         check(group.shape == arrays.y_train.shape, f"groups {list(group.shape)}, expected one per sample")
         if group.dtype.kind in "USO":  # names
             group = np.unique(group, return_inverse=True)[1]
