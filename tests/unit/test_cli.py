@@ -12,6 +12,7 @@ from toy import write_yaml
 from typer.testing import CliRunner, Result
 
 from fedbench.cli import app
+from fedbench.data.datasets._torchvision import CifarSet
 from fedbench.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -134,6 +135,18 @@ def test_doctor_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 0, result.output
     for part in ("fedbench ", "Python ", "device: cpu", "disk: ", "run store: 0 finished runs", "digits"):
         assert part in result.stdout
+
+
+def test_a_broken_dataset_hides_no_other_from_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("in its own code")
+
+    monkeypatch.setattr(CifarSet, "status", broken)
+    result = call("doctor")
+    assert result.exit_code == 0, result.output
+    lines = {line.split()[0]: line for line in result.stdout.splitlines() if line.startswith("  ")}
+    assert lines["cifar10"].endswith("broken: ZeroDivisionError: in its own code")
+    assert "prepared: " in lines["digits"] and "melanoma" in lines
 
 
 def test_no_arguments_show_help() -> None:

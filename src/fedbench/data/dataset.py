@@ -58,6 +58,8 @@ class Dataset(ABC):
         source: where it comes from.
         account: for sets behind an account: what to fetch, from where. Empty for the others.
         raw: the folder of its raw files inside ``<data_dir>/raw``, if that is not ``name``.
+        whole_groups: a group is one patient or the like, whose samples never lie in two of the training,
+            validation and test parts; unlike a hospital, of which each part may have samples.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Dataset(ABC):
     source: str
     account: str = ""
     raw: str = field(default="")
+    whole_groups: bool = field(default=False, repr=False)  # the keys of runs are older than this fact
 
     def downloads(self) -> tuple[Download, ...]:
         """Return the raw files it needs; none for data that come with a library or are the user's own."""

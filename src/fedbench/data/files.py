@@ -17,6 +17,11 @@ from fedbench.files import atomic
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same bytes on every day
 
+_BROKEN = (
+    *(OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error),
+    TypeError,  # a single array under the name of an archive
+)
+
 
 def checksum(path: Path, kind: str = "sha256") -> str:
     """Return the hexadecimal digest of a file (``kind``: any name of :mod:`hashlib`)."""
@@ -46,7 +51,7 @@ def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if only is None or name in only}
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except _BROKEN as error:
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
 
 

@@ -69,14 +69,53 @@ def _targets(labels: np.ndarray, spec: ImbalanceSpec) -> dict[int, int]:
     return {label: int(int(counts[label]) / Fraction(str(spec.rho))) for label in spec.minority}
 
 
-def hold_out(labels: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+def hold_out(
+    labels: np.ndarray, share: float, rng: np.random.Generator, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Return the positions ``[v]`` int64, ascending, of a random ``share`` of the samples of every label.
 
-    The number is rounded half up for each label.
+    The number is rounded half up for each label. With ``groups`` ``[n]`` whole groups are drawn, so the number
+    is about that.
+
+    Raises:
+        UserError: a label lies in too few groups to be on both sides.
     """
+    if groups is not None and len(labels):
+        return _hold_out_groups(labels, groups, share, rng)
     parts = []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         number = int(Fraction(str(share)) * len(members) + Fraction(1, 2))
         parts.append(rng.permutation(members)[:number])
     return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+
+
+def _hold_out_groups(
+    labels: np.ndarray, groups: np.ndarray, share: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Offer the groups in random order, those with the rarest labels first.
+
+    A group is drawn if at least half of its samples of its rarest label are still wanted: groups of one sample
+    give the numbers that are drawn without groups.
+    """
+    names, label = np.unique(labels, return_inverse=True)
+    _, group = np.unique(groups, return_inverse=True)
+    counts = np.zeros((group.max() + 1, len(names)), dtype=np.int64)
+    np.add.at(counts, (group, label), 1)
+    total = counts.sum(0)
+    twice = np.array([int(2 * Fraction(str(share)) * int(n)) for n in total])  # wanted, in exact arithmetic
+    rarest = np.where(counts > 0, total, len(labels) + 1).argmin(1)
+    held, drawn = np.zeros_like(total), np.zeros(len(counts), dtype=bool)
+    order = rng.permutation(len(counts))
+    for g in order[np.argsort(total[rarest[order]], kind="stable")]:
+        drawn[g] = 2 * held[rarest[g]] + counts[g, rarest[g]] <= twice[rarest[g]]
+        held += drawn[g] * counts[g]
+    wanted = (twice + 1) // 2
+    one_sided = ((wanted > 0) & (held == 0)) | ((wanted < total) & (held == total))
+    if one_sided.any():
+        k = int(one_sided.argmax())
+        raise UserError(
+            f"the {total[k]} samples of label {names[k]} lie in {(counts[:, k] > 0).sum()} groups: too few to "
+            f"hold out {share:.4g} of them in whole groups. Take another share, or data with more groups."
+        )
+    return np.flatnonzero(drawn[group])

@@ -2,7 +2,8 @@
 
     file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; group)
     label: diagnosis              # csv: the column of classes; the others are features
-    group: hospital               # csv: the column of groups, if any
+    group: patient                # csv: the column of groups, if any
+    whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
     test_share: 0.2               # share of each class that becomes the test part, if the file has none
     standardize: true             # features less their mean, over their standard deviation, both of the training part
     title, licence, source        # what the tables and the record say
@@ -42,6 +43,7 @@ class OwnSpec(Spec):
     file: Path | None = None
     label: str | None = None
     group: str | None = None
+    whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
     test_share: float = Field(0.2, gt=0, lt=1)
     standardize: bool = False
     title: str | None = None
@@ -60,6 +62,10 @@ class OwnSpec(Spec):
             raise ValueError("file must end with .npz or .csv")
         if self.file is not None and (self.file.suffix == ".csv") != (self.label is not None):
             raise ValueError("label names the column of classes of a .csv file, and only there")
+        if self.whole_groups and self.file is None:
+            raise ValueError("whole_groups goes with file; a base keeps its own")
+        if self.whole_groups and self.label is not None and self.group is None:
+            raise ValueError("whole_groups needs group, the column of groups")
         return self
 
 
@@ -78,10 +84,12 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             shape=(),
             licence=spec.licence,
             source=spec.source or str(spec.file),
+            whole_groups=spec.whole_groups,
             spec=spec,
         )
     base = get(spec.base)
-    fields = {item.name for item in dataclasses.fields(base)} - {"name", "raw", "classes"}
+    # what is not in its repr does not change what is prepared
+    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
     for option in spec.options:
         if option not in fields:
             raise unknown(f"option in {path}", option, fields)
@@ -123,15 +131,18 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        return f"{self!r} {self._checksum()}"
+        return f"{self!r} {self._data()}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        return f"{self.spec.model_dump(exclude={'file', 'title', 'licence', 'source'})} {self._checksum()}"
+        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "whole_groups"})
+        return f"{facts} {self._data()}"
 
-    def _checksum(self) -> str:
+    def _data(self) -> str:
+        """Return the file's checksum, and a word if groups stay whole: without it, keys are as they ever were."""
         state = self._file.stat()
-        return _checksum(self._file, state.st_mtime_ns, state.st_size)
+        found = _checksum(self._file, state.st_mtime_ns, state.st_size)
+        return f"{found} whole groups" if self.whole_groups else found
 
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""
@@ -144,11 +155,12 @@ class OwnDataset(Dataset):
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
             if len(x) != len(y) or len(y if group is None else group) != len(y):
                 raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
-            test = hold_out(y, self.spec.test_share, stream(0, "own test part"))
+            test = self._test_part(y, group if self.whole_groups else None)
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
-            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class, drawn once",)
+            how = ", in whole groups" if self.whole_groups else ""
+            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once",)
         if self.spec.standardize:
             mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
             for name in ("x_train", "x_test"):
@@ -156,8 +168,14 @@ class OwnDataset(Dataset):
             parts["notes"] = (*parts.get("notes", ()), "features standardized by the training part")
         return Arrays(**parts)
 
+    def _test_part(self, y: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+        try:
+            return hold_out(y, self.spec.test_share, stream(0, "own test part"), group)
+        except UserError as error:
+            raise UserError(f"{self._file}: test_share: {error}") from None
+
     def _npz(self) -> dict[str, Any]:
-        arrays = read_npz(self._file, "Write it again with numpy.savez.")
+        arrays = read_npz(self._file, "Write it again with numpy.savez, text as str and not as object.")
         names = {
             "x": "x_train",
             "y": "y_train",
@@ -171,6 +189,14 @@ class OwnDataset(Dataset):
         for needed in ("x", "y", *(("x_test", "y_test") if {"x_test", "y_test"} & set(arrays) else ())):
             if needed not in arrays:
                 raise UserError(f"{self._file} has no array {needed!r}.")
+        for name, array in arrays.items():
+            if name.startswith("x") and array.dtype.kind not in "biuf":
+                raise UserError(f"{self._file}: array {name!r} holds {array.dtype}, not real numbers.")
+            if not name.startswith("x") and array.ndim != 1:
+                raise UserError(
+                    f"{self._file}: array {name!r} has shape {list(array.shape)}, expected [n]: "
+                    "write it again with one value per sample."
+                )
         parts: dict[str, Any] = {names[name]: array for name, array in arrays.items()}
         for name in ("x_train", "x_test"):
             if name in parts and parts[name].ndim == 3:  # grey images without a channel axis
@@ -180,12 +206,22 @@ class OwnDataset(Dataset):
     def _csv(self) -> dict[str, Any]:
         import pandas as pd
 
-        frame = pd.read_csv(self._file)
+        try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
+            frame = pd.read_csv(self._file, low_memory=False)
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, empty, or ragged
+            raise UserError(
+                f"{self._file} cannot be read as a table ({str(error).strip()}): it must be UTF-8, with a header "
+                "and as many cells in each row."
+            ) from None
         named = [column for column in (self.spec.label, self.spec.group) if column is not None]
         for column in named:
             if column not in frame:
                 raise unknown(f"column in {self._file}", column, map(str, frame.columns))
         features = frame.drop(columns=named)
+        if features.empty:
+            raise UserError(
+                f"{self._file} has {len(frame)} rows and {features.shape[1]} columns of features."
+            )
         for column in map(str, features):
             if not pd.api.types.is_numeric_dtype(features[column]):
                 raise UserError(f"{self._file}: column {column!r} is not numeric; encode it or leave it out.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbench import registry
-from fedbench.data import partitions
+from fedbench.data import datasets, partitions
 from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
 from fedbench.data.labels import hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
@@ -66,19 +66,22 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     """Apply a data rule to prepared arrays and write the partition, unless it is there; return its path.
 
     In this order: labels, imbalance, validation, clients. Each draws from its own stream, so two rules that
-    differ in the partition alone drop the same samples. The bytes depend on the rule, the seed and the
-    prepared arrays alone.
+    differ in the partition alone drop the same samples. The bytes depend on the rule, the seed, the
+    prepared arrays and whether the dataset keeps groups whole, alone.
 
     Raises:
         UserError: the dataset is not prepared, or the rule does not fit it.
     """
     path = partition_path(spec, seed, data_dir)
-    if _current(path, spec.dataset, data_dir):
+    # asked of the dataset: arrays that were prepared before it said so serve as they are
+    whole = spec.validation > 0 and datasets.get(spec.dataset).whole_groups
+    if _current(path, spec.dataset, data_dir, whole):
         return path
     prepared = load_prepared(spec.dataset, data_dir, inputs=False)
-    arrays, remarks = _apply(spec, seed, prepared)
+    arrays, remarks = _apply(spec, seed, prepared, whole)
     write_npz(path, arrays)
-    summary = _summary(spec, seed, prepared, arrays, remarks) | {"sha256": checksum(path)}
+    made = {"whole_groups": whole, "sha256": checksum(path)}
+    summary = _summary(spec, seed, prepared, arrays, remarks) | made
     write_json(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
 
@@ -129,15 +132,18 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     return deal
 
 
-def _apply(spec: DataSpec, seed: int, prepared: Prepared) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Return the arrays of a partition and the remarks of its rule."""
+def _apply(
+    spec: DataSpec, seed: int, prepared: Prepared, whole: bool
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Return the arrays of a partition, its validation part of whole groups or not, and its rule's remarks."""
     n_classes = len(prepared.classes)
     labels = relabel(prepared.y_train, n_classes, spec.labels)
     pool = keep(labels, spec.imbalance, stream(seed, "imbalance"))
-    held = hold_out(labels[pool], spec.validation, stream(seed, "validation"))
+    groups = prepared.group_train
+    held = _hold_out(labels[pool], None if groups is None else groups[pool], spec, seed, whole)
     validation, pool = pool[held], np.delete(pool, held)
-    groups = None if prepared.group_train is None else prepared.group_train[pool]
-    deal = split(Pool(labels[pool], prepared.y_train[pool], groups), spec, stream(seed, "partition"))
+    left = None if groups is None else groups[pool]
+    deal = split(Pool(labels[pool], prepared.y_train[pool], left), spec, stream(seed, "partition"))
     clients = [pool[np.sort(samples)] for samples in deal.clients]
     indices = np.concatenate(clients)
     used = np.zeros(len(labels), dtype=bool)
@@ -150,6 +156,20 @@ def _apply(spec: DataSpec, seed: int, prepared: Prepared) -> tuple[dict[str, np.
         "validation": validation,
     }
     return {name: array.astype(np.int64) for name, array in arrays.items()}, deal.remarks
+
+
+def _hold_out(
+    labels: np.ndarray, groups: np.ndarray | None, spec: DataSpec, seed: int, whole: bool
+) -> np.ndarray:
+    """Return the positions of the validation part, which is of whole groups or not."""
+    if whole and groups is None:
+        raise UserError(
+            f"{spec.dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
+        )
+    try:
+        return hold_out(labels, spec.validation, stream(seed, "validation"), groups if whole else None)
+    except UserError as error:
+        raise UserError(f"{spec.dataset}: validation: {error}") from None
 
 
 def _summary(
@@ -183,11 +203,11 @@ def _summary(
     }
 
 
-def _current(path: Path, dataset: str, data_dir: str | Path) -> bool:
-    """Say whether a whole partition is there that was made from the arrays as they are prepared now."""
+def _current(path: Path, dataset: str, data_dir: str | Path, whole: bool) -> bool:
+    """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
-        return bool(
-            read_partition(path).summary["prepared_sha256"] == read_summary(dataset, data_dir)["sha256"]
-        )
+        found = read_partition(path).summary
+        same = found.get("whole_groups", False) == whole
+        return bool(same and found["prepared_sha256"] == read_summary(dataset, data_dir)["sha256"])
     except (UserError, KeyError):
         return False

@@ -123,9 +123,16 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         check(x.dtype == np.uint8 or bool(np.isfinite(x).all()), f"{part} inputs are not finite")
         content[f"x_{part}"] = x if x.dtype == np.uint8 else x.astype(np.float32)
         content[f"y_{part}"] = y.astype(np.int64)
-    if arrays.group_train is not None:
-        check(len(arrays.group_train) == len(arrays.y_train), f"{len(arrays.group_train)} groups")
-        content["group_train"] = arrays.group_train.astype(np.int64)
+    group = arrays.group_train
+    lacking = dataset.whole_groups and group is None
+    check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
+    if group is not None:
+        check(group.shape == arrays.y_train.shape, f"groups {list(group.shape)}, expected one per sample")
+        if group.dtype.kind in "USO":  # names
+            group = np.unique(group, return_inverse=True)[1]
+        whole = group.dtype.kind in "biu" or (group.dtype.kind == "f" and bool((group % 1 == 0).all()))
+        check(whole, "groups must be whole numbers or names")
+        content["group_train"] = group.astype(np.int64)
     return content
 
 

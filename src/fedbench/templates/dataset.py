@@ -26,7 +26,8 @@ class ExampleName(Dataset):
         y = np.arange(1000) % 2
         x = rng.normal(size=(1000, 10)) + 0.7 * y[:, None]
         # x: [n, features], or images [n, C, H, W] as float32 near [0, 1] or as uint8; y: whole numbers from 0 on.
-        # `group_train` is the patient or site of each training sample, for data that come in groups.
+        # `group_train` is the patient or site of each training sample, for data that come in groups. Patients lie
+        # in one part each: say `whole_groups=True` below, and hold out the test part in whole groups.
         return Arrays(x[:800], y[:800], x[800:], y[800:], notes=("drawn from two normal distributions",))
 
 

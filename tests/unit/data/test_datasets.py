@@ -348,3 +348,21 @@ def test_an_unknown_dataset_lists_the_known_ones():
         UserError, match=r"'fashion-mnist'\. Did you mean 'fashionmnist'\?.*catvsdog, cifar10"
     ):
         datasets.get("fashion-mnist")
+
+
+def test_another_title_changes_neither_the_files_nor_their_reader(mnist, cifar, tmp_path, monkeypatch):
+    _, files, arrays = mnist
+    monkeypatch.chdir(tmp_path)
+    for name in arrays:
+        put(tmp_path / "raw" / "mnist" / "MNIST" / "raw" / name, files[name])
+    for name, content in cifar.items():
+        put(tmp_path / "raw" / "cifar10" / "cifar-10-batches-py" / name, content)
+    for base in ("mnist", "cifar10", "stl10"):
+        put(Path(f"config/datasets/my_{base}.yaml"), f"base: {base}\ntitle: Mine\n".encode())
+        assert datasets.get(f"my_{base}").title == "Mine"
+    for base, size in (("mnist", 7), ("cifar10", 20)):
+        dataset = datasets.get(f"my_{base}")
+        assert dataset.status(tmp_path).state == "raw present"
+        assert len(dataset.prepare(dataset.raw_dir(tmp_path)).y_train) == size
+    files_of = [[item.path for item in datasets.get(name).downloads()] for name in ("stl10", "my_stl10")]
+    assert files_of[0] == files_of[1]

@@ -53,6 +53,13 @@ def test_one_flipped_bit_in_an_npz_is_found(tmp_path):
         read_npz(path, "")
 
 
+def test_a_single_array_called_npz_is_named(tmp_path):
+    with (tmp_path / "one.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(UserError, match=r"one\.npz is truncated or corrupt .*Do this\."):
+        read_npz(tmp_path / "one.npz", "Do this.")
+
+
 def test_pickles_in_an_npz_are_refused(tmp_path):
     np.savez(tmp_path / "evil.npz", a=np.array([{"any": "object"}], dtype=object))
     with pytest.raises(UserError, match=r"evil\.npz"):

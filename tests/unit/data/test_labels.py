@@ -110,3 +110,73 @@ def test_what_is_held_out_is_random_and_the_same_for_a_seed():
     held = [hold_out(labels, 0.1, stream(seed, "validation")).tolist() for seed in (0, 0, 1)]
     assert held[0] == held[1] != held[2]
     assert held[0][0] < 100 and held[0][-1] > 900
+
+
+def test_what_is_held_out_without_groups_is_what_it_ever_was():
+    held = hold_out(np.arange(40) % 3 % 2, 0.2, stream(3, "validation"))
+    assert held.tolist() == [1, 2, 3, 11, 13, 24, 26, 31]  # trained runs rest on these draws
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=300), st.floats(0, 0.99), st.integers(0, 5))
+def test_groups_of_one_sample_are_held_out_like_samples(labels, share, seed):
+    labels = np.array(labels)
+    parts = [
+        hold_out(labels, share, stream(seed, "validation"), groups)
+        for groups in (None, np.arange(len(labels))[::-1])
+    ]
+    counts = [np.bincount(labels[part], minlength=5).tolist() for part in parts]
+    assert counts[0] == counts[1] and (np.diff(parts[1]) > 0).all()
+
+
+def patients(seed):
+    """400 patients with 1 to 20 samples each; every tenth has a malignant one or two."""
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.repeat(np.arange(400), rng.integers(1, 21, 400)))
+    first = np.unique(group, return_index=True)[1]
+    labels = np.zeros(len(group), int)
+    labels[first[::10]] = labels[first[5::20]] = 1
+    return labels, group
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_patient_lies_in_one_part_and_both_labels_have_about_the_share(seed):
+    labels, group = patients(seed)
+    held = hold_out(labels, 0.15, stream(seed, "validation"), group)
+    assert not set(group[held]) & set(np.delete(group, held))
+    assert labels[held].sum() == round(0.15 * labels.sum())
+    assert len(held) == pytest.approx(0.15 * len(labels), rel=0.15)
+    assert len(held) / len(set(group[held])) == pytest.approx(
+        10.5, rel=0.2
+    )  # neither the large nor the small
+
+
+def test_which_groups_are_held_out_depends_on_the_seed_alone():
+    labels, group = patients(0)
+    held = [hold_out(labels, 0.15, stream(seed, "validation"), group).tolist() for seed in (0, 0, 1)]
+    assert held[0] == held[1] != held[2]
+    names = np.array([f"patient {n:03d}" for n in group])
+    assert hold_out(labels, 0.15, stream(0, "validation"), names).tolist() == held[0]
+
+
+@pytest.mark.parametrize(
+    "labels, groups, share, message",
+    [
+        (
+            [0, 0, 0, 0, 1, 1, 1, 1],
+            [0, 1, 2, 3, 4, 4, 4, 4],
+            0.25,
+            r"4 samples of label 1 lie in 1 groups: too",
+        ),
+        ([0] * 8, [0, 1] * 4, 0.2, r"8 samples of label 0 lie in 2 groups: .* hold out 0\.2 .*whole groups"),
+        ([0] * 8, [0] * 8, 0.5, r"8 samples of label 0 lie in 1 groups"),  # all of it would be held out
+    ],
+)
+def test_too_few_groups_say_which_label_lacks_them(labels, groups, share, message):
+    with pytest.raises(UserError, match=message):
+        hold_out(np.array(labels), share, stream(0, "validation"), np.array(groups))
+
+
+def test_nothing_is_held_out_of_nothing_nor_with_no_share():
+    empty = np.array([], dtype=int)
+    assert hold_out(empty, 0.2, stream(0, "validation"), empty).tolist() == []
+    assert hold_out(np.zeros(3, int), 0, stream(0, "validation"), np.zeros(3, int)).tolist() == []

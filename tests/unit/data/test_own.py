@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from fedbench.data import datasets
+from fedbench.data.files import checksum
+from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
+from fedbench.specs import DataSpec
 
 
 def load(name):
@@ -39,6 +42,13 @@ def test_an_npz_without_a_test_part_is_split_by_class(own):
     assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
 
 
+def test_groups_of_an_npz_may_have_names(own):
+    sites = np.array(["north", "south", "east"])[np.arange(40) % 3]
+    read = load(own(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), group=sites))
+    number = read.x_train[:, 0].astype(int) % 3
+    assert len(set(zip(read.group_train, number, strict=True))) == 3 == len(set(read.group_train))
+
+
 def test_a_csv_with_named_classes_and_groups(own, tmp_path):
     own(x=np.zeros((2, 1)), y=np.array([0, 1]))
     rows = [f"{n},{n / 2},{'sick' if n % 4 == 0 else 'healthy'},clinic{n % 3}" for n in range(40)]
@@ -57,6 +67,72 @@ def test_a_csv_with_named_classes_and_groups(own, tmp_path):
     assert read.group_train.tolist() == [n % 3 for n in age]
 
 
+WHOLE = "group: patient\nwhole_groups: true\n"
+SPEC = DataSpec(dataset="patients", clients=2, validation=0.2)
+
+
+def patients(tmp_path, text=WHOLE):
+    """Two hundred samples of forty patients, every fourth of whom is sick; a feature is the patient's number."""
+    rows = [f"{n % 40},{n},{'sick' if n % 4 == 0 else 'healthy'},P{n % 40}" for n in range(200)]
+    (tmp_path / "patients.csv").write_text("\n".join(["number,dose,state,patient", *rows]))
+    (tmp_path / "config" / "datasets" / "patients.yaml").write_text(
+        f"file: patients.csv\nlabel: state\n{text}"
+    )
+    prepare("patients", "data")
+    make_partition(SPEC, 0, "data")
+    read, found = load_prepared("patients", "data"), load_partition(SPEC, 0, "data")
+    parts = (read.x_train[found.indices], read.x_train[found.validation], read.x_test)
+    return read, found, [set(part[:, 0].astype(int)) for part in parts]
+
+
+def test_whole_groups_lie_in_one_of_the_three_parts(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    read, found, (train, validation, test) = patients(tmp_path)
+    assert train | validation | test == set(range(40))
+    assert len(train) + len(validation) + len(test) == 40
+    assert (len(test), len(validation)) == (8, 7)  # of ten sick and thirty healthy; of eight and twenty-four
+    assert sum(n % 4 == 0 for n in test) == 2 and read.y_test.sum() == 10
+    assert read.notes == ("test part: 20% of each class, in whole groups, drawn once",)
+    assert found.summary["whole_groups"] is True
+
+
+def test_groups_have_samples_in_each_part_unless_they_are_whole(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    _, found, (train, validation, test) = patients(tmp_path, "group: patient\n")
+    assert len(train & test) > 10 and len(train & validation) > 10
+    assert found.summary["whole_groups"] is False
+    assert not set.intersection(*(patients(tmp_path)[2])), "the change of the YAML was not seen"
+
+
+def test_groups_become_whole_where_the_file_has_a_test_part(own, tmp_path):
+    x, y, group = np.arange(80.0)[:, None], np.tile([0, 1], 40), np.repeat(np.arange(20), 4)
+    arrays = {"x": x, "y": y, "group": group, "x_test": x, "y_test": y}
+    spec = DataSpec(dataset="mine", clients=2, validation=0.2)
+    shared = []
+    for text in ("", "whole_groups: true\n"):
+        load(own(**arrays, extra=text))
+        make_partition(spec, 0, "data")  # the arrays are the same both times, the partition must not be
+        found = load_partition(spec, 0, "data")
+        shared.append(set(group[found.indices]) & set(group[found.validation]))
+    assert shared[0] and not shared[1]
+
+
+def test_the_keys_of_runs_on_data_without_whole_groups_stay(own, tmp_path):
+    arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.arange(20)}
+    dataset = datasets.get(own(**arrays))
+    content, definition = dataset.content(), dataset.definition()
+    digest = checksum(tmp_path / "mine.npz")
+    options = (
+        "'label': None, 'group': None, 'test_share': 0.2, 'standardize': False, 'base': None, 'options': {}"
+    )
+    assert content == f"{{{options}}} {digest}"
+    assert "whole" not in definition
+    own(**arrays, extra="whole_groups: false\n")
+    assert (datasets.get("mine").content(), datasets.get("mine").definition()) == (content, definition)
+    own(**arrays, extra="whole_groups: true\n")
+    assert datasets.get("mine").content() != content and datasets.get("mine").definition() != definition
+
+
 def test_changing_the_data_prepares_again(own):
     x, y = np.zeros((20, 1)), np.repeat([0, 1], 10)
     assert load(own(x=x, y=y)).x_train.sum() == 0
@@ -72,6 +148,7 @@ def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own, tmp_p
     assert dataset.shape == (3, 64, 64) and dataset.title == "Melanoma 64"
     assert dataset.raw_dir(tmp_path) == datasets.get("melanoma").raw_dir(tmp_path)
     assert dataset.definition() != datasets.get("melanoma").definition()
+    assert dataset.whole_groups
     assert "melanoma64" in datasets.names()
 
 
@@ -86,11 +163,19 @@ def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own, tmp_p
         ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
         ("base: melanomma", r"Did you mean 'melanoma'"),
         ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
+        ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),
+        ("base: melanoma\noptions: {whole_groups: false}", r"option in .*mine\.yaml 'whole_groups'"),
+        ("base: mnist\noptions: {known_as: CIFAR10}", r"option in .*mine\.yaml 'known_as'"),
+        ("file: mine.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
+        (
+            "file: mine.npz\nwhole_groups: true",
+            r"whole_groups needs the group of each sample .*array 'group'",
+        ),
         ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
     ],
 )
 def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
-    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    own(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
@@ -112,6 +197,23 @@ def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
         ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
         ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
         ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros((4, 1), int)},
+            r"mine\.npz: array 'y' has shape \[4, 1\], expected \[n\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.zeros((4, 1))},
+            r"array 'group' has shape \[4, 1\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.full(4, 1.5)},
+            r"groups must be whole numbers or names",
+        ),
+        ({"x": np.full((4, 2), "1.5"), "y": np.zeros(4, int)}, r"array 'x' holds <U3, not real numbers"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.array(["a", 1, 2, 3], object)},
+            r"text as str and not as object",
+        ),
     ],
 )
 def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
@@ -125,14 +227,25 @@ def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
         ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
         ("a,state\nx,1\ny,0", r"mine\.csv: column 'a' is not numeric"),
         ("a,state\n1,1\n,0", r"mine\.csv: column 'a' has empty cells"),
+        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must be UTF-8"),
+        ("", r"mine\.csv cannot be read as a table .*No columns"),
+        ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
+        ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
+        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table .*utf-8"),
     ],
 )
 def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
     own(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    (tmp_path / "mine.csv").write_text(text)
+    (tmp_path / "mine.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
+
+
+def test_too_few_groups_name_the_file_and_the_share(own):
+    arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.repeat([0, 1], 10)}
+    with pytest.raises(UserError, match=r"mine\.npz: test_share: the 10 samples of label 0 lie in 1 groups"):
+        prepare(own(**arrays, extra="whole_groups: true\n"), "data")
 
 
 def test_the_record_names_the_file_and_the_status_follows_it(own, tmp_path):

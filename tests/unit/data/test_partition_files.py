@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from fedbench.data.files import checksum, write_json, write_npz
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
 from fedbench.data.prepared import load_prepared, prepare, prepared_path
 from fedbench.errors import UserError
@@ -184,3 +185,40 @@ def test_data_need_neither_torch_nor_torchvision(folder):
         [sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True
     )
     assert "pip install 'fedbench[vision]'" in done.stdout
+
+
+def prepared_melanoma(folder, **more):
+    """Prepared before datasets said whether their groups stay whole: 600 samples of 100 patients."""
+    y = (np.arange(600) % 100 % 10 == 0).astype(int)
+    path = prepared_path("melanoma", folder)
+    write_npz(path, {"y_train": y, "y_test": y[:20], **more})
+    write_json(
+        path.with_suffix(".json"),
+        {"notes": [], "classes": ["benign", "malignant"], "sha256": checksum(path)},
+    )
+
+
+def test_melanoma_prepared_in_the_past_is_validated_by_patient(tmp_path):
+    patient = np.arange(600) % 100
+    prepared_melanoma(tmp_path, group_train=patient)
+    spec = DataSpec(dataset="melanoma", clients=4, validation=0.1)
+    path = make_partition(spec, 0, tmp_path)
+    found = load_partition(spec, 0, tmp_path)
+    assert not set(patient[found.indices]) & set(patient[found.validation])
+    assert len(set(patient[found.validation])) == 10 and found.y_train[found.validation].sum() == 6
+
+    record = json.loads(path.with_suffix(".json").read_text())  # as one that was drawn by sample
+    del record["whole_groups"]
+    write_json(path.with_suffix(".json"), record)
+    make_partition(spec, 0, tmp_path)
+    assert load_partition(spec, 0, tmp_path).summary["whole_groups"] is True
+
+
+def test_whole_groups_cannot_be_held_out_without_groups_nor_of_too_few(tmp_path):
+    spec = DataSpec(dataset="melanoma", clients=4, validation=0.1)
+    prepared_melanoma(tmp_path)
+    with pytest.raises(UserError, match=r"melanoma has whole_groups, but was prepared without groups"):
+        make_partition(spec, 0, tmp_path)
+    prepared_melanoma(tmp_path, group_train=np.arange(600) // 300)
+    with pytest.raises(UserError, match=r"melanoma: validation: the \d+ samples of label . lie in 2 groups"):
+        make_partition(spec, 0, tmp_path)

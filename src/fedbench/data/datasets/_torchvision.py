@@ -33,15 +33,17 @@ class IdxSet(Dataset):
     """MNIST and its relatives: four gzipped IDX files.
 
     Attributes:
+        known_as: torchvision's name of it, in the folders of its files too; the title is free to change.
         unpacked: the MD5 of each file without gzip, which torchvision does not list and a mirror may hold.
     """
 
+    known_as: str = field(repr=False)
     unpacked: Mapping[str, str] = field(default_factory=dict)
 
     def downloads(self) -> tuple[Download, ...]:
         """One gzip file each for images and labels, train and test."""
-        known = torchvision_class(self.title)
-        folder = f"{self.title}/raw"
+        known = torchvision_class(self.known_as)
+        folder = f"{self.known_as}/raw"
         items = []
         for file, md5 in known.resources:
             name = file.removesuffix(".gz")
@@ -55,7 +57,7 @@ class IdxSet(Dataset):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the IDX files: grey images as ``[n, 1, 28, 28]`` uint8."""
-        known = torchvision_class(self.title)
+        known = torchvision_class(self.known_as)
         train, test = (known(raw_dir, train=part) for part in (True, False))
         return Arrays(
             x_train=train.data.numpy()[:, None],
@@ -67,18 +69,24 @@ class IdxSet(Dataset):
 
 @dataclass(frozen=True, kw_only=True)
 class CifarSet(Dataset):
-    """CIFAR-10 and CIFAR-100: pickles, which are opened only after their checksum agreed."""
+    """CIFAR-10 and CIFAR-100: pickles, which are opened only after their checksum agreed.
+
+    Attributes:
+        known_as: torchvision's name of it; the title is free to change.
+    """
+
+    known_as: str = field(repr=False)
 
     def downloads(self) -> tuple[Download, ...]:
         """One archive with a pickle for each batch."""
-        known = torchvision_class(self.title)
+        known = torchvision_class(self.known_as)
         listed = [*known.train_list, *known.test_list, (known.meta["filename"], known.meta["md5"])]
         files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in listed)
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the batches: ``[n, 3, 32, 32]`` uint8; the fine labels of CIFAR-100."""
-        known = torchvision_class(self.title)
+        known = torchvision_class(self.known_as)
         # the constructor verifies every checksum again before it unpickles
         train, test = (known(raw_dir, train=part) for part in (True, False))
         return Arrays(

@@ -5,6 +5,7 @@ from fedbench.data.datasets._torchvision import CifarSet
 dataset = CifarSet(
     name="cifar10",
     title="CIFAR10",
+    known_as="CIFAR10",
     classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
     shape=(3, 32, 32),
     licence="none stated; cite Krizhevsky 2009",

@@ -15,6 +15,7 @@ telephone television tiger tractor train trout tulip turtle wardrobe whale willo
 dataset = CifarSet(
     name="cifar100",
     title="CIFAR100",
+    known_as="CIFAR100",
     classes=tuple(CLASSES.split()),
     shape=(3, 32, 32),
     licence="none stated; cite Krizhevsky 2009",

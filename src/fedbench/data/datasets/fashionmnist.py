@@ -5,6 +5,7 @@ from fedbench.data.datasets._torchvision import IdxSet
 dataset = IdxSet(
     name="fashionmnist",
     title="FashionMNIST",
+    known_as="FashionMNIST",
     classes=(
         "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
         "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

@@ -94,6 +94,7 @@ dataset = Melanoma(
     title="Melanoma",
     classes=("benign", "malignant"),
     shape=(3, 224, 224),
+    whole_groups=True,
     licence="CC BY-NC 4.0 (SIIM-ISIC 2020, https://doi.org/10.34970/2020-ds01)",
     source="https://www.kaggle.com/datasets/cdeotte/jpeg-melanoma-256x256",
     account=(

@@ -5,6 +5,7 @@ from fedbench.data.datasets._torchvision import IdxSet
 dataset = IdxSet(
     name="mnist",
     title="MNIST",
+    known_as="MNIST",
     classes=tuple("0123456789"),
     shape=(1, 28, 28),
     licence="CC BY-SA 3.0 (as commonly given)",

@@ -18,14 +18,14 @@ class Stl10(Dataset):
 
     def downloads(self) -> tuple[Download, ...]:
         """One archive with a binary file for the images and the labels of each part."""
-        known = torchvision_class(self.title)
+        known = torchvision_class("STL10")
         labelled = [entry for entry in [*known.train_list, *known.test_list] if entry[0] != "unlabeled_X.bin"]
         files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in labelled)
         return (Download(known.filename, (known.url,), known.tgz_md5, files),)
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the binary files: ``[n, 3, 96, 96]`` uint8."""
-        known = torchvision_class(self.title)
+        known = torchvision_class("STL10")
         # without the unlabelled images in its list, torchvision's reader does not insist on them
         labelled = type("Labelled", (known,), {"train_list": known.train_list[:2]})
         train, test = (labelled(raw_dir, split=split) for split in ("train", "test"))
