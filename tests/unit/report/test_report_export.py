@@ -177,6 +177,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "not prepared here (STL10)" in tex
+    assert r"\caption{Data sets. Scale: reduced.}" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
     assert "1,027,777" in tables.show("localscgdam", "table4", config, project.root)
