@@ -1,7 +1,6 @@
 # Everything a newcomer needs: `make table1`, `make test`. `make help` lists the rest.
 
 VENV     ?= .venv
-SCALE    ?= demo
 CORES    ?= all
 BIN      := $(abspath $(VENV))/bin
 PYTHONS  := python3 python3.13 python3.12 python3.11
@@ -27,16 +26,17 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-table1: $(INSTALLED)  ## train and build Table 1 of the configured paper (SCALE=demo, reduced or paper)
-	$(BIN)/snakemake --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(SCALE)
-	@echo; $(BIN)/fedbench show table1 --scale $(SCALE)
+table1: scale := $(or $(SCALE),demo)
+table1: $(INSTALLED)  ## train and build Table 1 of the configured paper at scale demo (SCALE=reduced or paper for more)
+	$(BIN)/snakemake --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(scale)
+	@echo; $(BIN)/fedbench show table1 --scale $(scale)
 	@echo; echo "Table 1 is in tables/table1.tex (also .csv and .md)."
 
-tables: $(INSTALLED)  ## all tables and figures of the configured paper
-	$(BIN)/snakemake --cores $(CORES) --config scale=$(SCALE)
+tables: $(INSTALLED)  ## all tables and figures of the configured paper, at the configured scale or SCALE
+	$(BIN)/snakemake --cores $(CORES) $(if $(SCALE),--config scale=$(SCALE))
 
 report: $(INSTALLED)  ## all tables and figures, with every curve and configuration, as one page: report.html
-	$(BIN)/snakemake --cores $(CORES) report.html --config scale=$(SCALE)
+	$(BIN)/snakemake --cores $(CORES) report.html $(if $(SCALE),--config scale=$(SCALE))
 
 test: $(INSTALLED)  ## linters, types and the whole test suite
 	$(BIN)/python -m pytest
@@ -60,4 +60,5 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
-	rm -rf figures logs reports report.html tables/*.tex tables/*.csv tables/*.md tables/*.pdf
+	rm -rf figures logs reports report.html
+	find tables -mindepth 1 -maxdepth 1 ! -name published -exec rm -rf {} +

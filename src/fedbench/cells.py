@@ -170,12 +170,24 @@ def datasets_run(config: Config, paper: Paper, scale: Scale, spec: TableSpec | F
     return here
 
 
-def matching(cells: Sequence[Cell], pattern: str) -> list[Cell]:
-    """Select the cell of that name, else those that match a shell pattern or hold the text; none is an error."""
+def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[Cell]:
+    """Select the cell of that name, else those that match a shell pattern or hold the text.
+
+    With ``whole``, for what cannot be undone, the pattern has to match one or more whole parts of the name, which
+    are paper, dataset, setting and method: ``LocalSGDM`` is not ``LocalSGDM_RL`` too, ``LocalSGDM*`` is.
+
+    Raises:
+        UserError: there is none.
+    """
+
+    def fits(name: str) -> bool:
+        if whole:
+            return fnmatch.fnmatchcase(f"/{name}/", f"*/{pattern}/*")
+        return fnmatch.fnmatchcase(name, pattern) or pattern in name
+
     exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
-    found = exact or [
-        cell for cell in cells if fnmatch.fnmatchcase(cell.name, pattern) or pattern in cell.name
-    ]
+    found = exact or [cell for cell in cells if fits(cell.name)]
     if not found:
-        raise UserError(f"no cell matches {pattern!r}; `fedbench list` shows the cells of this scale")
+        hint = "a word has to be a whole part of a name, * stands for more; " if whole else ""
+        raise UserError(f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale")
     return found

@@ -61,6 +61,13 @@ def configured(scale: str | None, paper: str | None, overrides: list[str] | None
     return configuration.load_config(overrides=given)
 
 
+def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
+    """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    exact = named if not set(named) & set("*?[") else ""
+    return configured(scale, paper or exact or None, overrides)
+
+
 @command("list")
 def list_cells(
     pattern: Annotated[str, typer.Argument()] = "*",
@@ -72,7 +79,7 @@ def list_cells(
     from fedbench.progress import whereabouts
     from fedbench.runs import Store
 
-    config, store = configured(scale, paper, set_), Store()
+    config, store = configured_for(pattern, scale, paper, set_), Store()
     for cell in cells.matching(cells.cells_of(config, config.paper), pattern):
         done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
         now = whereabouts(cell, store)
@@ -85,9 +92,7 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
     from fedbench.runs import Store
     from fedbench.session import train_all
 
-    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
-    exact = named if not set(named) & set("*?[") else ""
-    config = configured(scale, paper or exact or None, set_)
+    config = configured_for(pattern, scale, paper, set_)
     status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
     if status:
         raise typer.Exit(status)
@@ -97,13 +102,17 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
 def forget(
     pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None
 ) -> None:
-    """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew."""
+    """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew.
+
+    PATTERN is a cell's name or whole parts of it, such as a method or a dataset; * stands for more. One scale's runs
+    are removed: the configuration's, or that of --scale.
+    """
     from fedbench.forget import forget
     from fedbench.runs import Store
 
-    config = configured(scale, paper, set_)
-    lines = list(forget(cells.matching(cells.cells_of(config, config.paper), pattern), Store()))
-    print("\n".join(lines) or "none of these cells has a run")
+    config = configured_for(pattern, scale, paper, set_)
+    chosen = cells.matching(cells.cells_of(config, config.paper), pattern, whole=True)
+    print("\n".join(forget(chosen, Store())) or f"none of these cells has a run at scale {config.scale}")
 
 
 @command("tune")

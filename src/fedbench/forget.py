@@ -21,7 +21,7 @@ def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
         there = cell.path.exists()
         cell.path.unlink(missing_ok=True)
         if gone or there:
-            yield f"{cell.name}: {gone} of {len(cell.runs)} runs forgotten"
+            yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
 
 
 def _forget_run(key: str, store: Store) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +15,8 @@ from fedbench import cells, configuration
 from fedbench.errors import UserError
 from fedbench.schema import Config
 
+log = logging.getLogger(__name__)
+Known = dict[str, list[str]]
 Pattern = Annotated[
     str,
     typer.Argument(
@@ -21,19 +25,30 @@ Pattern = Annotated[
 ]
 
 
-def names() -> dict[str, list[str]]:
-    """Name the runs that the configuration asks for at any scale: ``scale/paper/dataset/setting/method/seed``."""
-    found: dict[str, list[str]] = {}
+def names(seeds: Iterable[int] = ()) -> Known:
+    """Name the runs of all papers at any scale: ``scale/paper/dataset/setting/method/seed``.
+
+    All datasets of a paper count, whether or not the scale runs them unasked, and besides the scale's seeds those
+    given. What has a mistake in its configuration stays without a name; one warning for each paper says so.
+    """
+    found: Known = {}
+    mistakes: dict[str, UserError] = {}
     scales = sorted(path.stem for path in (configuration.CONFIG_DIR / "scales").glob("*.yaml"))
-    for scale in scales:
-        for paper in configuration.paper_keys():
-            for cell in cells.cells_of(Config(scale=scale), paper):
-                for run in cell.runs:
-                    found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
-    return found
+    for paper, scale in itertools.product(configuration.paper_keys(), scales):
+        try:
+            wanted = sorted({*seeds, *configuration.load_scale(scale).seeds})
+            for dataset in configuration.load_paper(paper).datasets:
+                for cell in cells.cells_of(Config(scale=scale, seeds=wanted, datasets=[dataset]), paper):
+                    for run in cell.runs:
+                        found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
+        except UserError as error:
+            mistakes.setdefault(paper, error)
+    for paper, mistake in mistakes.items():
+        log.warning("runs of the paper %s are not all named: %s", paper, " ".join(str(mistake).split()))
+    return {key: sorted(called) for key, called in found.items()}
 
 
-def _named(key: str, spec: dict[str, Any], known: dict[str, list[str]]) -> list[str]:
+def _named(key: str, spec: dict[str, Any], known: Known) -> list[str]:
     """Name a run; one the configuration does not ask for (any more) by what it trained."""
     unasked = (
         f"-/{spec.get('data', {}).get('dataset', '?')}/{spec.get('method', '?')}/seed{spec.get('seed', '?')}"
@@ -45,18 +60,24 @@ def _matches(pattern: str, key: str, called: list[str]) -> bool:
     return key.startswith(pattern) or any(fnmatch.fnmatchcase(n, pattern) or pattern in n for n in called)
 
 
-def _chosen(pattern: str) -> Iterator[tuple[str, list[str], Any]]:
-    """Yield key, names and record of the runs that a pattern chooses; the record is the reason where it is damaged."""
+def _records() -> tuple[dict[str, Any], Known]:
+    """Read the runs of the store by key, damaged ones as the reason; return them and the names of all runs."""
     from fedbench.runs import Store, read_run
 
-    store, known = Store(), names()
+    store, records = Store(), dict[str, Any]()
     for key in store.keys(damaged=True):
-        record: Any
         try:
-            record = read_run(store.path(key), key)
-            called = _named(key, record.spec, known)
+            records[key] = read_run(store.path(key), key)
         except ValueError as error:
-            record, called = error, _named(key, {}, known)
+            records[key] = error
+    seeds = {record.spec.get("seed") for record in records.values() if not isinstance(record, ValueError)}
+    return records, names(seed for seed in seeds if isinstance(seed, int))
+
+
+def _chosen(pattern: str, records: dict[str, Any], known: Known) -> Iterator[tuple[str, list[str], Any]]:
+    """Yield key, names and record of the runs that a pattern chooses."""
+    for key, record in records.items():
+        called = _named(key, {} if isinstance(record, ValueError) else record.spec, known)
         if _matches(pattern, key, called):
             yield key, called, record
 
@@ -65,8 +86,8 @@ def list_runs(pattern: Pattern = "*") -> None:
     """List the runs of the store: key, state, and the cells they are for."""
     from fedbench.runs import Store
 
-    store, known, count, begun = Store(), names(), 0, 0
-    for key, called, record in _chosen(pattern):
+    store, (records, known), count, begun = Store(), _records(), 0, 0
+    for key, called, record in _chosen(pattern, records, known):
         count += 1
         state = f"damaged ({record})" if isinstance(record, ValueError) else record.status
         print(f"{key}  {state:10}  {', '.join(called)}")
@@ -89,7 +110,7 @@ def verify(
     from fedbench.runs import Store
 
     damaged, whole = [], 0
-    for key, called, record in _chosen(pattern):
+    for key, called, record in _chosen(pattern, *_records()):
         if isinstance(record, ValueError):
             damaged.append(key)
             kept = f"; kept as {Store().set_aside(key)}" if set_aside else ""
@@ -109,7 +130,7 @@ def export(archive: Path, pattern: Pattern = "*") -> None:
     from fedbench.exchange import export_runs
     from fedbench.runs import Store
 
-    keys = [key for key, _, _ in _chosen(pattern)]
+    keys = [key for key, _, _ in _chosen(pattern, *_records())]
     if not keys:
         raise UserError(f"no run matches {pattern!r}; `fedbench store list` shows what is there")
     export_runs(Store(), keys, archive)

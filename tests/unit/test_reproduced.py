@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
+
+from fedbench.cli import app
+from fedbench.report.published import load
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(ROOT.glob("reproduced/*/*/*.csv"))
@@ -87,3 +92,33 @@ def entry(row: pd.Series) -> str:
 def test_the_readme_shows_them_as_they_are(file: str, metrics: list[str], by: list[str], across: str) -> None:
     lines = shown(pd.read_csv(ROOT / "reproduced" / file), metrics, by, across)
     assert lines and "\n".join(lines) in README, "\n".join(lines)
+
+
+def test_the_readme_counts_the_numbers_below_the_printed_ones() -> None:
+    rows = pd.read_csv(ROOT / "reproduced/reduced/climb/table2.csv")
+    published = load("climb", "climb_table2.csv", ROOT)
+    differences = []
+    for row in rows.to_dict(orient="records"):
+        setting = {name: row[name] for name in ("rho", "n_minority", "alpha")}
+        printed = published.find(row["dataset"], row["method"], setting, row["metric"])
+        assert printed is not None and printed.mean is not None
+        differences.append(row["mean"] - printed.mean)
+    below, far = (sum(d < limit for d in differences) for limit in (0, -0.01))
+    assert f": {below} of {len(rows)}, {far} of them by more than the tolerance" in README
+
+
+CALLS = re.findall(r"^fedbench (export \S+ --scale \S+.*)$", README, flags=re.M)
+
+
+def test_the_readme_says_how_each_file_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("config", "tables/published", "reproduced"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    monkeypatch.chdir(tmp_path)
+    made = set()
+    for call in CALLS:
+        result = CliRunner().invoke(app, call.split())
+        assert result.exit_code == 0, result.output
+        made.add(ROOT / result.stdout.strip())
+    assert made == set(FILES)
+    for path in FILES:
+        assert (tmp_path / path.relative_to(ROOT)).read_bytes() == path.read_bytes(), "other keys or rows"

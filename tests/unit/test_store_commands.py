@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
-from fedbench import cells, configuration
+from fedbench import cells, configuration, store_commands
 from fedbench.cli import app
 from fedbench.runs import Record, Store
+from fedbench.specs import RunSpec
 
 CELL = "toy/Digits/p2_imratio0.2/Plain"
 
@@ -19,18 +22,23 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["store", *arguments])
 
 
+def finish(run: RunSpec) -> None:
+    """Put a run into the store."""
+    with Store().claim(run.key):
+        made = {"commit": "abc", "versions": {}, "hardware": "a card", "device": "cuda"}
+        record = Record(run.key, run.model_dump(mode="json"), "finished", "", {"test_auc": 0.5}, made, {})
+        Store().finish(record, [{"round": 0}])
+
+
 @pytest.fixture
 def keys(project: Path) -> list[str]:
     """Give the store both runs of a cell, a run nobody asks for, and one that was begun; return the keys."""
     config, store = configuration.load_config(), Store()
     (cell,) = cells.matching(cells.cells_of(config, "toy"), CELL)
     (other,) = cells.matching(cells.cells_of(config, "toy"), CELL.replace("Plain", "Proximal"))
-    unasked = cell.runs[0].model_copy(update={"seed": 7})
+    unasked = cell.runs[0].model_copy(update={"params": {"lr": 9.0}, "seed": 7})
     for run in (*cell.runs, unasked):
-        with store.claim(run.key):
-            made = {"commit": "abc", "versions": {}, "hardware": "a card", "device": "cuda"}
-            record = Record(run.key, run.model_dump(mode="json"), "finished", "", {"test_auc": 0.5}, made, {})
-            store.finish(record, [{"round": 0}])
+        finish(run)
     with store.claim(other.runs[0].key) as folder:
         (folder / "checkpoint.pt").touch()
     return [run.key for run in (*cell.runs, unasked, other.runs[0])]
@@ -44,6 +52,48 @@ def test_list_names_the_runs_by_their_cells(keys: list[str]) -> None:
     assert f"{keys[3]}  unfinished  demo/toy/Digits/p2_imratio0.2/Proximal/seed0" in lines
     assert lines[-1] == "3 runs, 1 unfinished, in results/runs"
     assert lines[:3] == sorted(lines[:3])
+
+
+@pytest.mark.parametrize("given", [{"datasets": ["Printed"]}, {"seeds": [5, 11]}])
+def test_runs_of_other_datasets_and_seeds_than_the_scales_own_are_named(
+    project: Path, given: dict[str, Any]
+) -> None:
+    config = configuration.load_config(overrides=given)
+    asked = cells.cells_of(config, "toy")
+    for run in (run for cell in asked for run in cell.runs):
+        finish(run)
+    listed = call("list").stdout.splitlines()
+    wanted = {f"{config.scale}/{cell.name}/seed{run.seed}" for cell in asked for run in cell.runs}
+    assert {line.split()[2] for line in listed[:-1]} == wanted
+    exported = call("export", str(project / "x.tar.gz"), f"{config.scale}/toy").stdout
+    assert exported.startswith(f"{len(wanted)} runs in")
+
+
+def test_what_the_configuration_asks_for_is_named_stand_ins_of_figures_included(project: Path) -> None:
+    known = store_commands.names()
+    for cell in cells.cells_of(configuration.load_config(), "toy"):
+        for run in cell.runs:
+            assert f"demo/{cell.name}/seed{run.seed}" in known[run.key]
+
+
+@pytest.mark.parametrize("mistake", ["title: half written\nmethods: [", "extends: nobody\n", "moved data"])
+def test_another_papers_mistake_is_one_warning(
+    keys: list[str], mistake: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if mistake == "moved data":
+        write_yaml(Path("config/datasets/gone.yaml"), {"file": "my/gone.csv", "label": "y"})
+        own = {"printed": False, "data": {"dataset": "gone"}, "network": {"name": "mlp"}}
+        datasets = {"Gone": own, **PAPER["datasets"]}
+        write_yaml(Path("config/papers/draft.yaml"), {**PAPER, "datasets": datasets})
+    else:
+        Path("config/papers/draft.yaml").write_text(mistake)
+    for command in (["list"], ["verify"], ["export", str(tmp_path / "x.tar.gz"), "demo/toy"]):
+        caplog.clear()
+        result = call(*command)
+        assert result.exit_code == 0, result.output
+        (said,) = caplog.messages
+        assert "paper draft" in said and "\n" not in said
+    assert f"{keys[0]}  finished    demo/{CELL}/seed0" in call("list").stdout.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fedbench.configuration import CONFIG_DIR
 from fedbench.data.summary import DataRow, data_rows
 from fedbench.report.document import Table
 from fedbench.report.layout import Block, Entry, Grid, Row
-from fedbench.report.names import ABSENT
+from fedbench.report.names import ABSENT, phrase
 from fedbench.schema import Config, Paper, Scale
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
@@ -38,7 +38,8 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     return Table(
         paper=paper.key,
         name=table_name,
-        title=". ".join(filter(None, [spec.title.rstrip("."), spec.caption.rstrip(".")])) + ".",
+        title=". ".join(filter(None, [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}"]))
+        + ".",
         grid=shape(rows),
         notes=_notes(rows, seed),
         rows=_tidy(paper.key, table_name, rows),

@@ -11,14 +11,15 @@ import pandas as pd
 
 from fedbench.cells import Cell, cells_of
 from fedbench.configuration import CONFIG_DIR, load_paper
-from fedbench.errors import unknown
+from fedbench.errors import UserError, unknown
 from fedbench.report import collect
-from fedbench.report.collect import INCOMPLETE, NOT_RUN
+from fedbench.report.collect import FAILED, INCOMPLETE, NOT_RUN
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.published import load
 from fedbench.schema import Config
 
-LACKING = (NOT_RUN, INCOMPLETE)
+LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
+"""How much a row has of its runs' results; any other status: all of them."""
 MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
 
 
@@ -30,11 +31,19 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     cell's, a digest of all that decides its runs: where the store lacks some of them, a row that the file has under
     the same key stays, so that a table can be measured bit by bit and on several machines. Other cells that are
     not run yet are rows with that status and no mean.
+
+    Raises:
+        UserError: an unknown table; one without measured numbers; or a measured row of the file would be lost,
+            because its cell has another key now, or is not part of the table, and is not run.
     """
     paper = load_paper(paper_key, root / CONFIG_DIR)
     if table_name not in paper.tables:
         raise unknown(f"table of {paper_key}", table_name, paper.tables)
     spec = paper.tables[table_name]
+    if spec.kind == "data" or not spec.metrics:
+        raise UserError(
+            f"{paper_key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
+        )
     cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
     frame = collect.frame(cells, spec.metrics, root).to_dict(orient="records")
     published = load(paper_key, spec.published, root) if spec.published else None
@@ -49,21 +58,38 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     text = pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     made = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     if path.exists():
-        made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made)
+        made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made, path)
     return write(path, made.to_csv(index=False, lineterminator="\n"))
 
 
-def _with_kept(before: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
-    """Put a row of the file in the place of a new one that lacks runs, where both have the same key."""
-    columns = list(made.columns)
-    if list(before.columns) != columns:
-        return made
-    place = [*columns[: columns.index("mean")], "key"]
-    made = made.set_index(place, drop=False)
-    done = before[~before["status"].isin(LACKING)].set_index(place, drop=False)
-    kept = made.index[made["status"].isin(LACKING)].intersection(done.index)
-    made.loc[kept] = done.loc[kept]
+def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Put a row of the file in the place of a new one that has fewer runs, where both have the same key.
+
+    Raises:
+        UserError: a measured row of the file would be lost; the message says how many.
+    """
+    if list(before.columns) != list(made.columns):
+        raise UserError(f"{path} has other columns than the table has now; remove it to start anew")
+    place = list(made.columns[: made.columns.get_loc("mean")])
+    before, made = before.set_index(place, drop=False), made.set_index(place, drop=False)
+    shared = made.index.intersection(before.index)
+    old, new = before.loc[shared], made.loc[shared]
+    kept = shared[(old["key"] == new["key"]) & (_amount(old) > _amount(new))]
+    made.loc[kept] = before.loc[kept]
+    measured = before.index[_amount(before) > 0]
+    lost = measured.difference(made.index[_amount(made) > 0])
+    if len(lost):
+        raise UserError(
+            f"{len(lost)} of {len(measured)} measured rows of {path} would be lost: as configured now, their cells "
+            "have no results. Give the seeds and datasets that the file was made with (--set seeds=0 "
+            "--set datasets=NAME), or remove those rows, or the file, to start anew"
+        )
     return made
+
+
+def _amount(rows: pd.DataFrame) -> pd.Series[int]:
+    """Rank rows by how much they have of their runs' results."""
+    return rows["status"].map(lambda status: LACKING.get(status, 2))
 
 
 def _row(row: dict[Any, Any], cell: Cell, table_name: str, settings: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from fedbench.errors import unknown
 from fedbench.report import claims, collect, compare
 from fedbench.report.document import stamp
 from fedbench.report.files import FIGURES, write_forms
+from fedbench.report.names import phrase
 from fedbench.report.panels import BUNDLES, panels_of, points
 from fedbench.report.plot import Panel, draw, render
 from fedbench.report.style import Style, style_of, styles_in_order
@@ -72,7 +73,7 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     drawn = [panel for panel in panels if panel.curves or panel.bundles]
     empty = [panel.title for panel in panels if panel not in drawn]
     findings = check_claims(config, paper, scale, figure_name, cells, root)
-    title = spec.title.rstrip(".")
+    title = phrase(spec.title)
     words = " ".join([subtitle(paper, spec, scale.name, cells, here, empty), *map(str, findings)])
     columns = 3 if spec.panels == "metric" or len(spec.metrics) == 1 else len(drawn) // len(spec.metrics)
     origin = {
@@ -96,7 +97,7 @@ def subtitle(
     empty: Sequence[str],
 ) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
-    words = [spec.caption.rstrip(".")] if spec.caption else []
+    words = [phrase(spec.caption)] if spec.caption else []
     words.append(f"Scale: {scale}")
     seeds = max((len(cell.runs) for cell in cells), default=0)
     if spec.kind == "duals":

@@ -7,19 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fedbench.report.latex_text import breakable, escape, label_text
 from fedbench.report.layout import Block, Entry, Grid, stacked_agreement
 from fedbench.report.names import ABSENT, together
 
-GREEK = ("Δ Delta", "α alpha", "β beta", "γ gamma", "δ delta", "ε epsilon", "η eta", "λ lambda", "μ mu",
-         "π pi", "ρ rho", "σ sigma", "τ tau")  # fmt: skip
-SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#",
-    "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
-    '"': "''", "“": "``", "”": "''", "’": "'", "…": r"\dots{}", "–": "--", "†": r"$^\dagger$",
-    "±": r"$\pm$", "−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "≤": r"$\leq$", "≥": r"$\geq$",
-    "≈": r"$\approx$", "∼": r"$\sim$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "∞": r"$\infty$",
-    **{pair[0]: rf"$\{pair[2:]}$" for pair in GREEK},
-}  # fmt: skip
 SIZES = {"small": (4.7, 11.0), "footnotesize": (4.3, 9.5), "scriptsize": (4.0, 8.0)}
 """Type sizes: the width of a digit and the height of a line in points."""
 SPREAD_DIGIT = 3.5
@@ -31,26 +22,9 @@ NOTE_LINE = 130
 """Characters of a note in one line of scriptsize."""
 
 
-def escape(text: str) -> str:
-    r"""Make any text printable: ``LocalSGDM_RL`` and ``100 %`` as well as ``±`` and ``ρ``."""
-    parts = ["".join(SPECIAL.get(character, character) for character in part) for part in text.split("--")]
-    return "-{}-".join(parts)  # two hyphens stay two: the ligature would make an option's name a dash
-
-
-def safe(text: str) -> str:
-    """Escape any text, also from a log; characters that LaTeX's own fonts lack become question marks."""
-    return escape("".join(c if c in SPECIAL or " " <= c < "\u0180" else "?" for c in text))
-
-
 def numbered(kind: str, name: str) -> str:
     """Return the line after which the next table or figure has the number in its name, as in the paper."""
-    return rf"\renewcommand{{\the{kind}}}{{{safe(name.removeprefix(kind))}}}" + "\n"
-
-
-def label_text(text: str) -> str:
-    """Escape a heading, setting "p = 4" and other one-letter settings in mathematics."""
-    parts = re.split(r"\b([A-Za-z] = -?[\d.]+)", text)
-    return "".join(f"${part}$" if i % 2 else escape(part) for i, part in enumerate(parts))
+    return rf"\renewcommand{{\the{kind}}}{{{escape(name.removeprefix(kind))}}}" + "\n"
 
 
 def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str = "") -> str:
@@ -75,7 +49,7 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
                 if number
                 else [rf"\caption{{{escape(title)}}}"]
             ),
-            *([] if number else [rf"\label{{{label}}}"]),
+            *([] if number else [rf"\label{{{_reference(label)}}}"]),
             rf"\{size}",
             rf"\begin{{tabular}}{{@{{}}{_columns(grid, stacked)}@{{}}}}",
             *head,
@@ -88,16 +62,16 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     return "\n".join([*floats, ""])
 
 
+def _reference(label: str) -> str:
+    """Keep what any LaTeX takes in a label."""
+    return re.sub(r"[^\w:.+-]", "-", label, flags=re.ASCII)
+
+
 def _notes(notes: Sequence[str]) -> list[str]:
     if not notes:
         return []
     start = r"\begin{minipage}{\linewidth}\scriptsize\setlength{\parskip}{2pt}\raggedright"
     return [r"\par\vspace{4pt}", start, *(breakable(note) + r"\par" for note in notes), r"\end{minipage}"]
-
-
-def breakable(text: str) -> str:
-    r"""Escape text and let a line end within paths and other long words."""
-    return re.sub(r"\S{25,}", lambda word: re.sub(r"(/|\\_)", r"\1\\allowbreak{}", word[0]), safe(text))
 
 
 def _pages(blocks: list[list[str]], line_height: float, notes_height: float) -> list[list[list[str]]]:

@@ -24,6 +24,11 @@ def metric_label(metric: str) -> str:
     return METRICS.get(metric, metric.replace("_", " "))
 
 
+def phrase(text: str) -> str:
+    """Put a title or caption on one line, whatever line breaks its YAML has, without its full stop."""
+    return " ".join(text.split()).rstrip(".")
+
+
 def target_name(name: str) -> str:
     """Return a table's or figure's name as a reader writes it: ``tableA1`` is "Table A1"."""
     for kind in ("table", "figure"):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fedbench.report import claims, collect
 from fedbench.report.compare import Compared, agreement, rivals
-from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label
+from fedbench.report.names import ABSENT, axis_name, axis_text, metric_label, phrase
 from fedbench.report.published import PublishedTable
 from fedbench.schema import Paper, Scale, TableSpec
 
@@ -21,7 +21,7 @@ def caption(spec: TableSpec, scale: Scale, compared: Sequence[Compared]) -> str:
     seeds = sorted({item.measured["n_wanted"] for item in compared if item.here})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run"
-    words = [spec.title.rstrip("."), spec.caption.rstrip("."), f"Scale: {scale.name} ({run})"]
+    words = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name} ({run})"]
     return ". ".join(word for word in words if word) + "."
 
 

@@ -13,7 +13,8 @@ from fedbench.errors import UserError
 from fedbench.progress import duration
 from fedbench.report.document import Table
 from fedbench.report.files import write
-from fedbench.report.latex import breakable, numbered, safe
+from fedbench.report.latex import numbered
+from fedbench.report.latex_text import breakable, escape
 from fedbench.report.logs import FAILED
 from fedbench.report.names import target_name
 from fedbench.report.page_cells import CellView, troubled
@@ -76,15 +77,15 @@ def source(shown: Chapter) -> str:
     parts += [r"\clearpage\pdfbookmark[1]{Figures}{figures}"] if shown.figures else []
     parts += [_figure(view, shown.scale.name) for view in shown.figures]
     parts += [r"\clearpage", *_trouble(shown.views)]
-    return FRAME % {"title": safe(shown.paper.title), "body": "\n".join([*parts, ""])}
+    return FRAME % {"title": escape(shown.paper.title), "body": "\n".join([*parts, ""])}
 
 
 def _head(shown: Chapter) -> list[str]:
     scale = f"Scale {shown.scale.name}: {shown.scale.description.rstrip('.')}."
     return [
-        rf"{{\LARGE\bfseries\raggedright {safe(shown.paper.title)}\par}}",
-        rf"{safe(shown.paper.citation)}\par",
-        rf"Rebuilt by fedbench, ours beside published. {safe(scale)}\par",
+        rf"{{\LARGE\bfseries\raggedright {escape(shown.paper.title)}\par}}",
+        rf"{escape(shown.paper.citation)}\par",
+        rf"Rebuilt by fedbench, ours beside published. {escape(scale)}\par",
     ]
 
 
@@ -94,9 +95,9 @@ def _outcome(shown: Chapter) -> list[str]:
     names = [name for name in STATES if any(name in counts for _, counts in rows)]
     if not names:
         return []
-    head = " & ".join(["Table", *(rf"\rotatebox{{60}}{{{safe(name)}}}" for name in names)])
+    head = " & ".join(["Table", *(rf"\rotatebox{{60}}{{{escape(name)}}}" for name in names)])
     lines = [
-        " & ".join([safe(target_name(table)), *(str(counts.get(name, 0)) for name in names)]) + r" \\"
+        " & ".join([escape(target_name(table)), *(str(counts.get(name, 0)) for name in names)]) + r" \\"
         for table, counts in rows
     ]
     return [
@@ -106,15 +107,15 @@ def _outcome(shown: Chapter) -> list[str]:
         *lines,
         r"\bottomrule\end{tabular}\par",
         r"{\footnotesize "
-        + " ".join(rf"\emph{{{safe(n)}}}: {safe(STATES[n].meaning)}." for n in names)
+        + " ".join(rf"\emph{{{escape(n)}}}: {escape(STATES[n].meaning)}." for n in names)
         + r"\par}",
     ]
 
 
 def _claims(shown: Chapter) -> list[str]:
     items = [
-        rf"\item {safe(claim['text'])} ({safe(target_name(name))}): \textbf{{{safe(claim['verdict'])}}}"
-        rf" (in print {safe(tally(claim['printed']))}, ours {safe(tally(claim['ours']))})."
+        rf"\item {escape(claim['text'])} ({escape(target_name(name))}): \textbf{{{escape(claim['verdict'])}}}"
+        rf" (in print {escape(tally(claim['printed']))}, ours {escape(tally(claim['ours']))})."
         for name, claim in shown.findings
     ]
     return [r"\section*{Claims of the paper}", r"\begin{itemize}", *items, r"\end{itemize}"] if items else []
@@ -137,7 +138,7 @@ def _figure(view: FigureView, scale: str) -> str:
         [
             r"\begin{figure}[p]\centering",
             rf"\includegraphics[width={width:.3f}in]{{{drawing.name}.pdf}}",
-            rf"\caption{{{safe(caption)}}}",
+            rf"\caption{{{escape(caption)}}}",
             r"\end{figure}",
         ]
     )
@@ -146,11 +147,11 @@ def _figure(view: FigureView, scale: str) -> str:
 def _trouble(views: list[CellView]) -> list[str]:
     parts = []
     for name, found in troubled(views).items():
-        parts.append(rf"\subsection*{{{safe(name.capitalize())}: {safe(STATES[name].meaning)}}}")
+        parts.append(rf"\subsection*{{{escape(name.capitalize())}: {escape(STATES[name].meaning)}}}")
         for view in found[:MOST]:
             lines = view.log.lines if view.log and view.log.says == FAILED else []
             reasons = "" if lines else "; ".join(view.reasons)  # the log's end says it
-            parts.append(rf"\textbf{{{safe(view.cell.name)}}} {breakable(reasons)}\par")
+            parts.append(rf"\textbf{{{escape(view.cell.name)}}} {breakable(reasons)}\par")
             parts.append(_verbatim([*lines, view.command]))
         if len(found) > MOST:
             parts.append(f"And {len(found) - MOST} more; the report page lists them all." + r"\par")
@@ -184,5 +185,5 @@ def _provenance(shown: Chapter) -> list[str]:
         "Versions": versions or "–",
         "Training": f"{duration(origin['training_seconds'])}, {shown.finished} of {shown.wanted} runs on file",
     }
-    lines = [rf"\item[{name}] {safe(text)}" for name, text in rows.items()]
+    lines = [rf"\item[{name}] {escape(text)}" for name, text in rows.items()]
     return [r"\section*{Provenance}", r"\begin{description}", *lines, r"\end{description}"]

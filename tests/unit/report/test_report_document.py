@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_project import Project, run_result
+from report_project import Project, localscgdam, run_result
 
 from fedbench.cells import matching
 from fedbench.errors import UserError
@@ -81,6 +81,16 @@ def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
 def test_a_paper_of_which_nothing_is_run_compiles_too(reported: Project) -> None:
     said = text_of(paper_document.build("climb", CONFIG, reported.root))
     assert "Table 2" in said and "nothing run" in said and "Not finished" not in said
+
+
+@needs_latex
+def test_title_and_citation_may_have_any_characters_and_paragraphs(reported: Project) -> None:
+    paper = localscgdam()
+    paper["title"] = "Średnia ważona: x ∈ ℝ, «two»\n\nparagraphs\n"
+    paper["citation"] = "Gęślą, Đặng and Ħal.\n\nWhere 1 ≠ 2. 2026.\n"
+    reported.save_paper("localscgdam", paper)
+    said = text_of(paper_document.build("localscgdam", CONFIG, reported.root))
+    assert "paragraphs Ge" in said and "2026. Rebuilt by fedbench" in said
 
 
 def test_outcome_counts_the_verdicts_of_the_page(reported: Project) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 from report_project import Project, localscgdam, run_result
 
 from fedbench.cells import Cell
 from fedbench.data.partition import partition_path
+from fedbench.errors import UserError
 from fedbench.report import tables
 from fedbench.report.export import export_reproduced
 from fedbench.report.published import load
@@ -64,9 +67,76 @@ def test_numbers_measured_elsewhere_stay_as_long_as_they_are_this_configurations
     assert after.loc[failed, "status"] == "diverged", (
         "what is known to be bad is not hidden by an older number"
     )
+    for cell in cells:
+        (project.root / cell.path).unlink(missing_ok=True)
+    pd.testing.assert_frame_equal(exported(reduced), after, check_dtype=False)
 
-    fewer = exported(reduced.model_copy(update={"seeds": [0]}))
-    assert fewer.loc[gone, "status"] == "not run" and fewer.loc[gone, "key"] != before.loc[gone, "key"]
+
+@pytest.mark.parametrize(("change", "lost"), [({"seeds": [5]}, 30), ({"datasets": ["CIFAR10"]}, 15)])
+def test_an_export_that_would_lose_measured_rows_is_refused(
+    project: Project, reduced: Config, change: dict[str, Any], lost: int
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    before = path.read_bytes()
+    other = reduced.model_copy(update=change)
+    with pytest.raises(UserError, match=rf"{lost} of 30 measured rows of .*table1.csv .*--set seeds=0"):
+        export_reproduced("localscgdam", "table1", other, project.root)
+    assert path.read_bytes() == before
+    path.unlink()
+    assert export_reproduced("localscgdam", "table1", other, project.root).exists()
+
+
+def test_a_cell_whose_configuration_changed_is_replaced_once_it_is_measured_anew(
+    project: Project, reduced: Config
+) -> None:
+    def exported() -> pd.DataFrame:
+        return pd.read_csv(export_reproduced("localscgdam", "table1", reduced, project.root))
+
+    project.fill("localscgdam", "table1", reduced)
+    before = exported()
+    paper = localscgdam()
+    paper["methods"]["CoDA"]["params"] = {"lr": 0.5}
+    project.save_paper("localscgdam", paper)
+    with pytest.raises(UserError, match="6 of 30 measured rows"):
+        exported()
+    changed = [c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA"]
+    for cell in changed[1:]:
+        project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.1}) for run in cell.runs])
+    bad = {"status": "diverged", "reason": "loss is nan"}
+    project.write(changed[0], [run_result(run.seed, run.key, {}) | bad for run in changed[0].runs])
+    after, coda = exported(), before["method"] == "CoDA"
+    assert sorted(after.loc[coda, "status"]) == ["diverged"] + 5 * ["finished"]
+    assert set(after.loc[coda, "mean"].dropna()) == {0.1}
+    pd.testing.assert_frame_equal(after[~coda], before[~coda], check_dtype=False)
+
+
+def test_a_failed_job_hides_no_older_number_of_the_same_key(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    before = path.read_bytes()
+    (cell, *_) = project.cells("localscgdam", "table1", reduced)
+    (project.root / cell.path).write_text("torn")
+    assert export_reproduced("localscgdam", "table1", reduced, project.root).read_bytes() == before
+
+
+def test_a_file_with_other_columns_is_not_overwritten(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    path.write_text(path.read_text().replace(",n_clients,", ",clients,"))
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=r"table1.csv has other columns"):
+        export_reproduced("localscgdam", "table1", reduced, project.root)
+    assert path.read_bytes() == before
+
+
+def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["tables"]["table4"] = {"title": "Data sets", "kind": "data", "datasets": ["CIFAR10"]}
+    project.save_paper("localscgdam", paper)
+    with pytest.raises(UserError, match="localscgdam/table4 has no measured numbers to export"):
+        export_reproduced("localscgdam", "table4", reduced, project.root)
+    assert not (project.root / "reproduced").exists()
 
 
 def test_metrics_are_exported_under_the_published_name(project: Project, reduced: Config) -> None:
@@ -107,6 +177,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "not prepared here (STL10)" in tex
+    assert r"\caption{Data sets. Scale: reduced.}" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
     assert "1,027,777" in tables.show("localscgdam", "table4", config, project.root)

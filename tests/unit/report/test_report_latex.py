@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_project import Project
+from report_project import Project, climb
 
 from fedbench.errors import UserError
-from fedbench.report import latex, tables
+from fedbench.report import latex, latex_text, tables
 from fedbench.report.pdf import build_pdf, compile_table
 from fedbench.schema import Config
 
@@ -27,6 +27,44 @@ def test_escaping() -> None:
     assert latex.escape("--data-dir – x") == "-{}-data-dir -- x"
     assert latex.escape("ρ ± −0.1 ≤ τ") == r"$\rho$ $\pm$ $-$0.1 $\leq$ $\tau$"
     assert latex.label_text("p = 4 · share of positives = 0.1") == r"$p = 4$ $\cdot$ share of positives = 0.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("one\n\ntwo\t three \n", "one two three "),
+        ("x ∈ A ≠ B", r"x $\in$ A $\neq$ B"),
+        ("Łukasz Wójcik, Skłodowska-Curie, Müller, Çelik", "Łukasz Wójcik, Skłodowska-Curie, Müller, Çelik"),
+        ("Gąsior, Wałęsa, Đặng, Ħal, «so»", "Gasior, Wałesa, Dang, Hal, ``so''"),
+        ("Mu\u0308ller, 10⁻⁵, w₀, ﬁt, ά", r"Müller, 10$^-$$^5$, w$_0$, fit, $\alpha$"),
+        ("語 🙂 \x00", "? ? ?"),
+    ],
+)
+def test_characters_that_the_fonts_lack_are_replaced(text: str, escaped: str) -> None:
+    assert latex.escape(text) == escaped
+
+
+@needs_latex
+def test_latex_takes_any_text(project: Project) -> None:
+    known = {chr(point) for point in (*range(0x20, 0x250), *range(0x370, 0x400))} | {*latex_text.SPECIAL}
+    everything = " ".join(sorted(known)) + " 語 🙂 \x00 a\u0328"
+    paper = climb()
+    paper["methods"] = {f"*{name} ≠ «ą»": how for name, how in paper["methods"].items()}
+    spec = {
+        **paper["tables"]["table2"],
+        "methods": [*paper["methods"]],
+        "rows": ["method"],
+        "published": None,
+    }
+    spec |= {"columns": ["n_minority"], "settings": {"n_minority": [1, 3]}, "datasets": ["MNIST"]}
+    paper["tables"]["table2"] = {**spec, "title": f"A title\n\nof two paragraphs: {everything}\n"}
+    paper["settings"]["n_minority"]["label"] = "[classes] ∈ Đ\n\nĦ"
+    project.save_paper("my%paper", {**paper, "figures": {}})
+    config = Config(scale="reduced")
+    tex, _, markdown, _ = tables.build("my%paper", "table2", config, project.root)
+    tex.rename(odd := tex.with_name("table2 ę#.tex"))
+    assert compile_table(odd)[0] is not None
+    assert "**A title of two paragraphs: " in markdown.read_text()
 
 
 @needs_latex

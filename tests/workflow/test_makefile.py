@@ -1,0 +1,61 @@
+"""What `make` would do, and what `make clean` leaves. Nothing is installed or trained."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def make(folder: Path, *arguments: str) -> str:
+    """Call make in a folder that has the Makefile; return what it printed."""
+    shutil.copy(ROOT / "Makefile", folder)
+    environment = {name: value for name, value in os.environ.items() if name not in ("SCALE", "MAKEFLAGS")}
+    done = subprocess.run(
+        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "scale"),
+    [
+        ("tables", None),
+        ("report", None),
+        ("table1", "demo"),
+        ("tables SCALE=reduced", "reduced"),
+        ("report SCALE=reduced", "reduced"),
+        ("table1 SCALE=reduced", "reduced"),
+    ],
+)
+def test_the_scale_is_the_configurations_unless_one_is_given(
+    tmp_path: Path, call: str, scale: str | None
+) -> None:
+    lines = make(tmp_path, "-n", "-o", ".venv/.installed", *call.split()).splitlines()
+    (called,) = (line.split() for line in lines if "/snakemake " in line)
+    assert [word for word in called if word.startswith("scale=")] == ([f"scale={scale}"] if scale else [])
+    assert ("--config" in called) == (scale is not None)
+
+
+def test_clean_removes_every_table_but_the_published_ones(tmp_path: Path) -> None:
+    kept = ("tables/published/climb/a.csv", "data/raw/a", "results/runs/a/run.json", "config/config.yaml")
+    built = (
+        "tables/table1.tex",
+        "tables/table1.json",
+        "tables/climb/table2.pdf",
+        "report.html",
+        "logs/a.log",
+    )
+    for name in (*kept, *built):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    make(tmp_path, "clean")
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {*kept, "Makefile"}
+    assert not (tmp_path / "tables/climb").exists()
