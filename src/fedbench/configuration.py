@@ -95,7 +95,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
         yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
         yield "tune", "setting", paper.tune.setting, paper.settings
     for claim in paper.claims:
-        yield "claims", "table", [claim.table], paper.tables
+        yield "claims", "table or figure", [claim.table], specs
         yield "claims", "method", [*claim.method, *claim.over], paper.methods
 
 

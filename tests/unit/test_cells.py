@@ -305,7 +305,7 @@ class TestConfig:
             (
                 "claims",
                 lambda c: c.append(CLAIM | {"table": "tabel1"}),
-                "claims: unknown table 'tabel1'.*'table1'",
+                "claims: unknown table or figure 'tabel1'.*'table1'",
             ),
             (
                 "claims",
