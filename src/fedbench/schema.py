@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -23,11 +24,13 @@ MEASURED = ("auc", "ap", "overall_accuracy", "minority_accuracy")
 
 
 def _measured(metric: str) -> str:
-    part, _, name = metric.partition("_")
-    if part in ("test", "val") and not any(
-        f"{name}_".startswith(f"{known}_") for known in MEASURED
-    ):  # or auc_h
-        raise ValueError(f"{unknown('metric', metric, [f'{part}_{known}' for known in MEASURED])}")
+    """Refuse what looks like a measured metric and is none; a method may report others under names of its own."""
+    known = [f"{part}_{name}" for part in ("test", "val") for name in MEASURED]
+    if any(f"{metric}_".startswith(f"{name}_") for name in known):  # or with an ending such as _h
+        return metric
+    meant = metric.startswith(("test_", "val_")) or metric in MEASURED
+    if meant or difflib.get_close_matches(metric, known, n=1, cutoff=0.75):
+        raise ValueError(f"{unknown('metric', metric, known)}")
     return metric
 
 

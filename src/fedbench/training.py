@@ -94,6 +94,7 @@ def train_run(
         if found is not None:
             return found
         arrays = load_arrays(spec, config.data_dir, config.mirror)
+        data = {"data": read_summary(spec.data.dataset, config.data_dir)["sha256"]}
         chunk = (
             config.client_chunk if config.client_chunk is not None else (1 if device.type == "cpu" else None)
         )
@@ -108,7 +109,6 @@ def train_run(
                 raise
             metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
             times = {"seconds": outcome.seconds, "evaluation_seconds": outcome.evaluation_seconds}
-            data = {"data": read_summary(spec.data.dataset, config.data_dir)["sha256"]}
             record = Record(
                 spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
                 provenance(device.type) | times | data, {},

@@ -301,6 +301,12 @@ class TestConfig:
                 lambda t: t["table1"].update(metrics=["test_accuracy"]),
                 r"tables\.table1\.metrics.*unknown metric 'test_accuracy'\. Did you mean 'test_overall_accuracy'",
             ),
+            (
+                "tables",
+                lambda t: t["table1"].update(metrics=["tset_auc"]),
+                "'tset_auc'. Did you mean 'test_auc'",
+            ),
+            ("tables", lambda t: t["table1"].update(metrics=["auc"]), "unknown metric 'auc'"),
             ("figures", lambda f: f["figure1"].update(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
             (
                 "claims",

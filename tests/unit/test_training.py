@@ -73,6 +73,17 @@ class TestRun:
         no_training()
         assert train_run(spec, config(), store) == record
 
+    def test_data_that_go_while_it_trains_lose_no_run(self, tmp_path: Path, prepared_digits: Path) -> None:
+        shutil.copytree(prepared_digits, tmp_path / "data")
+        spec, store = cell().runs[0], Store()
+        wanted = json.loads((tmp_path / "data/prepared/digits.json").read_text())["sha256"]
+
+        def tidy(progress: Progress) -> None:
+            shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+        record = train_run(spec, config(data_dir=str(tmp_path / "data")), store, tidy)
+        assert store.load(spec.key) == record and record.provenance["data"] == wanted
+
     def test_a_folder_copied_from_another_machine_is_enough(self, tmp_path: Path, no_training: Any) -> None:
         spec, elsewhere = cell().runs[0], Store(tmp_path / "elsewhere")
         record = train_run(spec, config(), elsewhere)

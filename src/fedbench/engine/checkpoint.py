@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Mapping
@@ -62,11 +63,12 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
                 raise ValueError(f"its {name} is {found}, not {expected}")
         state: dict[str, Any] = content["state"]
         _check(state, like, "state")
-    except (OSError, MemoryError, torch.OutOfMemoryError) as error:
-        raise UserError(
-            f"cannot read {path} ({_first_line(error)}); it is kept, and the same command goes on from it later"
-        ) from None
     except Exception as error:  # torch raises many kinds for damaged files; each means the same here
+        if _passes(error):
+            raise UserError(
+                f"cannot read {path} now ({_first_line(error)}). It is kept: the same command goes on from it when "
+                "that is over; remove it to train from the start"
+            ) from None
         aside = path.with_name(path.name + ".unusable")
         path.replace(aside)
         log.warning(
@@ -74,6 +76,14 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
         )
         return None
     return state
+
+
+def _passes(error: Exception) -> bool:
+    """Say whether an error is the machine's and not the file's; a damaged file can end in an invalid seek (EINVAL)."""
+    if isinstance(error, OSError):
+        return error.errno != errno.EINVAL
+    # the last is how torch says it on a CPU
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from fedbench.cells import Cell, cells_of
 from fedbench.configuration import CONFIG_DIR, load_paper
 from fedbench.errors import UserError, unknown
 from fedbench.report import collect
-from fedbench.report.collect import FAILED, INCOMPLETE, NOT_RUN
+from fedbench.report.collect import FAILED, FINISHED, INCOMPLETE, NOT_RUN
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.published import load
 from fedbench.schema import Config
@@ -76,12 +76,12 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataF
     old, new = before.loc[shared], made.loc[shared]
     kept = shared[(old["key"] == new["key"]) & (_amount(old) > _amount(new))]
     made.loc[kept] = before.loc[kept]
-    measured = before.index[_amount(before) > 0]
-    lost = measured.difference(made.index[_amount(made) > 0])
-    if len(lost):
+    now = made.reindex(before.index)
+    lost = int(((_amount(before) > _amount(now)) | _fewer_seeds(before, now)).sum())
+    if lost:
         raise UserError(
-            f"{len(lost)} of {len(measured)} measured rows of {path} would be lost: as configured now, their cells "
-            "have no results. Give the seeds and datasets that the file was made with (--set seeds=0 "
+            f"{lost} of {(_amount(before) > 0).sum()} measured rows of {path} would be lost: as configured now, their "
+            "cells have no results, or fewer. Give the seeds and datasets that the file was made with (--set seeds=0 "
             "--set datasets=NAME), or remove those rows, or the file, to start anew"
         )
     return made
@@ -89,7 +89,13 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataF
 
 def _amount(rows: pd.DataFrame) -> pd.Series[int]:
     """Rank rows by how much they have of their runs' results."""
-    return rows["status"].map(lambda status: LACKING.get(status, 2))
+    return rows["status"].map(lambda status: LACKING.get(status, 2)).where(rows["status"].notna(), 0)
+
+
+def _fewer_seeds(before: pd.DataFrame, made: pd.DataFrame) -> pd.Series[bool]:
+    """Say of which rows the mean would be over fewer seeds than before."""
+    fewer = pd.to_numeric(made["n_seeds"]) < pd.to_numeric(before["n_seeds"])
+    return fewer & made["status"].isin([FINISHED, INCOMPLETE])
 
 
 def _row(row: dict[Any, Any], cell: Cell, table_name: str, settings: list[str]) -> dict[str, Any]:

@@ -131,7 +131,12 @@ class TestSameBytes:
 
     @pytest.mark.parametrize(
         "error",
-        [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), OSError(24, "Too many open files")],
+        [
+            torch.OutOfMemoryError("CUDA out of memory"),
+            RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory"),
+            MemoryError(),
+            OSError(24, "Too many open files"),
+        ],
     )
     def test_one_that_cannot_be_read_just_now_is_kept(
         self, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -141,10 +146,23 @@ class TestSameBytes:
 
         path = tmp_path / "checkpoint.pt"
         checkpoint.save(path, "k", {"round": 1})
-        with monkeypatch.context() as patch, pytest.raises(UserError, match="goes on from it later"):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(UserError, match=r"is kept: .*remove it to train from the start"),
+        ):
             patch.setattr(torch, "load", fails)
             checkpoint.load(path, "k", CPU, {})
         assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
+
+    @pytest.mark.parametrize("floats", [100, 4_000, 16_000, 60_000])
+    def test_a_damaged_one_is_set_aside_wherever_it_ends(self, floats: int, tmp_path: Path) -> None:
+        """A torn file can end in a seek before its beginning, which is an OSError and yet the file's own fault."""
+        path = tmp_path / "checkpoint.pt"
+        checkpoint.save(path, "k", {"x": torch.ones(floats)})
+        whole = path.read_bytes()
+        for part in range(1, 20):
+            path.write_bytes(whole[: len(whole) * part // 20])
+            assert checkpoint.load(path, "k", CPU, {"x": torch.ones(floats)}) is None and not path.exists()
 
     def test_a_checkpoint_is_data_not_code(self, tmp_path: Path) -> None:
         class Evil:

@@ -72,7 +72,10 @@ def test_numbers_measured_elsewhere_stay_as_long_as_they_are_this_configurations
     pd.testing.assert_frame_equal(exported(reduced), after, check_dtype=False)
 
 
-@pytest.mark.parametrize(("change", "lost"), [({"seeds": [5]}, 30), ({"datasets": ["CIFAR10"]}, 15)])
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [({"seeds": [5]}, 30), ({"seeds": [0]}, 30), ({"seeds": [0, 9]}, 30), ({"datasets": ["CIFAR10"]}, 15)],
+)
 def test_an_export_that_would_lose_measured_rows_is_refused(
     project: Project, reduced: Config, change: dict[str, Any], lost: int
 ) -> None:
