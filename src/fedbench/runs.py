@@ -153,9 +153,8 @@ class Store:
             for name, text in content.items():
                 _write(ready / name, text)
             files.sync(ready)
-            if (
-                path.exists()
-            ):  # it came from another machine meanwhile: for tables as for curves that is the run
+            if path.exists():
+                # it came from another machine meanwhile: for tables as for curves that is the run
                 record = self.load(record.key) or record
             else:
                 ready.replace(path)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fedbench.evaluate import auc, average_precision, binary_metrics, multiclass_metrics, recalls
+from fedbench.schema import MEASURED
 
 samples = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=1, max_size=30)
 
@@ -54,6 +55,11 @@ def test_metrics_agree_with_those_of_scikit_learn() -> None:
 def test_binary_metrics_carry_both() -> None:
     scores, labels = np.array([0.1, 0.9, 0.8, 0.2]), np.array([0, 1, 0, 1])
     assert binary_metrics(scores, labels) == {"auc": 0.75, "ap": pytest.approx(0.5 + 0.5 * 2 / 3)}
+
+
+def test_configurations_know_the_metrics_that_there_are() -> None:
+    scores, labels = np.eye(2), np.array([0, 1])
+    assert {*binary_metrics(scores[:, 1], labels), *multiclass_metrics(scores, labels, [0])} == set(MEASURED)
 
 
 def test_recalls_count_each_class_apart_and_leave_absent_ones_undefined() -> None:

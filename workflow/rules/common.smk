@@ -73,9 +73,14 @@ def paper_file(paper):
 
 
 @functools.cache
+def found_cells(paper, target=None):
+    """As :func:`paper_cells`, but a mistake is an error that can be caught."""
+    return cells.cells_of(CONFIG, paper, target)
+
+
 def paper_cells(paper, target=None):
     """The cells of a table or figure at this scale; of the whole paper when no target is named."""
-    return checked(cells.cells_of, CONFIG, paper, target)
+    return checked(found_cells, paper, target)
 
 
 @functools.cache
@@ -128,10 +133,9 @@ def data_rules(paper):
     None of a paper that this call cannot have: the mistakes of one are no reason to stop another's jobs.
     """
     try:
-        found = cells.cells_of(CONFIG, paper)
+        return {run.data.partition_key(run.seed): run for cell in found_cells(paper) for run in cell.runs}
     except UserError:
         return {}
-    return {run.data.partition_key(run.seed): run for cell in found for run in cell.runs}
 
 
 def partitioned(wildcards):

@@ -34,7 +34,7 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
 
     Raises:
         UserError: an unknown table; one without measured numbers; or a measured row of the file would be lost,
-            because its cell has another key now, or is not part of the table, and is not run.
+            because its cell has another key now and no runs or fewer, or is not part of the table.
     """
     paper = load_paper(paper_key, root / CONFIG_DIR)
     if table_name not in paper.tables:

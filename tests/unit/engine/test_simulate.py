@@ -129,66 +129,6 @@ class TestSameBytes:
         assert rounds == [1, 2, 3, 4]
         assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()
 
-    @pytest.mark.parametrize(
-        "error",
-        [
-            torch.OutOfMemoryError("CUDA out of memory"),
-            RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory"),
-            MemoryError(),
-            OSError(24, "Too many open files"),
-        ],
-    )
-    def test_one_that_cannot_be_read_just_now_is_kept(
-        self, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fails(*args: Any, **kwargs: Any) -> None:
-            raise error
-
-        path = tmp_path / "checkpoint.pt"
-        checkpoint.save(path, "k", {"round": 1})
-        with (
-            monkeypatch.context() as patch,
-            pytest.raises(UserError, match=r"is kept: .*remove it to train from the start"),
-        ):
-            patch.setattr(torch, "load", fails)
-            checkpoint.load(path, "k", CPU, {})
-        assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
-
-    @pytest.mark.parametrize("floats", [100, 4_000, 16_000, 60_000])
-    def test_a_damaged_one_is_set_aside_wherever_it_ends(self, floats: int, tmp_path: Path) -> None:
-        """A torn file can end in a seek before its beginning, which is an OSError and yet the file's own fault."""
-        path = tmp_path / "checkpoint.pt"
-        checkpoint.save(path, "k", {"x": torch.ones(floats)})
-        whole = path.read_bytes()
-        for part in range(1, 20):
-            path.write_bytes(whole[: len(whole) * part // 20])
-            assert checkpoint.load(path, "k", CPU, {"x": torch.ones(floats)}) is None and not path.exists()
-
-    def test_a_checkpoint_is_data_not_code(self, tmp_path: Path) -> None:
-        class Evil:
-            def __reduce__(self) -> Any:
-                return Path.touch, (tmp_path / "ran",)
-
-        path = tmp_path / "checkpoint.pt"
-        torch.save({"format": checkpoint.FORMAT, "key": "k", "state": Evil()}, path)
-        assert checkpoint.load(path, "k", CPU, {}) is None
-        assert not (tmp_path / "ran").exists()
-
-    def test_an_interrupted_write_leaves_the_old_checkpoint(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        path = tmp_path / "checkpoint.pt"
-        checkpoint.save(path, "k", {"round": 1})
-
-        def half(content: Any, file: Any) -> None:
-            file.write(b"half of it")
-            raise StoppedError
-
-        monkeypatch.setattr(torch, "save", half)
-        with pytest.raises(StoppedError):
-            checkpoint.save(path, "k", {"round": 2})
-        assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
-
 
 class TestSameWork:
     def test_all_methods_see_the_same_participants_and_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
