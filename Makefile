@@ -2,17 +2,20 @@
 
 VENV     ?= .venv
 CORES    ?= all
+WORKERS  ?= auto
 BIN      := $(abspath $(VENV))/bin
 PYTHONS  := python3 python3.13 python3.12 python3.11
 PYTHON   ?= $(shell for p in $(PYTHONS); do $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' \
               2>/dev/null && echo $$p && break; done)
 INSTALLED := $(VENV)/.installed
 
+QUIET    := $(if $(V),,--quiet all)
+
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report test test-cluster chaos lint format lock clean
+.PHONY: help setup table1 tables report docs picture test gpu test-cluster chaos fuzz published-sums lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,8 +30,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@touch $@
 
 table1: scale := $(or $(SCALE),demo)
-table1: $(INSTALLED)  ## train and build Table 1 of the configured paper at scale demo (SCALE=reduced or paper for more)
-	$(BIN)/snakemake --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(scale)
+table1: $(INSTALLED)  ## train and build Table 1 of the configured paper at scale demo (SCALE=reduced or paper for more, V=1 for each job)
+	$(BIN)/snakemake $(QUIET) --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(scale)
 	@echo; $(BIN)/fedbench show table1 --scale $(scale)
 	@echo; echo "Table 1 is in tables/table1.tex (also .csv and .md)."
 
@@ -39,13 +42,22 @@ report: $(INSTALLED)  ## all tables and figures, with every curve and configurat
 	$(BIN)/snakemake --cores $(CORES) report.html $(if $(SCALE),--config scale=$(SCALE))
 
 test: $(INSTALLED)  ## linters, types and the whole test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+gpu: $(INSTALLED)  ## on a machine with a GPU: its tests, benchmarks, then numbers of climb's Table 2 for MINUTES (60)
+	$(BIN)/python benchmarks/gpu.py --minutes $(or $(MINUTES),60)
 
 test-cluster: $(INSTALLED)  ## the cluster's profiles on a SLURM of one node, where SLURM is installed
 	FEDBENCH_TEST_CLUSTER=1 $(BIN)/python -m pytest -rs tests/cluster
 
 chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table must be that of an undisturbed one
 	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_chaos.py
+
+fuzz: $(INSTALLED)  ## damage and odd input of every kind, thousands of cases: a right result or one line, never another number
+	FEDBENCH_FUZZ=1 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_fuzz.py
+
+published-sums:  ## list the checksums of tables/published again, after a meant change
+	cd tables/published && sha256sum */*.csv index.csv > SHA256SUMS
 
 lint: $(INSTALLED)  ## linters and types only
 	$(BIN)/python -m pytest tests/workflow/test_style.py
@@ -58,6 +70,13 @@ format: $(INSTALLED)  ## format Python and Snakemake files
 lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
+
+docs: $(INSTALLED)  ## the documentation as a site, in site/; a dead link is an error
+	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
+	$(BIN)/mkdocs build --quiet --strict
+
+picture: $(INSTALLED)  ## the picture of the README, from reproduced/ and the published numbers
+	$(BIN)/python benchmarks/picture.py
 
 clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
 	rm -rf figures logs reports report.html

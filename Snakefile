@@ -20,30 +20,30 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 
 
 wildcard_constraints:
-    paper="[^/]+",
-    table="table[^/.]+",
-    figure="figure[^/.]+",
+    paper=r"[A-Za-z0-9_][A-Za-z0-9._+-]*",
+    table=r"table[A-Za-z0-9_+-]+",
+    figure=r"figure[A-Za-z0-9_+-]+",
 
 
 onstart:
-    remember_logs(workflow.dag)
-    follow_training()
+    begin(workflow.dag)
 
 
 onsuccess:
-    tell_training_state()
+    tell(training_state())
 
 
 onerror:
     explain_failures(workflow.dag)
-    tell_training_state()
+    tell(training_state())
 
 
 rule all:
     default_target: True
     input:
-        everything(CONFIG.paper),
+        checked(INPUTS.everything, FORMS),

@@ -1,6 +1,6 @@
 """``python -m fedbench`` is ``fedbench``."""
 
-from fedbench.cli import main
+from fedbench.commands.cli import main
 
 if __name__ == "__main__":
     main()

@@ -7,30 +7,54 @@ import errno
 from collections.abc import Iterable
 from pathlib import Path
 
-_CURES = {
+_FULL = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space or ask for a larger quota",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
     errno.EROFS: "mount its disk writable, or work in a folder that is",
-    errno.EACCES: "get the permission to write there, or work in another folder",
-    errno.EPERM: "get the permission to write there, or work in another folder",
+}
+_CURES = {
+    **_FULL,
+    errno.EACCES: "get the permission to use it, or work in another folder",
+    errno.EPERM: "get the permission to use it, or work in another folder",
     errno.ENOTDIR: "remove the file that stands in the place of a folder",
     errno.EIO: "look after the disk, which reports errors",
     errno.ESTALE: "mount its disk again",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "close other programs: the machine has no file handles left",
+    errno.ENOMEM: "free some memory",
+    errno.ELOOP: "mend the links, which lead in a circle",
+    errno.ENAMETOOLONG: "use a shorter name",
+    errno.EISDIR: "remove the folder that stands in the place of a file",
 }
+SHOWN = 300
+"""Characters of a user's input that a message repeats."""
 
 
 class UserError(Exception):
     """Something the user gave is wrong. The command line prints the message alone and exits with status 2."""
 
 
-class WriteError(UserError):
+class DiskError(UserError):
+    """The disk or the machine, not a file's content. Another run would fail alike: all work stops."""
+
+
+class WriteError(DiskError):
     """A disk takes no more: full, read-only, over quota. Another source or another run would fail alike."""
+
+
+class ReadError(DiskError):
+    """A file is there and cannot be read now (permission, disk, handles). It is not damaged: it is kept."""
 
 
 def is_write_error(error: OSError) -> bool:
     """Say whether an error comes from a disk that takes no files, not from a file that cannot be read."""
     return error.errno in _CURES
+
+
+def is_missing(error: OSError) -> bool:
+    """Say whether a file is not there, or something else stands in its place: reading it again would not help."""
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
 def cannot_write(what: Path | str, error: OSError) -> WriteError:
@@ -41,13 +65,41 @@ def cannot_write(what: Path | str, error: OSError) -> WriteError:
     )
 
 
+def cannot_read(what: Path | str, error: OSError) -> ReadError:
+    """Build the error for a file that is there and cannot be read: it stays, and nothing is said against it."""
+    cure = _CURES.get(error.errno or 0, "mend that")
+    return ReadError(
+        f"cannot read {what} now: {error.strerror or error}. It is kept; {cure}, then run the same command again"
+    )
+
+
 def explain(error: UserError | OSError) -> str:
-    """Return the line a program prints for an error that its user can mend; others are raised again."""
+    """Return what a program prints for an error that its user can mend, with control characters shown escaped.
+
+    Others are raised again.
+    """
     if isinstance(error, UserError):
-        return str(error)
+        return visible(str(error))
+    if error.errno in _FULL:
+        return visible(str(cannot_write(error.filename or "a file", error)))
     if not is_write_error(error):
         raise error
-    return str(cannot_write(error.filename or "a file", error))
+    cure = _CURES[error.errno or 0]
+    return visible(
+        f"cannot use {error.filename or 'a file'}: {error.strerror}; {cure}, then run the same command again"
+    )
+
+
+def visible(text: str) -> str:
+    """Show control characters of names and inputs as escapes; line breaks of our own lists stay."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def shortened(value: object, limit: int = SHOWN) -> str:
+    """Put an input on one short line: the middle of a long one is left out, control characters are escaped."""
+    text = value if isinstance(value, str) else repr(value)
+    text = visible(text).replace("\n", " ")
+    return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 4 :]}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

@@ -3,14 +3,56 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import glob
 import os
 import platform
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fedbench.errors import UserError, cannot_write, is_write_error
+from fedbench.errors import UserError, cannot_read, cannot_write, is_write_error
+
+LARGEST = 1 << 28
+"""Bytes a file that is read whole may have."""
+Mark = tuple[int, ...]
+
+
+def read(path: Path, limit: int = LARGEST) -> bytes:
+    """Read a whole regular file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is no regular file, or has more than ``limit`` bytes.
+        ReadError: it is there and cannot be read now. That says nothing against its content.
+    """
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise ValueError("it is no regular file")
+        if facts.st_size > limit:
+            raise ValueError(f"it has {facts.st_size} bytes, more than {limit}")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(errno.ENOENT, "it is missing", str(path)) from None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+            raise ValueError(error.strerror) from None
+        raise cannot_read(path, error) from None
+
+
+def mark(path: Path) -> Mark | None:
+    """Return what changes about a file when it is written; None where there is none. Errors as in :func:`read`."""
+    try:
+        facts = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise cannot_read(path, error) from None
+    return facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino
 
 
 @contextlib.contextmanager
@@ -44,6 +86,25 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a whole file (text as UTF-8 with plain line ends), as :func:`atomic` does."""
     with atomic(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def check_room(folder: Path, size: int = 1 << 12) -> None:
+    """Write ``size`` bytes to a passing file: work whose result no disk takes is better not begun.
+
+    Raises:
+        WriteError: the disk is full, read-only or closed to this user.
+    """
+    probe = folder / passing(".room")
+    try:
+        with probe.open("wb") as file:
+            file.write(bytes(size))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise cannot_write(f"the folder {folder}", error) from None
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

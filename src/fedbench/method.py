@@ -5,7 +5,10 @@ from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
 
 from __future__ import annotations
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import ConditionalTask, LabelledTask, Task
 
-__all__ = ["Batch", "FederatedMethod", "Problem", "State", "buffers_of"]
+__all__ = [
+    "Batch", "ConditionalTask", "FederatedMethod", "LabelledTask", "Problem", "State", "Task", "buffers_of",
+]  # fmt: skip

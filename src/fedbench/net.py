@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._utils import _flatten_dense_tensors  # one call; reshaping part by part took twice as long
 
 from fedbench import models, registry
 from fedbench.errors import UserError
+
+PLAIN = (nn.Flatten, nn.Linear, nn.ReLU, nn.LeakyReLU, nn.Tanh)
+"""Layers without hooks of ours: in a row they are computed without the cost of calling modules."""
 
 
 class Net:
@@ -24,12 +29,13 @@ class Net:
     Attributes:
         d: number of trainable parameters.
         n_buffers: number of floats in batch-norm running statistics (0 without batch-norm).
+        parameters, statistics: name and shape of each part of the two vectors, in order.
     """
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self._initial, self._slots = _take_out(module, "_parameters")
-        self._initial_buffers, self._buffer_slots = _take_out(module, "_buffers")
+        self._initial, self._slots, self.parameters = _take_out(module, "_parameters")
+        self._initial_buffers, self._buffer_slots, self.statistics = _take_out(module, "_buffers")
         self._sizes = [shape.numel() for _, _, shape in self._slots]
         starts = itertools.accumulate(self._sizes, initial=0)
         self._places = [
@@ -39,12 +45,15 @@ class Net:
         self._buffer_sizes = [shape.numel() for _, _, shape in self._buffer_slots]
         self.d, self.n_buffers = sum(self._sizes), sum(self._buffer_sizes)
         self._stacked, self._single = False, False
+        self._run: Callable[[Tensor], Tensor] = module
         convolution = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
         if convolution is not None:
             convolution.register_forward_pre_hook(self._channels_last)
         for part in module.modules():
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 part.register_forward_pre_hook(self._update_statistics)
+        if type(module) is nn.Sequential and all(type(part) in PLAIN for part in module):
+            self._run = functools.partial(_in_sequence, [part.forward for part in module])
 
     def initial(self) -> Tensor:
         """Return the initial parameters, shape [d]."""
@@ -53,6 +62,10 @@ class Net:
     def initial_buffers(self) -> Tensor:
         """Return the initial running statistics, shape [n_buffers]."""
         return self._initial_buffers.clone()
+
+    def begin_with(self, x: Tensor, buffers: Tensor) -> None:
+        """Take parameters [d] and running statistics [n_buffers] as the initial ones."""
+        self._initial, self._initial_buffers = x, buffers
 
     def leaf(self, x: Tensor) -> Leaf:
         """Return parameters ``x`` [K, d] as something to differentiate by."""
@@ -79,18 +92,11 @@ class Net:
         Returns:
             Outputs [K, B, C].
         """
-        if self.module.training != train:
-            self.module.train(train)
-        if not self.n_buffers:
-            buffers = None
-        elif buffers is None and not train:
-            raise ValueError("a network with batch-norm is evaluated with its buffers")
         if isinstance(x, Leaf) and x.stacked:
             x = x.parts[0]
-        self._single = isinstance(x, Leaf) or x.shape[0] == 1
         if isinstance(x, Leaf) or x.shape[0] == 1:
-            one = x.parts if isinstance(x, Leaf) else x[0]
-            return self._call(one, inputs[0], None if buffers is None else buffers[0]).unsqueeze(0)
+            return self.scores_of_one(x, inputs, buffers, train=train).unsqueeze(0)
+        buffers, self._single = self._set_up(buffers, train), False
         if buffers is None:
             return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)
         if not train:
@@ -103,6 +109,49 @@ class Net:
         buffers.copy_(updated)
         return outputs
 
+    def scores_of_one(
+        self, x: Tensor | Leaf, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
+    ) -> Tensor:
+        """As :meth:`scores` for K = 1, but without that axis in the result, [B, C]: on a small network it costs."""
+        buffers, self._single = self._set_up(buffers, train), True
+        one = x.parts if isinstance(x, Leaf) else x[0]
+        return self._call(one, inputs[0], None if buffers is None else buffers[0])
+
+    def _set_up(self, buffers: Tensor | None, train: bool) -> Tensor | None:
+        """Put the module into its mode, and return the statistics that it needs."""
+        if self.module.training != train:
+            self.module.train(train)
+        if not self.n_buffers:
+            return None
+        if buffers is None and not train:
+            raise ValueError("a network with batch-norm is evaluated with its buffers")
+        return buffers
+
+    def features(
+        self, x: Tensor | Leaf, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Compute the network's outputs and what enters its output layer; the arguments are those of :meth:`scores`.
+
+        Returns:
+            Outputs [K, B, C] and representations [K, B, F].
+
+        Raises:
+            UserError: the network does not end in a linear layer.
+        """
+        _, (classes, width) = self.last_layer()
+        layer = [part for part in self.module.modules() if isinstance(part, nn.Linear)][-1]
+        # both leave the network as one tensor, so that stacked clients need no path of their own
+        handle = layer.register_forward_hook(lambda _, args, output: torch.cat([output, args[0]], -1))
+        run, self._run = self._run, self.module
+        try:
+            both = self.scores(x, inputs, buffers, train=train)
+        finally:
+            handle.remove()
+            self._run = run
+        if both.shape[-1] != classes + width:
+            raise UserError("this network does not end in a linear layer, whose inputs are asked for")
+        return both[..., :classes], both[..., classes:]
+
     def last_layer(self) -> tuple[slice, torch.Size]:
         """Return where the output layer's weight matrix [C, D] lies in the flat vector, and its shape."""
         end = 0
@@ -112,7 +161,7 @@ class Net:
                 found = (slice(end, end + size), shape)
             end += size
         if found is None:
-            raise UserError("this network has no linear output layer, which the ratio loss needs")
+            raise UserError("this network has no linear output layer, which the method needs")
         return found
 
     def _call(self, x: Tensor | list[Tensor], inputs: Tensor, buffers: Tensor | None) -> Tensor:
@@ -126,12 +175,11 @@ class Net:
         if buffers is None:
             for home, name, _ in self._buffer_slots:
                 home[name] = None
-        else:
+        elif self._buffer_slots:
             parts = torch.split(buffers, self._buffer_sizes)
             for (home, name, shape), part in zip(self._buffer_slots, parts, strict=True):
                 home[name] = part.view(shape)
-        outputs: Tensor = self.module(inputs)
-        return outputs
+        return self._run(inputs)
 
     def _channels_last(self, part: nn.Module, args: tuple[Tensor, ...]) -> Tensor | None:
         """Lay images out channels last for the first convolution: faster on CPUs, and not for vmap."""
@@ -173,32 +221,46 @@ class Leaf:
     parts: list[Tensor]
     stacked: bool
 
+    def flat(self) -> Tensor:
+        """Return the parameters as one vector a client [K, d], to compute with."""
+        if self.stacked:
+            return self.parts[0]
+        return torch.cat([part.reshape(-1) for part in self.parts])[None]
+
     def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
         # of the sum, not with ones as `grad_outputs`: those make torch import sympy, half a second in each process
         total = losses if losses.numel() == 1 else losses.sum()
         found = torch.autograd.grad(total, [*self.parts, *others], create_graph=create_graph)
         count = len(self.parts)
-        own = found[0] if self.stacked else torch.cat([part.reshape(-1) for part in found[:count]])[None]
+        own = found[0] if self.stacked else _flatten_dense_tensors(found[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]
         return own, *found[count:]
 
 
-def _take_out(module: nn.Module, kind: str) -> tuple[Tensor, list[tuple[dict[str, Any], str, torch.Size]]]:
-    """Take parameters or buffers out of a module: their values as one vector, and the places they belong to."""
-    values: list[Tensor] = []
-    slots = []
-    for part in module.modules():
+def _in_sequence(layers: Sequence[Callable[[Tensor], Tensor]], inputs: Tensor) -> Tensor:
+    for layer in layers:
+        inputs = layer(inputs)
+    return inputs
+
+
+Slot = tuple[dict[str, Any], str, torch.Size]
+"""Where a module looks for a parameter: a dict, the name in it, and the shape."""
+
+
+def _take_out(module: nn.Module, kind: str) -> tuple[Tensor, list[Slot], list[tuple[str, torch.Size]]]:
+    """Take parameters or buffers out of a module: their values as one vector, the slots they belong to, their names."""
+    values, slots, places = list[Tensor](), list[Slot](), list[tuple[str, torch.Size]]()
+    for path, part in module.named_modules():
         kept: dict[str, Tensor | None] = getattr(part, kind)
         for name, value in list(kept.items()):
             del kept[name]
-            if (
-                value is None or not value.is_floating_point()
-            ):  # batch-norm's step counter: unused with a fixed momentum
-                part.__dict__[name] = None
-            else:
-                values.append(value.detach().reshape(-1))
-                slots.append((part.__dict__, name, value.shape))
-    return (torch.cat(values) if values else torch.zeros(0)), slots
+            if value is None or not value.is_floating_point():
+                part.__dict__[name] = None  # batch-norm's step counter: unused with a fixed momentum
+                continue
+            values.append(value.detach().reshape(-1))
+            slots.append((part.__dict__, name, value.shape))
+            places.append((f"{path}.{name}" if path else name, value.shape))
+    return (torch.cat(values) if values else torch.zeros(0)), slots, places
 
 
 def build(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from fedbench.errors import UserError, unknown
+
+Built = TypeVar("Built")
 
 
 def names(package: ModuleType) -> list[str]:
@@ -34,6 +38,41 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
         except (ImportError, AttributeError) as error:
             raise UserError(f"{kind} {name!r} of the package {_package(entry)}: {error}") from error
     raise unknown(kind, name, names(package))
+
+
+def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:
+    """Build an object of a found class from configured values, one for each of its fields.
+
+    Args:
+        found: what :func:`find` returned: a frozen dataclass derived from ``base``.
+        base: what it has to be.
+        label: what messages call it, e.g. ``method 'fedavg'``.
+        word: what messages call a field, e.g. ``hyper-parameter``.
+        values: by field.
+
+    Raises:
+        UserError: it is no such class, or values are missing, misspelt or of a wrong kind.
+    """
+    derived = isinstance(found, type) and issubclass(found, base)
+    if not derived or "__dataclass_fields__" not in vars(found):  # not those of the class it derives from
+        raise UserError(
+            f"{label}: {found!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
+        )
+    fields = {field.name: field for field in dataclasses.fields(found)}
+    for key in values:
+        if key not in fields:
+            raise UserError(f"{label}: {unknown(word, key, fields)}")
+    missing = sorted(fields.keys() - values.keys())
+    if missing:
+        raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
+    for key, value in values.items():
+        wants = str(fields[key].type)
+        if wants == "float" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise UserError(f"{label}: {key} is a number, not {value!r}")
+        if wants == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise UserError(f"{label}: {key} is a whole number, not {value!r}")
+    built: Built = found(**values)
+    return built
 
 
 def origins(package: ModuleType) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""Checks that every method and every dataset has to pass; for tests of your own ones, here or in another package."""
+"""Checks that every method, task and dataset has to pass; for tests of your own ones, here or in another package."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec
 
 CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}
 """The smallest network with batch-norm."""
@@ -36,7 +37,8 @@ def toy(sizes: Sequence[int] = (24, 32, 40), n_classes: int = 2, side: int = 8) 
 
 def simulation(
     method: str, params: Mapping[str, Any], arrays: Arrays | None = None, chunk: int | None = 1,
-    network: Mapping[str, Any] | None = None, checkpoint: Path | None = None, **train: Any,
+    network: Mapping[str, Any] | None = None, checkpoint: Path | None = None,
+    task: Mapping[str, Any] | None = None, **train: Any,
 ) -> Simulation:  # fmt: skip
     """Set up a short run of a method on the CPU; its ``run()`` trains it, its ``server`` is then the final state.
 
@@ -47,6 +49,7 @@ def simulation(
         chunk: clients stacked in one call; None: all.
         network: name and options; an MLP with one small hidden layer unless given.
         checkpoint: where the unfinished run is saved after every round.
+        task: name and options; classification unless given.
         train: changes of the training, which is 6 rounds of 4 steps on batches of 8.
     """
     arrays = arrays or toy()
@@ -54,6 +57,7 @@ def simulation(
     spec = RunSpec(
         data=DataSpec(dataset="toy", clients=len(arrays.clients)),
         network=NetworkSpec(**(network or {"name": "mlp", "options": {"hidden": [8]}})),
+        task=TaskSpec(**task) if task else None,
         method=method,
         params=dict(params),
         train=TrainSpec(**{name: value for name, value in how.items() if value is not None}),
@@ -109,6 +113,59 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
     )
 
 
+def check_task(
+    name: str,
+    options: Mapping[str, Any],
+    arrays: Arrays | None = None,
+    network: Mapping[str, Any] | None = None,
+    lr: float = 0.05,
+    **train: Any,
+) -> None:
+    """Hold a task against the contract, with FedAvg as its method: it fails with a sentence that names the rule.
+
+    Args:
+        name: the task's.
+        options: the task's.
+        arrays: data that fit it; :func:`toy` unless given.
+        network: name and options of a network that fits; an MLP unless given.
+        lr: FedAvg's step size.
+        train: changes of the training, as in :func:`simulation`.
+
+    Raises:
+        AssertionError: a run is not repeatable, depends on how many clients are stacked, does not survive a stop, or
+            measures something else than the task says.
+    """
+    task = {"name": name, "options": dict(options)}
+
+    def run(chunk: int | None = 1, checkpoint: Path | None = None) -> Simulation:
+        return simulation(
+            "fedavg", {"lr": lr}, _as_precise(arrays or toy()), chunk, network, checkpoint, task, **train
+        )
+
+    first = run()
+    said = set(first.problem.task.measures)
+    outcome = first.run()
+    assert outcome.status == "finished", f"{name} diverged: {outcome.reason}"
+    found = {key.removeprefix("test_") for key in outcome.curve[-1] if key.startswith("test_")}
+    assert found and found <= said, f"{name} measures {sorted(found)}, but says {sorted(said)}"
+    _same(first.server, _trained(run()), 0, f"{name} gives other numbers when it is run again: draw from "
+          "fedbench.streams.stream(data.seed, purpose, client, round_index)")  # fmt: skip
+    with _double_precision():
+        one_by_one, stacked = _trained(run()), _trained(run(chunk=None))
+    _same(one_by_one, stacked, 1e-6, f"{name} depends on how many clients are stacked: what is drawn for a client may "
+          "depend on that client alone, and a loss is [K], one number each")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        stopped = run(checkpoint=Path(folder, "checkpoint.pt"))
+        stopped.on_round = _stop_in_round_4
+        try:
+            stopped.run()
+        except InterruptedError:
+            stopped = run(checkpoint=Path(folder, "checkpoint.pt"))
+        resumed = _trained(stopped)
+    _same(first.server, resumed, 0, f"{name} gives other numbers after a stop: what is drawn in a round may depend on "
+          "the number of that round alone, not on rounds before it")  # fmt: skip
+
+
 def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:
     """Prepare a dataset twice, hold it against the contract, and train two rounds on it.
 
@@ -116,13 +173,13 @@ def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:
         UserError: what it prepares does not fit what it says about itself.
         AssertionError: preparing is not repeatable, or a class has no sample in one of the parts.
     """
-    from fedbench.training import load_arrays
+    from fedbench.jobs.training import load_arrays
 
     prepare(name, data_dir, mirror)
     first = read_summary(name, data_dir)
     prepare(name, data_dir, mirror, force=True)
     assert read_summary(name, data_dir)["sha256"] == first["sha256"], (
-        f"{name} is not the same when it is prepared again: draw from fedbench.engine.streams.stream(0, ...)"
+        f"{name} is not the same when it is prepared again: draw from fedbench.streams.stream(0, ...)"
     )
     for part in ("train", "test"):
         empty = [label for label, number in first[part]["class_counts"].items() if not number]
@@ -160,6 +217,16 @@ def _double_precision() -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
+
+
+def _as_precise(arrays: Arrays) -> Arrays:
+    """Return arrays whose inputs, unless they are bytes, are as precise as networks are built now."""
+    precision = str(torch.get_default_dtype()).removeprefix("torch.")
+
+    def as_precise(x: np.ndarray) -> np.ndarray:
+        return x.astype(precision) if np.issubdtype(x.dtype, np.floating) else x
+
+    return dataclasses.replace(arrays, x_train=as_precise(arrays.x_train), x_test=as_precise(arrays.x_test))
 
 
 def _stop_in_round_4(progress: Progress) -> None:

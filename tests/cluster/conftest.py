@@ -17,7 +17,7 @@ from projects import Project
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[OneNode]:
-    """A running SLURM with two pretended graphics cards."""
+    """A running SLURM with two pretended GPUs."""
     if "FEDBENCH_TEST_CLUSTER" not in os.environ:
         pytest.skip("starts a SLURM and takes minutes: `make test-cluster`")
     if missing():

@@ -64,11 +64,11 @@ def missing() -> list[str]:
 
 
 class OneNode:
-    """A running SLURM of one node with pretended graphics cards.
+    """A running SLURM of one node with pretended GPUs.
 
     Args:
         cpus: processors that the node says it has, whatever the machine has.
-        cards: graphics cards that the node says it has, at most two.
+        cards: GPUs that the node says it has, at most two.
     """
 
     def __init__(self, cpus: int = 4, cards: int = 2) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from onenode import OneNode
 from projects import BIN, Project, jobs
 
-from fedbench import journal
+from fedbench.store import journal
 
 RESULTS = (
     "tables/**/table1.tex",

@@ -13,8 +13,8 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 from disks import Disk
-from lives import Life
 from projects import Project
+from workflow_process import WorkflowProcess
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def lives() -> Iterator[list[Life]]:
+def workflows() -> Iterator[list[WorkflowProcess]]:
     """The workflows of a test; none survives it."""
-    all_of_them: list[Life] = []
+    all_of_them: list[WorkflowProcess] = []
     yield all_of_them
-    for life in all_of_them:
-        life.kill()
-        life.process.wait()
+    for workflow in all_of_them:
+        workflow.kill()
+        workflow.process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,12 @@ from typing import Any
 
 import torch
 
-from fedbench import journal
-from fedbench.cells import Cell
-from fedbench.runs import Store
-from fedbench.schema import Config
+from fedbench.jobs.training import train_cell
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
 from fedbench.specs import DataSpec, LabelSpec, NetworkSpec, RunSpec, TrainSpec
-from fedbench.training import train_cell
+from fedbench.store import journal
+from fedbench.store.runs import Store
 
 DIED = 9
 RESULTS = Path("results")

@@ -12,34 +12,34 @@ import signal
 from pathlib import Path
 
 import pytest
-from lives import Life
 from projects import Project
+from workflow_process import WorkflowProcess
 
-from fedbench import journal
+from fedbench.store import journal
 
 KILLS = int(os.environ.get("FEDBENCH_KILLS", "0"))
 TARGETS = ("tables/table1.tex", "tables/table1.md")
 BUILT = (*TARGETS, "tables/table1.csv")
 
 
-def end(life: Life, dice: random.Random) -> str:
+def end(workflow: WorkflowProcess, dice: random.Random) -> str:
     """Kill the workflow alone, a job of it, or everything, at some moment; say which."""
     if dice.random() < 0.3:
-        life.wait(dice.uniform(0.1, 3))  # start-up, preparing, partitions
+        workflow.wait(dice.uniform(0.1, 3))  # start-up, preparing, partitions
     else:
-        life.until_it_trains()
-        life.wait(dice.uniform(0, 0.6))
+        workflow.until_it_trains()
+        workflow.wait(dice.uniform(0, 0.6))
     what = dice.choice(["everything", "everything", "workflow", "job"])
-    jobs = life.jobs()
+    jobs = workflow.jobs()
     if what == "job" and jobs:
         os.kill(dice.choice(jobs), signal.SIGKILL)
-        life.wait(dice.uniform(0, 1))
+        workflow.wait(dice.uniform(0, 1))
         what += " and everything"
-    if what == "workflow" and life.process.poll() is None:
-        life.process.kill()  # its jobs live on
+    if what == "workflow" and workflow.process.poll() is None:
+        workflow.process.kill()  # its jobs live on
     else:
-        life.kill()
-    life.process.wait()
+        workflow.kill()
+    workflow.process.wait()
     return what
 
 
@@ -59,7 +59,7 @@ def chaotic(root: Path, checkpoint_seconds: float) -> Project:
 @pytest.mark.skipif(not KILLS, reason="takes minutes: make chaos")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the jobs to kill in /proc")
 def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
-    tmp_path: Path, lives: list[Life]
+    tmp_path: Path, workflows: list[WorkflowProcess]
 ) -> None:
     calm = chaotic(tmp_path / "calm", 1e9)
     calm.snakemake(*TARGETS, "--cores", "2")
@@ -67,10 +67,10 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
     store = project.root / "results/runs"
     made: dict[str, tuple[str, int]] = {}
     for _ in range(KILLS):
-        lives.append(Life(project, *TARGETS, "--cores", "2"))
-        print(end(lives[-1], dice), len(project.runs()), "runs", len(journal.read(store)), "lines")
+        workflows.append(WorkflowProcess(project, *TARGETS, "--cores", "2"))
+        print(end(workflows[-1], dice), len(project.runs()), "runs", len(journal.read(store)), "lines")
         if (
-            lives[-1].process.returncode == 0
+            workflows[-1].process.returncode == 0
         ):  # done too early: what is derived from the store is to be made again
             for folder in ("results/cells", "tables/localscgdam"):
                 shutil.rmtree(project.root / folder)

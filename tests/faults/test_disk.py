@@ -16,14 +16,15 @@ from crash_worker import short_run
 from disks import Disk
 from projects import BIN, Project
 
-from fedbench import files, journal
+from fedbench import files
 from fedbench.data.prepared import prepare, prepared_path
 from fedbench.engine import checkpoint
 from fedbench.errors import WriteError
-from fedbench.runs import Store
-from fedbench.schema import Config
+from fedbench.jobs.training import train_run
+from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
-from fedbench.training import train_run
+from fedbench.store import journal
+from fedbench.store.runs import Store
 
 CPU = torch.device("cpu")
 LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5

@@ -13,9 +13,10 @@ import pytest
 import yaml
 from projects import ROOT
 
-from fedbench.configuration import LOADER, load_config
 from fedbench.data.archives import unpack
 from fedbench.errors import UserError
+from fedbench.plan.configuration import load_config
+from fedbench.reading import LOADER
 
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
@@ -49,6 +50,8 @@ def dangers(tree: ast.AST) -> list[str]:
                 found.append("np.load without allow_pickle=False")
             if place == "yaml.load" and [ast.unparse(word) for word in node.args[1:]] != ["LOADER"]:
                 found.append("yaml.load without the LOADER")
+            if place == "yaml.safe_load":
+                found.append("YAML without bounds")
             if given.get("shell") is True:
                 found.append(place)
     return found

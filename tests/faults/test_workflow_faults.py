@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from lives import Life
 from projects import Project, jobs
+from workflow_process import WorkflowProcess
 
-from fedbench import journal
+from fedbench.store import journal
 
 TARGET = "tables/table1.tex"
 YEARS = 10 * 365 * 86400.0
@@ -33,25 +33,25 @@ def lengthen(project: Project, iterations: int) -> None:
 
 @needs_proc
 def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_needs_no_unlock(
-    built: Project, lives: list[Life]
+    built: Project, workflows: list[WorkflowProcess]
 ) -> None:
     lengthen(built, 400_000)
-    lives.append(Life(built, TARGET, "--cores", "1"))
-    lives[0].until_it_trains()
-    assert lives[0].process.poll() is None
+    workflows.append(WorkflowProcess(built, TARGET, "--cores", "1"))
+    workflows[0].until_it_trains()
+    assert workflows[0].process.poll() is None
     said = built.snakemake(TARGET, fails=True)
-    assert f"another workflow is at work in this folder (process {lives[0].process.pid})" in said
+    assert f"another workflow is at work in this folder (process {workflows[0].process.pid})" in said
     assert "Directory cannot be locked" in said
-    assert lives[0].process.poll() is None, "the first one is not disturbed"
-    lives[0].kill()
-    lives[0].process.wait()
+    assert workflows[0].process.poll() is None, "the first one is not disturbed"
+    workflows[0].kill()
+    workflows[0].process.wait()
     lengthen(built, 12)
     built.snakemake(TARGET)
     assert {row["status"] for row in built.table().values()} == {"finished"}
 
 
 def test_two_workflows_with_one_store_train_every_run_once(
-    built: Project, tmp_path: Path, lives: list[Life]
+    built: Project, tmp_path: Path, workflows: list[WorkflowProcess]
 ) -> None:
     """Folders of their own, as on two machines that share a disk: Snakemake knows nothing of the other one."""
     store, projects = tmp_path / "store", []
@@ -62,9 +62,9 @@ def test_two_workflows_with_one_store_train_every_run_once(
         (tmp_path / name / "results/runs").symlink_to(store)
         projects.append(Project(tmp_path / name))
         lengthen(projects[-1], 120)
-        lives.append(Life(projects[-1], TARGET, "--cores", "2"))
-    for life in lives:
-        assert life.process.wait() == 0, (life.project.root / "said.txt").read_text()
+        workflows.append(WorkflowProcess(projects[-1], TARGET, "--cores", "2"))
+    for workflow in workflows:
+        assert workflow.process.wait() == 0, (workflow.project.root / "said.txt").read_text()
     assert trained(projects[0]) == dict.fromkeys(projects[0].runs(), 1) and len(projects[0].runs()) == 4
     first, second = ((project.root / TARGET).read_bytes() for project in projects)
     assert first == second
@@ -72,17 +72,17 @@ def test_two_workflows_with_one_store_train_every_run_once(
 
 @needs_proc
 def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
-    built: Project, lives: list[Life]
+    built: Project, workflows: list[WorkflowProcess]
 ) -> None:
     before = trained(built)
     with built.edit("config/papers/localscgdam.yaml") as paper:
         for method in ("LocalSGDAM", "LocalSGDM"):
             paper["methods"][method]["params"]["lr"] = 0.07
-    lives.append(Life(built, TARGET, "--cores", "1"))
-    while not lives[0].jobs():
-        assert lives[0].process.poll() is None
-    os.kill(lives[0].jobs()[0], signal.SIGKILL)
-    assert lives[0].process.wait() != 0
+    workflows.append(WorkflowProcess(built, TARGET, "--cores", "1"))
+    while not workflows[0].jobs():
+        assert workflows[0].process.poll() is None
+    os.kill(workflows[0].jobs()[0], signal.SIGKILL)
+    assert workflows[0].process.wait() != 0
     said = (built.root / "said.txt").read_text()
     assert said.count("not finished: ") == 1
     assert "    error: killed by signal 9" in said

@@ -162,8 +162,8 @@ def test_unknown_networks_and_options_are_named() -> None:
             build(name, shape, 1, seed=0, options={"activation": "leaky"})
     with pytest.raises(UserError, match=r"8 x 8 pixels are too small for 2 blocks"):
         build("cnn", (1, 8, 8), 1, seed=0)
-    with pytest.raises(UserError, match=r"3 channels, not 1"):
-        build("densenet121", (1, 32, 32), 1, seed=0)
+    with pytest.raises(UserError, match=r"3 channels or 1, not 2"):
+        build("densenet121", (2, 32, 32), 1, seed=0)
 
 
 def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedbench import algorithms, models, registry
-from fedbench.algorithms._base import make
+from fedbench.algorithms import make
 from fedbench.errors import UserError
 
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from fedbench import specs
 from fedbench.errors import UserError
-from fedbench.schema import Config
-from fedbench.specs import RunSpec, TrainSpec, validated
+from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec, StartSpec, TaskSpec, TrainSpec, validated
 
 BASE: dict[str, Any] = {
     "data": {
@@ -44,6 +44,7 @@ CHANGES: dict[str, Any] = {
     "data.partition.alpha": 0.6,
     "data.partition.delta": 2.0,
     "data.partition.options": {"share": 0.5},
+    "data.partition.paired": True,
     "data.clients": 5,
     "data.content": "0123456789abcdef",
     "data.validation": 0.2,
@@ -65,6 +66,21 @@ CHANGES: dict[str, Any] = {
     "train.normalize.std": [0.3],
     "train.minority_classes": [1],
     "train.evaluations": 10,
+    "train.participation.groups": 2,
+    "train.positives": 2,
+    "train.select": "val_auc",
+    "train.keep_model": True,
+    "data.draw": 3,
+    "data.sources": ["mnist"],
+    "data.tests": "all",
+    "data.labels": {"rule": "named", "positive": [2]},
+    "data.labels.flip": 0.2,
+    "data.imbalance.share": 0.5,
+    "data.partition.by": "labels",
+    "data.partition.least": 4,
+    "data.validation_of": "all",
+    "task": {"name": "classification", "options": {}},
+    "start": {"weights": "here.pt", "sha256": "0" * 64},
     "seed": 1,
     "numerics": specs.NUMERICS + 1,
 }
@@ -75,13 +91,40 @@ def changed(place: str, value: Any, base: dict[str, Any] = BASE) -> dict[str, An
     return base | {head: changed(rest, value, base[head]) if rest else value}
 
 
+NO_DECAY = {"decay_at": []}
+ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
+    "train": [
+        NO_DECAY,
+        NO_DECAY | {"iterations": None, "cycles": 5, "participation": {"rule": "random", "clients": 2, "groups": 2}},
+        NO_DECAY | {"iterations": None, "cycles": 5, "participation": {"rule": "cyclic", "clients": 2, "groups": 2}},
+        NO_DECAY | {"stage_every": 20, "stage_factor": 0.1},
+        NO_DECAY | {"stage_every": 40, "stage_factor": 0.1},
+        NO_DECAY | {"stage_every": 20, "stage_factor": 0.3},
+        *(NO_DECAY | {"stages": {"first": 2, "factor": 0.5} | other} for other in (
+            {}, {"first": 3}, {"scale": 2}, {"factor": 0.25},
+        )),
+    ],
+    "start": [
+        {"sha256": "0" * 64},
+        {"sha256": "1" * 64},
+        {"sha256": "0" * 64, "drop_head": True},
+        {"run": BASE | {"train": BASE["train"] | {"keep_model": True}}},
+        {"run": BASE | {"train": BASE["train"] | {"keep_model": True}, "seed": 1}},
+    ],
+    "data": [{"validation": "own"}, *({"labels": {"rule": "named", "positive": [k]}} for k in (1, 2))],
+    "task": [{"name": "a"}, {"name": "b"}, {"name": "a", "options": {"m": 1}}],
+}  # fmt: skip
+"""Fields that go only with others, or instead of them."""
+
+
 def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
     """List the places of a specification's leaves."""
     found = set[str]()
     for name, field in model.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]
         inner = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        found |= fields_of(inner[0], f"{prefix}{name}.") if inner else {prefix + name}
+        nested = inner and inner[0] is not RunSpec  # what a run starts from is described like the run
+        found |= fields_of(inner[0], f"{prefix}{name}.") if nested else {prefix + name}
     return found
 
 
@@ -96,11 +139,20 @@ def test_every_field_changes_the_key(place: str) -> None:
 
 def test_no_field_was_forgotten_above() -> None:
     either = {
+        "data.labels.positive",
         "train.epochs",
         "train.rounds",
         "train.local_epochs",
         "train.batches_per_epoch",
-    }  # instead of others
+        "train.cycles",
+        "train.stage_every",
+        "train.stage_factor",
+        "train.stages.first",
+        "train.stages.scale",
+        "train.stages.factor",
+        *(f"start.{name}" for name in StartSpec.model_fields),
+        *(f"task.{name}" for name in TaskSpec.model_fields),
+    }  # instead of others, or above
     tried = {*CHANGES, "train.participation.rule"}
     missing = {
         place
@@ -108,6 +160,52 @@ def test_no_field_was_forgotten_above() -> None:
         if not any(name == place or name.startswith(f"{place}.") for name in tried)
     }
     assert not missing
+
+
+@pytest.mark.parametrize("place", ALTERNATIVES)
+def test_fields_that_go_with_others_change_the_key(place: str) -> None:
+    pieces = ALTERNATIVES[place]
+    runs = [BASE | {place: (BASE[place] | piece if place in BASE else piece)} for piece in pieces]
+    assert len({RunSpec(**run).key for run in runs} | {RunSpec(**BASE).key}) == len(pieces) + 1
+
+
+def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
+    """Whatever its default is: written out or not, the key is that of before the field came."""
+    late = {
+        "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
+        "select": None, "keep_model": False,
+    }  # fmt: skip
+    assert set(late) == set(TrainSpec.late)
+    written = BASE | {
+        "train": BASE["train"] | late | {"participation": {"rule": "random", "clients": 2, "groups": None}},
+        "data": BASE["data"] | {"draw": None, "content": None, "validation_of": "kept"},
+        "start": None,
+        "task": None,
+    }
+    assert RunSpec(**written).key == RunSpec(**BASE).key
+    assert not {*late, "groups", "draw", "content", "validation_of", "start", "task"} & set(
+        str(RunSpec(**written).model_dump())
+    )
+
+
+def test_the_path_of_a_weights_file_is_no_part_of_the_key() -> None:
+    starts = [{"weights": path, "sha256": "0" * 64} for path in ("a.pt", "b.pt")]
+    runs = [RunSpec(**BASE, start=start) for start in starts]
+    assert runs[0].key == runs[1].key and runs[0].start != runs[1].start
+    assert RunSpec(**runs[0].model_dump(mode="json")).key == runs[0].key  # as the store keeps it
+
+
+def test_a_seed_holds_for_what_a_run_starts_from() -> None:
+    first = BASE | {"train": BASE["train"] | {"keep_model": True}}
+    other = RunSpec(**BASE, start={"run": first}).seeded(7)
+    assert other.start and other.start.run and other.seed == other.start.run.seed == 7
+    assert other.key == RunSpec(**BASE | {"seed": 7}, start={"run": first | {"seed": 7}}).key
+
+
+def test_a_draw_of_its_own_gives_all_seeds_one_partition() -> None:
+    spec = RunSpec(**changed("data.draw", 3)).data
+    assert spec.partition_key(0) == spec.partition_key(1) and spec.seed_of(1) == 3
+    assert spec.partition_key(0) != RunSpec(**changed("data.draw", 4)).data.partition_key(0)
 
 
 def test_ways_to_say_how_long_differ() -> None:
@@ -142,7 +240,7 @@ def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
         ("data.imbalance", {"rule": "drop_positives"}, "needs imratio"),
         ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
         ("data.clients", 0, "data.clients: Input should be greater than or equal to 1"),
-        ("data.validation", 1, "data.validation: Input should be less than 1"),
+        ("data.validation", 1, "data.validation: give the share to hold out, from 0 to less than 1, or own"),
         ("data.partition.alpha", 1.5, "data.partition.alpha"),
         ("data.partition.delta", 0, "data.partition.delta"),
         ("train.period", 0, "train.period: Input should be greater than or equal to 1"),
@@ -156,6 +254,27 @@ def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
         ("train.augment", "flip", "train.augment: Input should be 'none', 'crop_flip'"),
         ("train.participation", {"rule": "random"}, "needs clients"),
         ("train.participation", {"rule": "full", "clients": 3}, "rule 'full' takes none"),
+        ("train.participation", {"rule": "cyclic", "clients": 2}, "rule 'cyclic' needs groups"),
+        ("train.participation", {"rule": "cyclic", "groups": 2}, "needs clients"),
+        ("train.participation", {"rule": "full", "groups": 2}, "rule 'full' has no groups"),
+        (
+            "train.participation",
+            {"rule": "cyclic", "clients": 3, "groups": 2},
+            "the smallest of 2 groups has only 2",
+        ),
+        ("train.participation", {"rule": "cyclic", "clients": 2, "groups": 5}, "there are only 4 clients"),
+        ("train.cycles", 3, "give exactly one of iterations, epochs, rounds, cycles"),
+        ("train", {"cycles": 3, "period": 2, "batch_size": 2}, "cycles need participation.groups"),
+        ("train.positives", 8, "positives needs batch_size, and must be smaller"),
+        ("train.stage_every", 8, "stage_every and stage_factor go together"),
+        ("train.stages", {"first": 2, "factor": 0.5, "scale": 0.5}, "train.stages.scale"),
+        ("train.stages", {"first": 2}, "train.stages.factor: Field required"),
+        ("train.stages", {"first": 2, "factor": 0.5}, "at most one of decay_at, stage_every, stages"),
+        ("train.select", "test_auc", "train.select: String should match pattern '^val_.'"),
+        ("start", {}, "give either run, or weights with sha256"),
+        ("start", {"weights": "a.pt"}, "give either run, or weights with sha256"),
+        ("start", {"run": BASE}, "keeps no model: give it train.keep_model: true"),
+        ("data.draw", -1, "data.draw"),
         ("seed", -1, "seed"),
         ("data.labels.rule", "halfs", "data.labels.rule"),
     ],
@@ -167,9 +286,15 @@ def test_values_outside_their_range_are_named(place: str, value: Any, says: str)
     assert says in message and message.startswith("config/papers/toy.yaml: ") and "\n" not in message
 
 
+def test_selection_needs_a_validation_part() -> None:
+    run = changed("train.select", "val_auc", changed("data.validation", 0))
+    with pytest.raises(UserError, match=r"data\.validation holds nothing out"):
+        validated(RunSpec, run, "here")
+
+
 def test_local_epochs_need_rounds() -> None:
     train = {"local_epochs": 2, "iterations": 10, "batch_size": 4}
-    with pytest.raises(UserError, match="local_epochs goes with rounds"):
+    with pytest.raises(UserError, match="local_epochs goes with rounds or cycles"):
         validated(TrainSpec, train, "here")
 
 

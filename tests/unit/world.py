@@ -19,6 +19,7 @@ CPU = torch.device("cpu")
 
 AUC = {"lr": 0.5, "lr_dual": 0.4, "score": "sigmoid", "dual_step": "batch"}
 RATIO = {"n_aux": 4, "ratio_alpha": 0.9, "ratio_beta": 0.3}
+ADAPTIVE = {"server_lr": 0.3, "beta1": 0.6, "beta2": 0.8, "tau": 0.05}
 DUALS = {
     "dual_lr": 3.0,
     "tolerance": 0.01,
@@ -31,18 +32,42 @@ DUALS = {
 PARAMS: dict[str, dict[str, Any]] = {
     "fedavg": {"lr": 0.2},
     "fedprox": {"lr": 0.2, "mu": 0.7},
+    "adam": {"lr": 0.02, "beta_1": 0.8, "beta_2": 0.95, "epsilon": 1e-3},
     "scaffold": {"lr": 0.2, "server_lr": 0.8},
+    "a_fedavg": {"lr": 0.2, "kappa": 1.4},
+    "a_scaffold": {"lr": 0.2, "kappa": 1.4},
+    "fednova": {"lr": 0.2},
+    "feddyn": {"lr": 0.2, "alpha": 0.6},
+    "fedadam": {"lr": 0.2, **ADAPTIVE},
+    "fedyogi": {"lr": 0.2, **ADAPTIVE},
+    "fedlc": {"lr": 0.2, "temperature": 0.8},
+    "moon": {"lr": 0.2, "mu": 2.0, "temperature": 0.5},
     "focal_loss": {"lr": 0.2, "gamma": 2.0},
     "ratio_loss": {"lr": 0.2, "renew_every": 2, **RATIO},
     "climb": {"lr": 0.2, **DUALS},
     "climb_scaffold": {"lr": 0.2, "server_lr": 0.8, **DUALS},
     "local_sgdm": {"lr": 0.1, "momentum": 0.8},
     "local_sgdm_rl": {"lr": 0.1, "momentum": 0.8, **RATIO},
+    "coda_plus": {**AUC, "proximal": 0.3},
     "coda": {**AUC, "proximal": 0.3, "restart_samples": 12},
+    "codasca": {**AUC, "proximal": 0.3, "server_lr": 0.8, "variates": "both", "anchor": "last"},
+    "pairwise": {
+        "lr": 0.3, "loss": "sigmoid", "margin": 1.0, "temperature": 0.3, "slope": 10.0, "q": 3.0, "score": "sigmoid",
+        "passive": 3, "opening": 10, "pool": "cycle",
+    },
     "local_sgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6},
     "local_scgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6, "alpha_h": 0.7, "rho": 0.4, "hvp": "exact"},
-}
+}  # fmt: skip
 """Hyper-parameters of every method, large enough that each term matters within a few rounds."""
+
+CONDITIONAL: dict[str, dict[str, Any]] = {
+    "fcsg": {"lr": 0.2},
+    "fcsg_m": {"lr": 0.2, "beta": 0.3},
+    "acc_fcsg_m": {"lr": 0.2, "beta": 0.3, "anchor": "local"},
+    "local_scgd": {"lr": 0.2, "beta_in": 0.6, "state": "own"},
+    "local_scgdm": {"lr": 0.2, "beta": 0.3, "beta_in": 0.6, "state": "own"},
+}
+"""Those for nested draws, which have tests of their own (test_fcsg.py)."""
 
 METHODS = tuple(PARAMS)
 
@@ -68,6 +93,18 @@ def images(
     order = rng.permutation(n)
     clients = [np.sort(part) for part in np.split(order[: sum(sizes)], np.cumsum(sizes)[:-1])]
     return Arrays(x_train, y_train, x_test, y_test, clients, np.sort(order[sum(sizes) :]), n_classes)
+
+
+def points(
+    sizes: Sequence[int] = (20, 26, 31), test: int = 40, features: int = 3, dtype: type = np.float64
+) -> Arrays:
+    """Make vectors labelled by the sign of their first entries' sum; clients own consecutive positions."""
+    rng = np.random.default_rng(0)
+    n = sum(sizes)
+    x = rng.normal(size=(n + test, features)).astype(dtype)
+    y = (x[:, :2].sum(1) + 0.3 * rng.normal(size=n + test) > 0).astype(np.int64)
+    clients = np.split(np.arange(n), np.cumsum(sizes)[:-1])
+    return Arrays(x[:n], y[:n], x[n:], y[n:], clients, np.array([], dtype=np.int64), 2)
 
 
 def spec(

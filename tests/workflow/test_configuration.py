@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -14,7 +15,7 @@ from projects import Project
         ("scale=reducd", "unknown scale 'reducd'. Did you mean 'reduced'?"),
         ("paper=localscgdm", "unknown paper 'localscgdm'. Did you mean 'localscgdam'?"),
         ("datasets=Digit", "unknown dataset of localscgdam 'Digit'. Did you mean 'Digits'?"),
-        ("sacle=demo", "sacle: unknown key. Did you mean 'scale'?"),
+        ("sacle=demo", "unknown key of the configuration 'sacle'. Did you mean 'scale'?"),
         ("seeds=one", "seeds: 'one' is not a list of whole numbers"),
         ("device=gpu", "device: Input should be 'auto', 'cpu' or 'cuda' (got 'gpu')"),
     ],
@@ -105,6 +106,7 @@ def test_a_plain_call_builds_every_table_and_figure_of_the_paper(project: Projec
 def test_a_dry_run_reads_no_torch(project: Project) -> None:
     """Torch takes seconds to import; a dry run of a large table must not wait for it."""
     (project.root / "torch.py").write_text("raise RuntimeError('the workflow imported torch')\n")
-    environment = project.environment
-    project.environment = lambda: {**environment(), "PYTHONPATH": str(project.root)}  # type: ignore[method-assign]
+    environment = project.environment()
+    first = os.pathsep.join(filter(None, [str(project.root), environment.get("PYTHONPATH", "")]))
+    project.environment = lambda: {**environment, "PYTHONPATH": first}  # type: ignore[method-assign]
     assert "train" in project.snakemake("-n")

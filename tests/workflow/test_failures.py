@@ -27,25 +27,34 @@ def test_a_diverging_cell_is_a_result(built: Project) -> None:
 
 def test_a_crashing_cell_stops_no_other_and_stays_visible(project: Project) -> None:
     with project.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["algorithm"] = "local_sgdmm"
+        paper["methods"]["LocalSGDM"]["train"] = {"participation": {"rule": "random", "clients": 9}}
     said = project.snakemake("tables/table1.tex", fails=True)
     assert f"not finished: {CELL}" in said
-    assert "Did you mean 'local_sgdm'" in said, "the last lines of the log"
+    assert "there are only 4 clients" in said, "the last lines of the log"
     assert f"run it alone: fedbench run {METHOD} --scale tiny" in said
     rows = project.table()
     assert (rows["LocalSGDM"]["status"], rows["LocalSGDAM"]["status"]) == ("failed", "finished")
-    assert "Did you mean 'local_sgdm'" in rows["LocalSGDM"]["reason"]
+    assert "there are only 4 clients" in rows["LocalSGDM"]["reason"]
     for form in ("md", "tex"):
         said = (project.root / f"tables/table1.{form}").read_text()
-        assert "Failed: Digits, LocalSGDM: " in said and "unknown method" in said
+        assert "Failed: Digits, LocalSGDM: " in said and "only 4 clients" in said
 
     assert jobs(project.snakemake("tables/table1.tex", fails=True)) == {}, (
         "what failed is tried again, nothing else"
     )
     with project.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["algorithm"] = "local_sgdm"
+        del paper["methods"]["LocalSGDM"]["train"]
     assert jobs(project.snakemake("tables/table1.tex")) == {"train": 1, "table": 1, "own_table": 1}
     assert project.table()["LocalSGDM"]["status"] == "finished"
+
+
+def test_a_slip_in_what_is_to_be_trained_is_named_before_any_job(project: Project) -> None:
+    with project.edit("config/papers/localscgdam.yaml") as paper:
+        paper["methods"]["LocalSGDM"]["params"] = {"lr": 0.1, "momentun": 0.9}
+    said = project.snakemake("tables/table1.tex", fails=True)
+    place = "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm': unknown hyper-parameter"
+    assert f"{place} 'momentun'. Did you mean 'momentum'?" in said and "Traceback" not in said
+    assert not (project.root / "data").exists() and not (project.root / "results").exists()
 
 
 def test_a_killed_workflow_goes_on_from_the_checkpoint_to_the_same_bytes(built: Project) -> None:
@@ -100,7 +109,7 @@ def test_a_damaged_run_is_named(built: Project) -> None:
     (built.root / f"results/runs/{key}/curve.csv").write_text("iteration\n")
     (built.root / CELL).unlink()
     said = built.snakemake(CELL, fails=True)
-    assert key in said and "remove the folder" in said
+    assert key in said and "store verify --set-aside" in said
 
 
 def test_results_that_cannot_be_written_are_named(project: Project) -> None:

@@ -47,7 +47,7 @@ def test_comments_train_nothing(built: Project) -> None:
     assert "train" not in jobs(built.snakemake("tables/table1.tex"))
 
 
-@pytest.mark.parametrize("given", ["device=auto", "mirror=/no/such/folder", "client_chunk=2"])
+@pytest.mark.parametrize("given", ["device=auto", "mirror=.", "client_chunk=2"])
 def test_what_changes_no_number_trains_nothing(built: Project, given: str) -> None:
     assert "Nothing to be done" in built.snakemake("tables/table1.tex", "--config", given)
 

@@ -1,4 +1,4 @@
-"""The linters are clean: Python, Snakemake, types."""
+"""The linters are clean: Python, Snakemake, types, and imports go down."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ BIN = Path(sys.executable).parent
         ["snakefmt", "--check", "Snakefile", "workflow"],
         ["snakemake", "--lint"],
         ["mypy"],
+        ["lint-imports", "--no-cache"],
     ],
     ids=" ".join,
 )

@@ -22,7 +22,7 @@ rule prepare:
 
 rule partition:
     input:
-        f"{CONFIG.data_dir}/prepared/{{dataset}}.npz",
+        partition_data,
     output:
         arrays=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.npz",
         summary=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.json",
@@ -36,5 +36,5 @@ rule partition:
         spec=partition_spec,
         seed=partition_seed,
     shell:
-        "python data_prep/partition.py --spec {params.spec:q} --seed {params.seed}"
+        "python data_prep/partition.py --spec {params.spec:q} --seed {params.seed:q}"
         " --data-dir {params.data_dir:q} > {log:q} 2>&1"

@@ -26,7 +26,7 @@ rule figure:
     params:
         scale=CONFIG.scale,
     shell:
-        "fedbench figure {wildcards.paper}/{wildcards.figure} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+        "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
 
 rule own_figure:

@@ -27,7 +27,7 @@ rule table:
         scale=CONFIG.scale,
         tolerance=CONFIG.tolerance,
     shell:
-        "fedbench table {wildcards.paper}/{wildcards.table} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+        "fedbench table {wildcards.paper:q}/{wildcards.table:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
 
 rule typeset:

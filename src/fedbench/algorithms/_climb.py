@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod, one_of
-from fedbench.engine.problem import Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod, one_of
+from fedbench.contract.problem import Problem, State, buffers_of
+from fedbench.contract.task import LabelledTask, Task
 
 if TYPE_CHECKING:
     Base = FederatedMethod
@@ -46,6 +47,8 @@ class Climb(Base):
     dual_every: int
     dual_max: float
 
+    task: ClassVar[type[Task]] = LabelledTask
+
     def __post_init__(self) -> None:
         one_of("climb", "dual_scale", self.dual_scale, SCALES)
 
@@ -82,11 +85,14 @@ class Climb(Base):
         return (duals + step * (losses - losses.mean() - tolerance)).clamp(0, self.dual_max)
 
     def report(self, server: State) -> dict[str, float]:
-        """Return the duals' mean and maximum, and how many client weights are negative, for each evaluation."""
+        """Return, for each evaluation, the duals' mean and maximum, how many lie at their bound, and how many client
+        weights are negative. Where duals lie at the bound, it decides and not the constraint.
+        """
         duals = server["duals"]
         return {
             "dual_mean": float(duals.mean()),
             "dual_max": float(duals.max()),
+            "duals_at_bound": float((duals >= self.dual_max).sum()),
             "negative_weights": float((weights(duals) < 0).sum()),
         }
 

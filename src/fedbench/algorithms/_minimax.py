@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fedbench.engine.problem import Batch, Problem
+from fedbench.contract.problem import Batch, Problem
 from fedbench.objectives.auc_minimax import auc_minimax
 
 SCORES = ("sigmoid", "logit")

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
 from fedbench.objectives.ratio import class_weights
@@ -34,6 +35,7 @@ class RatioLoss(Base):
     ratio_alpha: float
     ratio_beta: float
 
+    task: ClassVar[type[Task]] = LabelledTask
     broadcast: ClassVar[tuple[str, ...]] = ("class_weights",)
 
     def init(self, problem: Problem, w: Tensor) -> State:

@@ -1,20 +1,22 @@
-"""FedAvg (McMahan et al., AISTATS 2017) on cross-entropy."""
+"""FedAvg (McMahan et al., AISTATS 2017) on the loss of any task."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import Task
 from fedbench.net import Leaf
 
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``x <- x - lr grad CE(x)``; the server averages x.
+    """Local steps ``x <- x - lr grad F(x)``, F the loss of the task; the server averages x.
 
     Attributes:
         lr: step size.
@@ -22,9 +24,11 @@ class Method(FederatedMethod):
 
     lr: float
 
+    task: ClassVar[type[Task]] = Task
+
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' losses [K] at parameters ``w``."""
-        return problem.cross_entropy(w, batch, buffers_of(state))
+        return problem.loss(w, batch, buffers_of(state))
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of stochastic gradient descent."""

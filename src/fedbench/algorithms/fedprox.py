@@ -1,18 +1,20 @@
-"""FedProx (Li et al., MLSys 2020) on cross-entropy."""
+"""FedProx (Li et al., MLSys 2020) on any task."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import Task
 
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """FedAvg whose clients minimise ``CE(x) + mu/2 |x - x_r|^2``, x_r the model the round began with.
+    """FedAvg whose clients minimise ``F(x) + mu/2 |x - x_r|^2``, x_r the model the round began with.
 
     Attributes:
         lr: step size.
@@ -22,6 +24,8 @@ class Method(FederatedMethod):
     lr: float
     mu: float
 
+    task: ClassVar[type[Task]] = Task
+
     def begin(self, problem: Problem, state: State) -> State:
         """Remember the model the round began with."""
         return state | {"anchor": state["x"]}
@@ -29,9 +33,7 @@ class Method(FederatedMethod):
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of stochastic gradient descent on the proximal objective."""
         x = state["x"]
-        gradient, loss = problem.gradient(
-            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), x
-        )
+        gradient, loss = problem.gradient(lambda w: problem.loss(w, batches[0], buffers_of(state)), x)
         if self.mu:
             gradient = torch.add(gradient, x - state["anchor"], alpha=self.mu)
         return state | {"x": torch.add(x, gradient, alpha=-decay * self.lr), "loss": loss}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.focal import focal
 
@@ -21,6 +23,8 @@ class Method(fedavg.Method):
     """
 
     gamma: float
+
+    task: ClassVar[type[Task]] = LabelledTask
 
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' focal losses [K]."""

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import local_sgdam
-from fedbench.algorithms._base import one_of
 from fedbench.algorithms._minimax import MinimaxGradient, minimax_gradient
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import one_of
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.objectives.auc_compositional import HVP, InnerStep
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod, one_of
 from fedbench.algorithms._minimax import DUAL_STEPS, SCORES, minimax_gradient, start_at
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod, one_of
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
 
 
 @dataclass(frozen=True)

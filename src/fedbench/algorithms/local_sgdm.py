@@ -1,4 +1,4 @@
-"""LocalSGDM: local SGD with averaged momentum (Yu, Jin, Yang, ICML 2019) on cross-entropy."""
+"""LocalSGDM: local SGD with averaged momentum (Yu, Jin, Yang, ICML 2019) on any task."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import Task
 from fedbench.net import Leaf
 
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``m <- momentum m + grad CE(x)``, ``x <- x - lr m``; both x and m are averaged.
+    """Local steps ``m <- momentum m + grad F(x)``, ``x <- x - lr m``; both x and m are averaged.
 
     Attributes:
         lr: step size.
@@ -25,6 +26,7 @@ class Method(FederatedMethod):
     lr: float
     momentum: float
 
+    task: ClassVar[type[Task]] = Task
     averaged: ClassVar[tuple[str, ...]] = ("x", "m")
 
     def init(self, problem: Problem, w: Tensor) -> State:
@@ -33,10 +35,11 @@ class Method(FederatedMethod):
 
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' losses [K] at parameters ``w``."""
-        return problem.cross_entropy(w, batch, buffers_of(state))
+        return problem.loss(w, batch, buffers_of(state))
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of momentum SGD."""
         gradient, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
-        m = torch.add(gradient, state["m"], alpha=self.momentum)
+        # into the gradient's memory: one vector less to hold in the processor's cache
+        m = torch.add(gradient, state["m"], alpha=self.momentum, out=gradient)
         return state | {"x": torch.add(state["x"], m, alpha=-decay * self.lr), "m": m, "loss": loss}

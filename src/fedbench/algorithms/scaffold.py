@@ -1,4 +1,4 @@
-"""SCAFFOLD (Karimireddy et al., ICML 2020) on cross-entropy, control variates by option II."""
+"""SCAFFOLD (Karimireddy et al., ICML 2020) on any task, control variates by option II."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import Task
 
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
-    """Local steps ``x_k <- x_k - lr (grad CE(x_k) - c_k + c)``; after I of them
+    """Local steps ``x_k <- x_k - lr (grad F_k(x_k) - c_k + c)``; after I of them
 
         c_k <- c_k - c + (x - x_k) / (I lr)
         x <- x + server_lr mean(x_k - x),      c <- c + |S|/N mean(new c_k - old c_k).
@@ -29,6 +30,7 @@ class Method(FederatedMethod):
     lr: float
     server_lr: float
 
+    task: ClassVar[type[Task]] = Task
     own: ClassVar[tuple[str, ...]] = ("c_own",)
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
@@ -48,9 +50,7 @@ class Method(FederatedMethod):
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one corrected step."""
         x, lr = state["x"], decay * self.lr
-        gradient, loss = problem.gradient(
-            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), x
-        )
+        gradient, loss = problem.gradient(lambda w: problem.loss(w, batches[0], buffers_of(state)), x)
         x = torch.add(x, gradient - state["c_own"] + state["c"], alpha=-lr)
         return state | {"x": x, "path": state["path"] + lr, "loss": loss}
 

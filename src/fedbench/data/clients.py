@@ -10,11 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.data import augment
-from fedbench.engine.problem import Batch
-from fedbench.engine.streams import stream
+from fedbench.data.batch import Batch
+from fedbench.data.cycle import Cycle
+from fedbench.data.pairs import Pairs
+from fedbench.data.work import Work
 from fedbench.errors import UserError
 from fedbench.specs import TrainSpec
+from fedbench.streams import stream
+
+_ROWS = 1 << 14
+"""Samples that are copied at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,20 @@ class Arrays:
     n_classes: int
 
 
+def gathered(inputs: np.ndarray, used: np.ndarray, device: torch.device) -> Tensor:
+    """Copy rows of an array that may be mapped from a file to a device, a part at a time: ``[len(used), ...]``."""
+    first = torch.from_numpy(inputs[used[:1]])
+    result = torch.empty((len(used), *first.shape[1:]), dtype=first.dtype, device=device)
+    for at in range(0, len(used), _ROWS):
+        result[at : at + _ROWS] = torch.from_numpy(inputs[used[at : at + _ROWS]])
+    return result
+
+
 class ClientData:
     """The clients' training data on a device, and the order in which each client visits it.
 
-    Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones.
+    Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
+    ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
     """
 
     def __init__(self, arrays: Arrays, spec: TrainSpec, seed: int, device: torch.device) -> None:
@@ -54,10 +69,13 @@ class ClientData:
         self.sizes = [len(positions) for positions in arrays.clients]
         self.n_classes = arrays.n_classes
         used = np.concatenate(arrays.clients)
-        self.inputs = torch.from_numpy(arrays.x_train[used]).to(device)
+        self.inputs = gathered(arrays.x_train, used, device)
         self.labels = torch.from_numpy(arrays.y_train[used].astype(np.int64)).to(device)
         self.offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         self._orders: dict[tuple[str, int], tuple[int, np.ndarray]] = {}
+        self._cycles: dict[tuple[str, int, int, int], Cycle] = {}
+        labels = [arrays.y_train[positions] for positions in arrays.clients]
+        self.pairs = Pairs(labels, arrays.n_classes, spec) if spec.positives is not None else None
         self._scale = torch.tensor(1 / 255, device=device)
         if spec.normalize is not None:
             shape = (1, -1, *[1] * (self.inputs.dim() - 2))
@@ -69,8 +87,16 @@ class ClientData:
         """The global share of positives, from two integers per client; nan unless the task is binary."""
         return float((self.labels == 1).double().mean()) if self.n_classes == 2 else float("nan")
 
+    @functools.cached_property
+    def class_counts(self) -> Tensor:
+        """How many training samples of each class each client has, [N, C]."""
+        parts = torch.split(self.labels, self.sizes)
+        return torch.stack([torch.bincount(part, minlength=self.n_classes) for part in parts])
+
     def batch_size(self, client: int) -> int:
         """The client's mini-batch size: never more than it has samples."""
+        if self.pairs is not None:
+            return sum(self.pairs.counts(client))
         size = self.sizes[client]
         if self.spec.batches_per_epoch is not None:
             return max(1, size // self.spec.batches_per_epoch)
@@ -80,8 +106,9 @@ class ClientData:
     def plan(self, client: int, round_index: int, purpose: str = "batches") -> list[np.ndarray]:
         """Return the positions (in the client's own samples) of each batch of its round.
 
-        With a period, a client walks through one endless stream of reshuffled epochs, incomplete batches dropped. With
-        local epochs, each round reshuffles and keeps the incomplete last batch.
+        With a period, a client walks through one endless stream of reshuffled epochs, incomplete batches dropped; with
+        a number of positives, through one for each class, nothing dropped. With local epochs, each round reshuffles
+        and keeps the incomplete last batch.
         """
         size = self.batch_size(client)
         if self.spec.local_epochs is not None:
@@ -92,20 +119,61 @@ class ClientData:
                 for epoch in range(self.spec.local_epochs)
             ]
             return [order[at : at + size] for order in orders for at in range(0, len(order), size)]
-        assert self.spec.period is not None
+        steps = self.steps(round_index)
+        if self.pairs is not None:
+            return self._stratified(self.pairs, client, steps, purpose)
         per_epoch = self.sizes[client] // size
         batches = []
-        for step in range(round_index * self.spec.period, (round_index + 1) * self.spec.period):
+        for step in steps:
             epoch, index = divmod(step, per_epoch)
             batches.append(self._order(purpose, client, epoch)[index * size : (index + 1) * size])
         return batches
 
+    def steps(self, round_index: int) -> range:
+        """Return the numbers of a round's steps, counted from the start of the run."""
+        assert self.spec.period is not None
+        return range(round_index * self.spec.period, (round_index + 1) * self.spec.period)
+
+    def cycle(
+        self, client: int, members: np.ndarray, size: int, steps: Sequence[int], purpose: str
+    ) -> list[np.ndarray]:
+        """Return the batches that numbered ``steps`` draw from some of a client's samples (:class:`Cycle`).
+
+        Args:
+            client: whose samples.
+            members: their positions in the client's own samples, always the same for the same purpose.
+            size: how many a batch; more than there are: some several times.
+            steps: the numbers of the batches.
+            purpose: the stream that shuffles; each purpose walks on its own.
+
+        Returns:
+            Positions in the client's own samples, ``[size]`` int64 each.
+        """
+        if not size:
+            return [np.empty(0, dtype=np.int64)] * len(steps)
+        place = (purpose, client, len(members), size)
+        if place not in self._cycles:
+            shuffled = functools.partial(self._shuffled, purpose, client, n=len(members))
+            self._cycles[place] = Cycle(len(members), size, shuffled)
+        return [members[self._cycles[place].batch(step)] for step in steps]
+
+    def _stratified(self, pairs: Pairs, client: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
+        """Return a client's batches: positives first."""
+        parts = [
+            self.cycle(client, sign.members, sign.count, steps, f"{purpose}, {sign.name}")
+            for sign in pairs.of(client)
+        ]
+        return [np.concatenate(signs) for signs in zip(*parts, strict=True)]
+
     def _order(self, purpose: str, client: int, epoch: int) -> np.ndarray:
         known = self._orders.get((purpose, client))
         if known is None or known[0] != epoch:
-            known = (epoch, stream(self.seed, purpose, client, epoch).permutation(self.sizes[client]))
+            known = (epoch, self._shuffled(purpose, client, epoch, self.sizes[client]))
             self._orders[purpose, client] = known
         return known[1]
+
+    def _shuffled(self, purpose: str, client: int, time: int, n: int) -> np.ndarray:
+        return stream(self.seed, purpose, client, time).permutation(n)
 
     def work(self, clients: Sequence[int], round_index: int, purpose: str) -> Work:
         """Collect the batches of several clients for one round, padded to equal shape where they differ."""
@@ -114,11 +182,18 @@ class ClientData:
 
     def first(self, clients: Sequence[int], purpose: str) -> Batch:
         """Draw one mini-batch of each client apart from its rounds, untouched by augmentation, padded likewise."""
-        plans = [[self._drawn(client, self.batch_size(client), purpose, 0)] for client in clients]
+        plans = [[self._first(client, purpose)] for client in clients]
         return Work(self, plans, list(clients), 0, purpose, "none").batch(0)
+
+    def _first(self, client: int, purpose: str) -> np.ndarray:
+        if self.pairs is not None:
+            return self._stratified(self.pairs, client, [0], purpose)[0]
+        return self._drawn(client, self.batch_size(client), purpose, 0)
 
     def shape(self, client: int) -> tuple[int, ...]:
         """What clients have in common whose batches can be stacked without padding."""
+        if self.pairs is not None:
+            return self.pairs.counts(client)
         local = self.spec.local_epochs is not None
         return (self.batch_size(client), *([self.sizes[client]] if local else []))
 
@@ -128,7 +203,7 @@ class ClientData:
         return self.gather(torch.from_numpy(chosen + self.offsets[client])[None])
 
     def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
-        return np.sort(stream(self.seed, purpose, client, time).permutation(self.sizes[client])[:n])
+        return np.sort(self._shuffled(purpose, client, time, self.sizes[client])[:n])
 
     def auxiliary(self, n: int) -> list[Batch]:
         """Draw, once per run, up to ``n`` training samples of each class for the server, in class order."""
@@ -165,60 +240,3 @@ class ClientData:
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean of each channel and divide by its standard deviation, if asked for."""
         return inputs if self.spec.normalize is None else (inputs - self._mean) / self._std
-
-
-class Work:
-    """One round of several clients: ``steps`` batches each, some padded, some clients finished earlier."""
-
-    def __init__(
-        self, data: ClientData, plans: list[list[np.ndarray]], clients: list[int], round_index: int, purpose: str,
-        augmentation: str,
-    ) -> None:  # fmt: skip
-        self._data, self._clients, self._round, self._purpose = data, clients, round_index, purpose
-        self._augmentation = augmentation
-        steps = max(len(plan) for plan in plans)
-        width = max(len(batch) for plan in plans for batch in plan)
-        index = np.zeros((steps, len(clients), width), dtype=np.int64)
-        counts = np.zeros((steps, len(clients)), dtype=np.int64)
-        for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
-            for step, batch in enumerate(plan):
-                index[step, row] = batch[0]  # pads a short batch, with a share of 0
-                index[step, row, : len(batch)] = batch
-                counts[step, row] = len(batch)
-            index[: len(plan), row] += data.offsets[client]
-        self.steps, self.samples = steps, int(counts.sum())
-        self.unequal = not counts.all()
-        self._counts, widths = counts, counts.max(axis=1)
-        self._widths = widths.tolist()
-        self._padded = (counts < widths[:, None]).any(axis=1).tolist()
-        self._index = torch.from_numpy(index).to(data.device)
-        self._labels = data.labels[self._index]
-        self._active = torch.from_numpy(counts > 0).to(data.device)
-        self.steps_of_each = self._active.sum(0)  # [K]
-
-    @functools.cached_property
-    def _shares(self) -> Tensor:
-        """Each sample's share of its client's mean, 0 for padding: [steps, K, B]."""
-        valid = np.arange(self._index.shape[2]) < self._counts[:, :, None]
-        shares = valid / self._counts.clip(1)[:, :, None]
-        return torch.from_numpy(shares.astype(np.float32)).to(self._data.device)
-
-    def active(self, step: int) -> Tensor:
-        """Return which clients still have work at ``step``: [K] of bool."""
-        return self._active[step]
-
-    def batch(self, step: int) -> Batch:
-        """Return the batch of ``step``; ``weight`` is None where all clients' batches are of one size."""
-        data, width = self._data, self._widths[step]
-        index, labels = self._index[step, :, :width], self._labels[step, :, :width]
-        weight = self._shares[step, :, :width] if self._padded[step] else None
-        inputs = data.scale(data.samples(index))
-        if self._augmentation != "none":
-            apply = getattr(augment, self._augmentation)
-            parts = [
-                apply(part, stream(data.seed, f"augment {self._purpose}", client, self._round, step))
-                for client, part in zip(self._clients, inputs, strict=True)
-            ]
-            inputs = torch.stack(parts)
-        # last: what augmentation pads with is black, as in the official programs, not the mean colour
-        return Batch(data.normalize(inputs), labels, weight)

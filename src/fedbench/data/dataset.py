@@ -22,6 +22,8 @@ class Arrays:
         y_train: ``[n]`` int64 original class of each sample, an index into the dataset's ``classes``;
             ``y_test`` alike.
         group_train: ``[n]`` int64 patient or site of each training sample, where the dataset knows it.
+        held_train: ``[n]`` bool, true for the samples of ``x_train`` that are the dataset's official validation part,
+            where it has one.
         classes: names of the classes, where only the files know them.
         notes: what was decided while preparing, for the record.
     """
@@ -31,6 +33,7 @@ class Arrays:
     x_test: np.ndarray
     y_test: np.ndarray
     group_train: np.ndarray | None = None
+    held_train: np.ndarray | None = None
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -60,6 +63,7 @@ class Dataset(ABC):
         raw: the folder of its raw files inside ``<data_dir>/raw``, if that is not ``name``.
         whole_groups: a group is one patient or the like, whose samples never lie in two of the training,
             validation and test parts; unlike a hospital, of which each part may have samples.
+        disjoint_classes: each class lies in one group, and each part has classes of its own, as in few-shot learning.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Dataset(ABC):
     account: str = ""
     raw: str = field(default="")
     whole_groups: bool = field(default=False, repr=False)  # the keys of runs are older than this fact
+    disjoint_classes: bool = field(default=False, repr=False)
 
     def downloads(self) -> tuple[Download, ...]:
         """Return the raw files it needs; none for data that come with a library or are the user's own."""
@@ -79,6 +84,10 @@ class Dataset(ABC):
     @abstractmethod
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the raw files in ``raw_dir`` into arrays."""
+
+    def count_labels(self, data_dir: Path) -> dict[str, int] | None:
+        """Count the samples of each class from label files alone, for sets whose images few have; None: cannot."""
+        return None
 
     def raw_dir(self, data_dir: Path) -> Path:
         """Return the folder of this dataset's raw files."""

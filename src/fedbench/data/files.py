@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import hashlib
 import json
+import math
+import os
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
@@ -12,13 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from fedbench.errors import UserError
-from fedbench.files import atomic
+from fedbench import seal
+from fedbench.errors import UserError, cannot_read
+from fedbench.files import Mark, atomic, mark
+
+LARGE = 4 << 30
+"""Bytes from which on arrays of inputs are kept on disk and mapped into memory."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same bytes on every day
 
 _BROKEN = (
-    *(OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error),
+    *(ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error),
+    *(
+        SyntaxError,
+        tokenize.TokenError,
+        RecursionError,
+        struct.error,
+        OverflowError,
+    ),  # a header that is no header
+    *(NotImplementedError, RuntimeError),  # an encrypted member, or one packed in a way that nobody knows
     TypeError,  # a single array under the name of an archive
 )
 
@@ -49,26 +67,112 @@ def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict
     if not path.is_file():
         raise UserError(f"{path} is missing. {cure}")
     try:
+        _bounded(path)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if only is None or name in only}
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # a torn archive can end in a seek before its beginning
+            raise cannot_read(path, error) from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+    except MemoryError:
+        raise UserError(f"{path} does not fit into the memory that is free") from None
     except _BROKEN as error:
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as JSON, atomically."""
-    with atomic(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
+    """Map one array of an ``.npz`` that :func:`write_npz` wrote into memory: it is read where and when it is used.
 
+    Its CRC is not checked, which would read all of it.
 
-def read_json(path: Path, cure: str) -> dict[str, Any]:
-    """Read a JSON object; a missing or broken file is a :class:`UserError`, as in :func:`read_npz`."""
+    Raises:
+        UserError: as :func:`read_npz`.
+    """
     if not path.is_file():
         raise UserError(f"{path} is missing. {cure}")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            info = archive.getinfo(f"{name}.npy")
+            file.seek(info.header_offset + 26)
+            lengths = file.read(4)  # of the name and of the extra field in the member's own header
+            start = (
+                info.header_offset + 30 + sum(int.from_bytes(lengths[i : i + 2], "little") for i in (0, 2))
+            )
+            file.seek(start)
+            np.lib.format.read_magic(file)
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            if info.compress_type != zipfile.ZIP_STORED or fortran:
+                raise ValueError(f"{name} is not stored as it is")
+            return np.memmap(path, dtype, "r", offset=file.tell(), shape=shape)
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):
+            raise cannot_read(path, error) from None
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{path} does not hold a JSON object. Delete it. {cure}")
-    return value
+    except _BROKEN as error:
+        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+
+
+def _bounded(path: Path) -> None:
+    """Hold the sizes that an archive and its arrays claim against each other before memory is taken for them.
+
+    Raises:
+        ValueError: an array claims more than its member holds, or all of them more than this machine's memory.
+    """
+    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with zipfile.ZipFile(path) as archive:
+        if sum(info.file_size for info in archive.infolist()) > room:
+            raise ValueError("its arrays are larger than the memory of this machine")
+        for info in archive.infolist():
+            with archive.open(info) as member:
+                version = np.lib.format.read_magic(member)
+                read = (
+                    np.lib.format.read_array_header_1_0
+                    if version == (1, 0)
+                    else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = read(member)
+            if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > info.file_size:
+                raise ValueError(f"{info.filename} claims the shape {list(shape)}, more than it holds")
+
+
+def intact(path: Path, sha: object) -> bool:
+    """Say whether a file has this SHA-256; one that has not changed since it was asked for is not read again.
+
+    Raises:
+        ReadError: it cannot be read now.
+    """
+    marked = mark(path)
+    try:
+        return marked is not None and _sha256(path, marked) == sha
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_read(path, error) from None
+
+
+@functools.lru_cache(maxsize=256)
+def _sha256(path: Path, _mark: Mark) -> str:
+    return checksum(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write an object as JSON with its checksum, atomically."""
+    facts = json.loads(json.dumps(value, allow_nan=False))
+    with atomic(path) as temporary:
+        text = json.dumps(facts | {"checksum": seal.checksum(facts)}, indent=1)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, cure: str) -> dict[str, Any]:
+    """Read a JSON object, held against its checksum; those of earlier versions have none.
+
+    Raises:
+        UserError: it is missing or not what was written; the message ends with ``cure``.
+        ReadError: it cannot be read now.
+    """
+    try:
+        return seal.read(path, unverified=True)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing. {cure}") from None
+    except ValueError as error:
+        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None

@@ -1,6 +1,7 @@
 """Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz`` or ``.csv`` file.
 
-    file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; group)
+    file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; x_val, y_val; group), Keras' or MedMNIST's
+    layout: NHWC                  # images whose channels come last, where the shape does not say so
     label: diagnosis              # csv: the column of classes; the others are features
     group: patient                # csv: the column of groups, if any
     whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
@@ -21,20 +22,30 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.files import checksum, read_npz
 from fedbench.data.labels import hold_out
-from fedbench.engine.streams import stream
+from fedbench.data.layout import arrange
 from fedbench.errors import UserError, unknown
+from fedbench.reading import read_yaml
 from fedbench.specs import Spec, validated
+from fedbench.streams import stream
 
 FOLDER = Path("config/datasets")
+MOST_CLASSES = 10_000
+"""Classes that a file of one's own may have: each is counted, for each client."""
+ALIASES = {
+    **{"x": "x_train", "y": "y_train", "group": "group_train"},
+    **{f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("train", "val", "test")},  # Keras
+    **{f"{part}_images": f"x_{part}" for part in ("train", "val", "test")},  # MedMNIST
+    **{f"{part}_labels": f"y_{part}" for part in ("train", "val", "test")},
+}
+"""Names of arrays in an ``.npz``."""
 
 
 class OwnSpec(Spec):
@@ -44,6 +55,7 @@ class OwnSpec(Spec):
     label: str | None = None
     group: str | None = None
     whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
+    layout: Literal["NCHW", "NHWC"] | None = None
     test_share: float = Field(0.2, gt=0, lt=1)
     standardize: bool = False
     title: str | None = None
@@ -71,10 +83,7 @@ class OwnSpec(Spec):
 
 def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     """Make the dataset that a YAML file describes; ``get`` finds the dataset that it is based on."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {error}") from None
+    content = read_yaml(path)
     spec = validated(OwnSpec, content, path)
     if spec.base is None:
         return OwnDataset(
@@ -135,7 +144,10 @@ class OwnDataset(Dataset):
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        facts = self.spec.model_dump(exclude={"file", "title", "licence", "source", "whole_groups"})
+        without = {"file", "title", "licence", "source", "whole_groups"}
+        if self.spec.layout is None:  # the keys of runs are older than this option
+            without.add("layout")
+        facts = self.spec.model_dump(exclude=without)
         return f"{facts} {self._data()}"
 
     def _data(self) -> str:
@@ -159,6 +171,8 @@ class OwnDataset(Dataset):
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
+            if "held_train" in parts:
+                parts["held_train"] = parts["held_train"][train]
             how = ", in whole groups" if self.whole_groups else ""
             parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once",)
         if self.spec.standardize:
@@ -176,31 +190,58 @@ class OwnDataset(Dataset):
 
     def _npz(self) -> dict[str, Any]:
         arrays = read_npz(self._file, "Write it again with numpy.savez, text as str and not as object.")
-        names = {
-            "x": "x_train",
-            "y": "y_train",
-            "x_test": "x_test",
-            "y_test": "y_test",
-            "group": "group_train",
-        }
-        for name in arrays:
-            if name not in names:
-                raise unknown(f"array in {self._file}", name, names)
-        for needed in ("x", "y", *(("x_test", "y_test") if {"x_test", "y_test"} & set(arrays) else ())):
-            if needed not in arrays:
-                raise UserError(f"{self._file} has no array {needed!r}.")
+        found: dict[str, np.ndarray] = {}
         for name, array in arrays.items():
-            if name.startswith("x") and array.dtype.kind not in "biuf":
-                raise UserError(f"{self._file}: array {name!r} holds {array.dtype}, not real numbers.")
-            if not name.startswith("x") and array.ndim != 1:
+            if name not in ALIASES:
+                raise unknown(f"array in {self._file}", name, ALIASES)
+            if ALIASES[name] in found:
                 raise UserError(
-                    f"{self._file}: array {name!r} has shape {list(array.shape)}, expected [n]: "
-                    "write it again with one value per sample."
+                    f"{self._file}: {name!r} and another array are both {ALIASES[name]}; keep one."
                 )
-        parts: dict[str, Any] = {names[name]: array for name, array in arrays.items()}
-        for name in ("x_train", "x_test"):
-            if name in parts and parts[name].ndim == 3:  # grey images without a channel axis
-                parts[name] = parts[name][:, None]
+            found[ALIASES[name]] = array
+        pairs = [("x_train", "y_train")]
+        pairs += [
+            (f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}
+        ]
+        for needed in (name for pair in pairs for name in pair):
+            if needed not in found:
+                raise UserError(f"{self._file} has no array {needed.removesuffix('_train')!r}.")
+        return self._parts(found)
+
+    def _parts(self, found: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
+        parts: dict[str, Any] = {}
+        for name, array in found.items():
+            where = f"{self._file}: array {name.removesuffix('_train')!r}"
+            if name.startswith("x"):
+                parts[name] = arrange(array, self.spec.layout, where)
+            elif array.ndim == 2 and array.shape[1] == 1:
+                parts[name] = array[:, 0]
+            elif array.ndim != 1:
+                raise UserError(
+                    f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
+                )
+            else:
+                parts[name] = array
+        labels = [name for name in parts if name.startswith("y")]
+        for name in labels:
+            if parts[name].dtype.kind in "iu" and parts[name].max(initial=0) >= MOST_CLASSES:
+                raise UserError(
+                    f"{self._file}: labels in {name.removesuffix('_train')!r} reach {parts[name].max()}: number the "
+                    f"classes from 0 without gaps; {MOST_CLASSES} is the most"
+                )
+        if any(parts[name].dtype.kind in "US" for name in labels):
+            every = np.concatenate([parts[name].astype(str) for name in labels])
+            classes = np.unique(every)
+            parts |= {name: np.searchsorted(classes, parts[name].astype(str)) for name in labels}
+            parts["classes"] = tuple(map(str, classes))
+        if "x_val" in parts:
+            x, y = parts.pop("x_val"), parts.pop("y_val")
+            if "group_train" in parts:
+                raise UserError(f"{self._file} has groups and a validation part: leave out one of them.")
+            parts["held_train"] = np.repeat([False, True], [len(parts["x_train"]), len(x)])
+            parts["x_train"] = np.concatenate([parts["x_train"], x])
+            parts["y_train"] = np.concatenate([parts["y_train"], y])
         return parts
 
     def _csv(self) -> dict[str, Any]:

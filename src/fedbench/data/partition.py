@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from fedbench import registry
-from fedbench.data import datasets, partitions
-from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
-from fedbench.data.labels import hold_out, keep, relabel
+from fedbench.data import datasets, joined, partitions
+from fedbench.data.files import checksum, intact, read_json, read_npz, write_json, write_npz
+from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
-from fedbench.data.prepared import Prepared, count, load_prepared, read_summary
-from fedbench.engine.streams import stream
-from fedbench.errors import UserError
+from fedbench.data.prepared import Prepared, count
+from fedbench.errors import DiskError, UserError
 from fedbench.specs import DataSpec
+from fedbench.streams import stream
 
 log = logging.getLogger(__name__)
 
@@ -65,23 +65,27 @@ def partition_path(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
 def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     """Apply a data rule to prepared arrays and write the partition, unless it is there; return its path.
 
-    In this order: labels, imbalance, validation, clients. Each draws from its own stream, so two rules that
-    differ in the partition alone drop the same samples. The bytes depend on the rule, the seed, the
-    prepared arrays and whether the dataset keeps groups whole, alone.
+    In this order: labels, imbalance, validation (with ``validation_of: all`` before imbalance), flips, clients. Each
+    draws from its own stream, so two rules that differ in the partition alone drop the same samples. The bytes
+    depend on the rule, the seed, the prepared arrays and whether the dataset keeps groups whole, alone.
 
     Raises:
         UserError: the dataset is not prepared, or the rule does not fit it.
     """
     path = partition_path(spec, seed, data_dir)
     # asked of the dataset: arrays that were prepared before it said so serve as they are
-    whole = spec.validation > 0 and datasets.get(spec.dataset).whole_groups
-    if _current(path, spec.dataset, data_dir, whole):
+    whole = (
+        isinstance(spec.validation, float)
+        and spec.validation > 0
+        and any(datasets.get(name).whole_groups for name in spec.datasets)
+    )
+    if _current(path, spec, data_dir, whole):
         return path
-    prepared = load_prepared(spec.dataset, data_dir, inputs=False)
-    arrays, remarks = _apply(spec, seed, prepared, whole)
+    prepared = joined.load(spec, data_dir, inputs=False)
+    arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole)
     write_npz(path, arrays)
     made = {"whole_groups": whole, "sha256": checksum(path)}
-    summary = _summary(spec, seed, prepared, arrays, remarks) | made
+    summary = _summary(spec, seed, prepared, arrays, deal) | made
     write_json(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
 
@@ -100,12 +104,13 @@ def read_partition(path: str | Path) -> Partition:
     path = Path(path)
     cure = "Make it with data_prep/partition.py, or by running the workflow again."
     summary = read_json(path.with_suffix(".json"), cure)
+    if path.is_file() and not intact(path, summary.get("sha256")):
+        raise UserError(
+            f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {cure}"
+        )
     arrays = read_npz(path, cure)
     try:
-        found = Partition(**arrays, summary=summary)
-        if checksum(path) == summary["sha256"]:
-            return found
-        problem = f"it is not what {path.with_suffix('.json').name} was written for"
+        return Partition(**arrays, summary=summary)
     except (KeyError, TypeError) as error:
         problem = f"it does not hold what it should ({error})"
     raise UserError(f"{path}: {problem}. Delete it. {cure}")
@@ -117,6 +122,12 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     Raises:
         UserError: a client would have no sample, or the rule lacks a parameter.
     """
+    binary = spec.labels.rule != "original"
+    if binary and len(np.unique(pool.labels)) < 2:
+        raise UserError(
+            f"{spec.dataset}: the training part has no {'negative' if len(pool) and pool.labels[0] else 'positive'}"
+            " sample: an AUC needs both."
+        )
     rule = registry.find(partitions, "partition rule", spec.partition.rule, "partition")
     if len(pool) < spec.clients:
         raise UserError(
@@ -132,18 +143,15 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     return deal
 
 
-def _apply(
-    spec: DataSpec, seed: int, prepared: Prepared, whole: bool
-) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Return the arrays of a partition, its validation part of whole groups or not, and its rule's remarks."""
-    n_classes = len(prepared.classes)
-    labels = relabel(prepared.y_train, n_classes, spec.labels)
-    pool = keep(labels, spec.imbalance, stream(seed, "imbalance"))
+def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[dict[str, np.ndarray], Deal]:
+    """Return the arrays of a partition, its validation part of whole groups or not, and how it was dealt."""
+    names = prepared.classes
+    labels = relabel(prepared.y_train, names, spec.labels, seed)
+    validation, pool = _parts(labels, spec, seed, prepared, whole)
+    labels[pool] = flip(labels[pool], spec.labels.flip, stream(seed, "flip"))
     groups = prepared.group_train
-    held = _hold_out(labels[pool], None if groups is None else groups[pool], spec, seed, whole)
-    validation, pool = pool[held], np.delete(pool, held)
-    left = None if groups is None else groups[pool]
-    deal = split(Pool(labels[pool], prepared.y_train[pool], left), spec, stream(seed, "partition"))
+    left, sites = (None if of is None else of[pool] for of in (groups, prepared.site_train))
+    deal = split(Pool(labels[pool], prepared.y_train[pool], left, sites), spec, stream(seed, "partition"))
     clients = [pool[np.sort(samples)] for samples in deal.clients]
     indices = np.concatenate(clients)
     used = np.zeros(len(labels), dtype=bool)
@@ -152,28 +160,66 @@ def _apply(
         "indices": indices,
         "offsets": np.cumsum([0, *map(len, clients)]),
         "y_train": np.where(used, labels, -1),
-        "y_test": relabel(prepared.y_test, n_classes, spec.labels),
+        "y_test": relabel(prepared.y_test, names, spec.labels, seed),
         "validation": validation,
     }
-    return {name: array.astype(np.int64) for name, array in arrays.items()}, deal.remarks
+    return {name: array.astype(np.int64) for name, array in arrays.items()}, deal
+
+
+def _parts(
+    labels: np.ndarray, spec: DataSpec, seed: int, prepared: Prepared, whole: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of the validation part, and of what is dealt to clients.
+
+    An official validation part of the dataset is that of ``validation: own`` and is not used otherwise.
+    """
+    official = np.zeros(len(labels), dtype=bool) if prepared.held_train is None else prepared.held_train
+    if spec.validation == "own" and prepared.held_train is None:
+        raise UserError(
+            f"{spec.dataset} comes without a validation part of its own: set data.validation to a share."
+        )
+
+    def kept(pool: np.ndarray) -> np.ndarray:
+        rng = stream(seed, "imbalance")
+        positions: np.ndarray = pool[keep(labels[pool], spec.imbalance, rng, prepared.y_train[pool])]
+        return positions
+
+    pool = np.flatnonzero(~official)
+    if spec.validation == "own":
+        return np.flatnonzero(official), kept(pool)
+    if spec.validation_of == "kept":
+        pool = kept(pool)
+    held = _hold_out(labels, pool, spec.validation, prepared, spec.dataset, seed, whole)
+    validation, pool = pool[held], np.delete(pool, held)
+    return validation, pool if spec.validation_of == "kept" else kept(pool)
 
 
 def _hold_out(
-    labels: np.ndarray, groups: np.ndarray | None, spec: DataSpec, seed: int, whole: bool
+    labels: np.ndarray,
+    pool: np.ndarray,
+    share: float,
+    prepared: Prepared,
+    dataset: str,
+    seed: int,
+    whole: bool,
 ) -> np.ndarray:
-    """Return the positions of the validation part, which is of whole groups or not."""
+    """Return the places in ``pool`` of the validation part, which is of whole groups or not."""
+    groups = prepared.group_train
     if whole and groups is None:
         raise UserError(
-            f"{spec.dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
+            f"{dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
         )
     try:
-        return hold_out(labels, spec.validation, stream(seed, "validation"), groups if whole else None)
+        within = groups[pool] if whole and groups is not None else None
+        # where each class lies in one group, whole groups are drawn whatever their class
+        stratify = np.zeros_like(pool) if whole and datasets.get(dataset).disjoint_classes else labels[pool]
+        return hold_out(stratify, share, stream(seed, "validation"), within)
     except UserError as error:
-        raise UserError(f"{spec.dataset}: validation: {error}") from None
+        raise UserError(f"{dataset}: validation: {error}") from None
 
 
 def _summary(
-    spec: DataSpec, seed: int, prepared: Prepared, arrays: dict[str, np.ndarray], remarks: tuple[str, ...]
+    spec: DataSpec, seed: int, prepared: Prepared, arrays: dict[str, np.ndarray], deal: Deal
 ) -> dict[str, Any]:
     binary = spec.labels.rule != "original"
     n_labels = 2 if binary else len(prepared.classes)
@@ -187,7 +233,7 @@ def _summary(
     return {
         "key": spec.partition_key(seed),
         "dataset": spec.dataset,
-        "seed": seed,
+        "seed": spec.seed_of(seed),
         "rule": spec.model_dump(mode="json"),
         "prepared_sha256": prepared.summary["sha256"],
         "n_clients": spec.clients,
@@ -199,15 +245,20 @@ def _summary(
         },
         "validation": part(y[arrays["validation"]]),
         "test": part(arrays["y_test"]),
-        "repairs": list(remarks),
+        "repairs": list(deal.remarks),
+        **deal.facts,
     }
 
 
-def _current(path: Path, dataset: str, data_dir: str | Path, whole: bool) -> bool:
+def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole: bool) -> bool:
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
         found = read_partition(path).summary
         same = found.get("whole_groups", False) == whole
-        return bool(same and found["prepared_sha256"] == read_summary(dataset, data_dir)["sha256"])
+        return bool(same and found["prepared_sha256"] == joined.checksum(spec, data_dir))
+    except DiskError:
+        raise
     except (UserError, KeyError):
+        if path.exists():
+            log.warning("%s is not what was written: it is made again", path)
         return False

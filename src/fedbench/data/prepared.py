@@ -12,19 +12,23 @@ import numpy as np
 
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
-from fedbench.errors import UserError
+from fedbench.data.files import LARGE, checksum, intact, map_npz, read_json, read_npz, write_json, write_npz
+from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
 from fedbench.specs import digest
 
 log = logging.getLogger(__name__)
 
+INPUTS = ("x_train", "x_test")
+LABELS = ("y_train", "y_test", "group_train", "held_train")
+
 
 @dataclass(frozen=True)
 class Prepared(Arrays):
-    """Arrays as they were prepared; ``summary`` is the JSON beside them."""
+    """Arrays as they were prepared; ``summary`` is the JSON beside them, ``site_train`` [n] the dataset each is of."""
 
     summary: dict[str, Any] = field(default_factory=dict)
+    site_train: np.ndarray | None = None
 
 
 def prepared_path(name: str, data_dir: str | Path) -> Path:
@@ -65,21 +69,26 @@ def _prepare(dataset: Dataset, path: Path, data_dir: Path, mirror: str | None) -
 def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepared:
     """Read the arrays of a dataset; without ``inputs``, ``x_train`` and ``x_test`` are left empty.
 
+    Those of a large file are mapped into memory, not read.
+
     Raises:
         UserError: it is not prepared, or a file is damaged; the message names the file and the cure.
     """
     summary = read_summary(name, data_dir)
     path = prepared_path(name, data_dir)
-    empty = {} if inputs else {"x_train": np.empty(0), "x_test": np.empty(0)}
-    only = None if inputs else ("y_train", "y_test", "group_train")
-    arrays = read_npz(path, _cure(name, data_dir), only)
+    if path.is_file() and not intact(path, summary.get("sha256")):
+        raise UserError(f"{path} is not what was prepared. Delete it. {_cure(name, data_dir)}")
+    empty = {} if inputs else {part: np.empty(0) for part in INPUTS}
+    cure = _cure(name, data_dir)
+    if inputs and path.is_file() and path.stat().st_size > LARGE:
+        arrays = read_npz(path, cure, LABELS) | {part: map_npz(path, part, cure) for part in INPUTS}
+    else:
+        arrays = read_npz(path, cure, None if inputs else LABELS)
     try:
         notes, classes = tuple(summary["notes"]), tuple(summary["classes"])
         return Prepared(**arrays, **empty, notes=notes, classes=classes, summary=summary)
     except (KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} does not hold what it should ({error}). Delete it. {_cure(name, data_dir)}"
-        ) from None
+        raise UserError(f"{path} does not hold what it should ({error}). Delete it. {cure}") from None
 
 
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
@@ -99,10 +108,17 @@ def _cure(name: str, data_dir: str | Path) -> str:
 def _current(dataset: Dataset, path: Path) -> bool:
     """Say whether the arrays are there, with a summary that says they were made by this definition."""
     try:
-        made_by = read_json(path.with_suffix(".json"), "").get("definition")
+        facts = read_json(path.with_suffix(".json"), "")
+    except DiskError:
+        raise
     except UserError:
         return False
-    return path.is_file() and made_by == digest(dataset.definition())
+    if not path.is_file() or facts.get("definition") != digest(dataset.definition()):
+        return False
+    if not intact(path, facts.get("sha256")):
+        log.warning("%s is not what was prepared: it is made again", path)
+        return False
+    return True
 
 
 def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
@@ -120,8 +136,12 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         check(x.shape[1:] == shape, f"a {part} input has shape {x.shape[1:]}, expected {shape}")
         whole = np.issubdtype(y.dtype, np.integer) and y.min() >= 0 and y.max() < n_classes
         check(whole, f"{part} labels must be whole numbers from 0 to {n_classes - 1}")
-        check(x.dtype == np.uint8 or bool(np.isfinite(x).all()), f"{part} inputs are not finite")
-        content[f"x_{part}"] = x if x.dtype == np.uint8 else x.astype(np.float32)
+        with np.errstate(over="ignore"):  # said below: 1e300 is finite, but not in single precision
+            stored = x if x.dtype == np.uint8 else x.astype(np.float32)
+        check(
+            x.dtype == np.uint8 or bool(np.isfinite(stored).all()), f"{part} inputs are not finite in float32"
+        )
+        content[f"x_{part}"] = stored
         content[f"y_{part}"] = y.astype(np.int64)
     group = arrays.group_train
     lacking = dataset.whole_groups and group is None
@@ -133,6 +153,11 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         whole = group.dtype.kind in "biu" or (group.dtype.kind == "f" and bool((group % 1 == 0).all()))
         check(whole, "groups must be whole numbers or names")
         content["group_train"] = group.astype(np.int64)
+    held = arrays.held_train
+    if held is not None:
+        fits = held.dtype == bool and held.shape == arrays.y_train.shape and held.any() and not held.all()
+        check(bool(fits), "held_train must be true for some training samples and false for the others")
+        content["held_train"] = held
     return content
 
 
@@ -148,6 +173,7 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
         "shape": list(arrays.x_train.shape[1:]),
         "classes": list(classes),
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
+        "official_validation": 0 if arrays.held_train is None else int(arrays.held_train.sum()),
         "notes": list(arrays.notes),
         "files": {
             str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)

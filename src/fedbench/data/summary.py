@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from fedbench.data import datasets
 from fedbench.data.files import read_json
+from fedbench.data.labels import relabel
 from fedbench.data.partition import partition_path
 from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
@@ -71,3 +76,111 @@ def _row(label: str, spec: DataSpec, seed: int, data_dir: str | Path) -> DataRow
         shape=tuple(prepared["shape"]),
         clients=found["n_clients"],
     )
+
+
+@dataclass(frozen=True)
+class BinaryTask:
+    """What a binary task is about.
+
+    Attributes:
+        positive: the original classes that are class 1.
+        train: training samples of all clients together, after dropping.
+        share: of the positive class in them.
+        dropped: training samples that no client has and that are not held out for validation.
+    """
+
+    positive: tuple[str, ...]
+    train: int
+    share: float
+    dropped: int
+
+
+def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask | None:
+    """Return the facts about a binary task; None if it has more classes, or its partition is not on this machine."""
+    try:
+        sources = [read_summary(name, data_dir) for name in spec.datasets]
+        found = read_json(partition_path(spec, seed, data_dir).with_suffix(".json"), "")
+    except UserError:
+        return None
+    train, names = found["train"], sources[0]["classes"]
+    if train["positive_ratio"] is None:
+        return None
+    label = relabel(np.arange(len(names)), names, spec.labels, spec.seed_of(seed))
+    used = train["n"] + found["validation"]["n"]
+    if spec.validation != "own":  # then nobody uses the official validation part
+        used += sum(source.get("official_validation", 0) for source in sources)
+    return BinaryTask(
+        positive=tuple(str(name) for name, of in zip(names, label, strict=True) if of == 1),
+        train=train["n"],
+        share=train["positive_ratio"],
+        dropped=sum(source["train"]["n"] for source in sources) - used,
+    )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many samples a part of the data has; ``positive`` and ``negative`` are None unless the task is binary."""
+
+    n: int
+    positive: int | None = None
+    negative: int | None = None
+
+    def fact(self, name: str) -> float | None:
+        """Return one of ``n_samples``, ``n_positive``, ``n_negative``, ``positive_ratio``, ``positive_percent``."""
+        share = None if self.positive is None or not self.n else self.positive / self.n
+        facts = {
+            "n_samples": self.n,
+            "n_positive": self.positive,
+            "n_negative": self.negative,
+            "positive_ratio": share,
+            "positive_percent": None if share is None else 100 * share,
+        }
+        return facts[name]
+
+
+ALL = "all"
+SPLITS = {"Training": "train", "Validation": "validation", "Test": "test"}
+"""What tables call the parts of a partition; :data:`ALL` is the whole dataset, before anything is dropped."""
+
+
+def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> tuple[dict[str, Counts], str]:
+    """Count the samples of each split of a data rule, and say why splits are missing.
+
+    The whole dataset is counted from what was prepared, or else from its label files alone, where it can
+    (:meth:`fedbench.data.dataset.Dataset.count_labels`); the parts from the partition.
+    """
+    found, reason = dict[str, Counts](), ""
+    classes = _all_classes(spec.dataset, Path(data_dir))
+    if classes is not None:
+        found[ALL] = _whole(spec, seed, classes)
+    try:
+        summary = read_json(
+            partition_path(spec, seed, data_dir).with_suffix(".json"), "Run the workflow again."
+        )
+    except UserError as error:
+        return found, str(error)
+    for split, part in SPLITS.items():
+        of = summary[part]["class_counts"]
+        both = (of["1"], of["0"]) if spec.labels.rule != "original" else (None, None)
+        found[split] = Counts(summary[part]["n"], *both)
+    return found, reason
+
+
+def _all_classes(dataset: str, data_dir: Path) -> dict[str, int] | None:
+    """Count the samples of each class of a whole dataset, None where neither arrays nor labels are here."""
+    with contextlib.suppress(UserError):
+        prepared = read_summary(dataset, data_dir)
+        parts = [prepared[part]["class_counts"] for part in ("train", "test")]
+        return {name: sum(part[str(i)] for part in parts) for i, name in enumerate(prepared["classes"])}
+    with contextlib.suppress(UserError):
+        return datasets.get(dataset).count_labels(data_dir)
+    return None
+
+
+def _whole(spec: DataSpec, seed: int, classes: dict[str, int]) -> Counts:
+    n = sum(classes.values())
+    if spec.labels.rule == "original":
+        return Counts(n)
+    label = relabel(np.arange(len(classes)), [*classes], spec.labels, spec.seed_of(seed))
+    positive = sum(count for count, of in zip(classes.values(), label, strict=True) if of == 1)
+    return Counts(n, positive, n - positive)

@@ -1,23 +1,29 @@
-"""Atomic checkpoints: a run killed at any moment continues from the last one, to the same bytes."""
+"""Atomic checkpoints: a run killed at any moment continues from the last one, to the same bytes.
+
+A file begins with :data:`MAGIC` and the SHA-256 of what follows, which is PyTorch's: a bit that flips on the disk
+would otherwise be a weight like any other.
+"""
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
 
 from fedbench import __version__
-from fedbench.errors import UserError
+from fedbench.errors import ReadError, cannot_read, is_missing
 
 log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
+MAGIC = b"fedbench checkpoint\n"
+HEADER = len(MAGIC) + 2 * hashlib.sha256().digest_size + 1
 
 
 def save(path: Path, key: str, state: dict[str, Any]) -> None:
@@ -29,7 +35,7 @@ def save(path: Path, key: str, state: dict[str, Any]) -> None:
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as file:
-            torch.save({"format": FORMAT, "versions": _versions(), "key": key, "state": state}, file)
+            pack({"format": FORMAT, "versions": _versions(), "key": key, "state": state}, file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -42,8 +48,9 @@ def save(path: Path, key: str, state: dict[str, Any]) -> None:
 def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) -> dict[str, Any] | None:
     """Read a checkpoint without executing code; None where there is none of this run that can be read.
 
-    A checkpoint that is truncated, of another run, another format or other versions of the software, or that does
-    not hold what ``like`` does, is set aside under ``<name>.unusable``: the run starts again, nothing is guessed.
+    A checkpoint that is not what was written, of another run, another format or other versions of the software, or
+    that does not hold what ``like`` does, is set aside under ``<name>.unusable``: the run starts again, nothing is
+    guessed.
 
     Args:
         path: where it lies.
@@ -52,36 +59,80 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
         like: a state of the run: the same names, and tensors of the same shapes, must be in what is loaded.
 
     Raises:
-        UserError: it cannot be read just now (the disk, the memory of the machine or of the card). It stays.
+        ReadError: it cannot be read just now (the disk, the memory of the machine or of the card). It stays.
     """
-    if not path.exists():
-        return None
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
+        with path.open("rb") as file:
+            content = unpack(file, device)
         for name, expected in {"format": FORMAT, "key": key, "versions": _versions()}.items():
             if (found := content.get(name)) != expected:
                 raise ValueError(f"its {name} is {found}, not {expected}")
         state: dict[str, Any] = content["state"]
         _check(state, like, "state")
-    except Exception as error:  # torch raises many kinds for damaged files; each means the same here
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if is_missing(error):
+            _set_aside(path, error)
+            return None
+        raise cannot_read(path, error) from None
+    except Exception as error:  # torch raises many kinds for what it cannot use; each means the same here
         if _passes(error):
-            raise UserError(
+            raise ReadError(
                 f"cannot read {path} now ({_first_line(error)}). It is kept: the same command goes on from it when "
                 "that is over; remove it to train from the start"
             ) from None
-        aside = path.with_name(path.name + ".unusable")
-        path.replace(aside)
-        log.warning(
-            "%s is unusable (%s): kept as %s, the run starts again", path, _first_line(error), aside.name
-        )
+        _set_aside(path, error)
         return None
     return state
 
 
+def _set_aside(path: Path, error: Exception) -> None:
+    """Move a checkpoint that is no use out of the way and say so."""
+    aside = path.with_name(path.name + ".unusable")
+    path.replace(aside)
+    log.warning("%s is unusable (%s): kept as %s, the run starts again", path, _first_line(error), aside.name)
+
+
+class _Summed:
+    """A file that is written from start to end, and the checksum of what was written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.sha = file, hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.sha.update(content)
+        return self._file.write(content)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def pack(content: Mapping[str, Any], file: IO[bytes]) -> None:
+    """Write PyTorch's form of ``content`` after a header with its checksum."""
+    file.write(bytes(HEADER))
+    body = _Summed(file)
+    torch.save(content, body)  # type: ignore[arg-type]  # it asks for nothing but write and flush
+    file.seek(0)
+    file.write(MAGIC + body.sha.hexdigest().encode() + b"\n")
+
+
+def unpack(file: IO[bytes], device: torch.device) -> Any:
+    """Return what :func:`pack` wrote; ValueError where the file is not what was written."""
+    start = file.read(HEADER)
+    if not start.startswith(MAGIC):
+        raise ValueError("it is no checkpoint of this format")
+    found = hashlib.sha256()
+    while block := file.read(1 << 20):
+        found.update(block)
+    if start[len(MAGIC) :] != found.hexdigest().encode() + b"\n":
+        raise ValueError("it is not what was written")
+    file.seek(HEADER)
+    return torch.load(file, map_location=device, weights_only=True)
+
+
 def _passes(error: Exception) -> bool:
-    """Say whether an error is the machine's and not the file's; a damaged file can end in an invalid seek (EINVAL)."""
-    if isinstance(error, OSError):
-        return error.errno != errno.EINVAL
+    """Say whether an error is the machine's and not the file's."""
     # the last is how torch says it on a CPU
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
 
@@ -96,9 +147,14 @@ def _versions() -> dict[str, str]:
 
 
 def _check(found: Any, like: Any, name: str) -> None:
-    """Raise ValueError unless ``found`` has the names and shapes of ``like``; it may have more."""
+    """Raise ValueError unless ``found`` has the names and shapes of ``like``; it may have more.
+
+    A tensor that is empty in ``like`` may have grown along its first axis.
+    """
     if isinstance(like, torch.Tensor):
-        if not isinstance(found, torch.Tensor) or found.shape != like.shape or found.dtype != like.dtype:
+        same = isinstance(found, torch.Tensor) and found.dtype == like.dtype and found.dim() == like.dim()
+        at = 1 if like.dim() and not len(like) else 0
+        if not same or found.shape[at:] != like.shape[at:]:
             raise ValueError(f"its {name} has another shape or type")
     elif isinstance(like, Mapping):
         for key, value in like.items():

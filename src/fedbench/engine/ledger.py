@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from fedbench.algorithms._base import FederatedMethod
-from fedbench.engine.problem import Charges
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Charges
 
 
 @dataclass
@@ -32,10 +32,11 @@ class Ledger:
         clients: Mapping[str, Tensor],
         n_clients: int,
     ) -> None:
-        """Count one round: ``server`` as it was sent, ``clients`` [K, ...] as they came back."""
+        """Count one round: ``server`` as it was sent, ``clients`` [K, ...] as they came back, joined if gathered."""
         count = len(clients[method.averaged[0]])
         share = count / n_clients
         self.up += share * sum(clients[name][0].numel() for name in (*method.averaged, *method.uploaded))
+        self.up += sum(clients[name].numel() for name in method.gathered) / n_clients
         self.down += share * sum(server[name].numel() for name in (*method.averaged, *method.broadcast))
         self.buffers += share * sum(clients[name][0].numel() for name in method.running if name in clients)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 
 class Stopped(Exception):  # noqa: N818 - it is no error
     """A run was told to stop and saved what it has trained."""
@@ -21,6 +23,8 @@ class Outcome:
         metrics: the last row and, with few clients, mean and variance over devices.
         seconds: of training and evaluation together, all sessions of a resumed run included.
         evaluation_seconds: of each evaluation.
+        curve_seconds: of training alone, when each evaluation began; beside the curve, whose bytes are the same always.
+        model: the final weights by name, of a finished run that keeps them.
     """
 
     status: str
@@ -30,6 +34,8 @@ class Outcome:
     metrics: dict[str, float]
     seconds: float
     evaluation_seconds: list[float] = field(default_factory=list)
+    curve_seconds: list[float] = field(default_factory=list)
+    model: dict[str, Tensor] | None = None
 
 
 @dataclass(frozen=True)

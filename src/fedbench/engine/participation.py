@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from fedbench.engine.streams import stream
+import numpy as np
+
 from fedbench.errors import UserError
 from fedbench.specs import ParticipationSpec
+from fedbench.streams import stream
 
 
 def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed: int) -> list[int]:
-    """Return the clients of a round in ascending order: all of them, or a uniform draw without replacement."""
+    """Return the clients of a round in ascending order: all, or a uniform draw without replacement.
+
+    It is drawn from all of them, or under ``cyclic`` from the group whose turn it is.
+
+    Raises:
+        UserError: there are too few clients.
+    """
+    check(spec, n_clients)
     if spec.rule == "full":
         return list(range(n_clients))
-    assert spec.clients is not None
-    if spec.clients > n_clients:
-        raise UserError(f"participation.clients is {spec.clients}, but there are only {n_clients} clients")
-    chosen = stream(seed, "participation", round_index).choice(n_clients, spec.clients, replace=False)
-    return sorted(int(client) for client in chosen)
+    turns = groups(spec, n_clients, seed) if spec.rule == "cyclic" else [list(range(n_clients))]
+    group = turns[round_index % len(turns)]
+    chosen = stream(seed, "participation", round_index).choice(len(group), spec.clients, replace=False)
+    return sorted(group[int(place)] for place in chosen)
+
+
+def groups(spec: ParticipationSpec, n_clients: int, seed: int) -> list[list[int]]:
+    """Deal the clients to the groups that take turns, in the order of their turns; sizes differ by at most one."""
+    assert spec.groups is not None
+    order = stream(seed, "groups").permutation(n_clients)
+    return [sorted(part.tolist()) for part in np.array_split(order, spec.groups)]
+
+
+def check(spec: ParticipationSpec, n_clients: int) -> None:
+    """Raise UserError where there are too few clients."""
+    try:
+        spec.check(n_clients)
+    except ValueError as error:
+        raise UserError(str(error)) from None

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fedbench.contract.problem import Turn
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
 from fedbench.specs import TrainSpec
@@ -16,26 +17,43 @@ class Schedule:
 
     Attributes:
         rounds: how many there are.
-        evaluated: after how many rounds the global model is evaluated, the untrained one (0) included.
+        evaluated: after how many rounds the global model is evaluated, the untrained one (0) included. With cycles only
+            where one ends: in its middle the groups that came last would have the better of it.
         stages: the rounds that begin with a smaller step size.
     """
 
     def __init__(self, train: TrainSpec, data: ClientData) -> None:
+        self._length = train.participation.groups or 1
         self.rounds = _count(train, data)
-        points = np.linspace(0, self.rounds, train.evaluations + 1)
-        self.evaluated = set(points.round().astype(int).tolist())
-        self.stages = [max(1, round(at * self.rounds)) for at in train.decay_at]
+        cycles, rest = divmod(self.rounds, self._length)
+        if rest:
+            raise UserError(
+                f"{self.rounds} rounds are no whole number of cycles of {self._length} (participation.groups)"
+            )
+        points = np.linspace(0, cycles, train.evaluations + 1)
+        self.evaluated = set((points.round().astype(int) * self._length).tolist())
+        self.stages = _stages(train, self.rounds, self._length)
         self._factor = train.decay_factor
+        if train.stages is not None:
+            self._factor = train.stages.factor
+        elif train.stage_factor is not None:
+            self._factor = train.stage_factor
 
     def decay(self, round_index: int) -> float:
         """Return what a round's step sizes are multiplied by."""
         return self._factor ** sum(round_index >= stage for stage in self.stages)
+
+    def turn(self, round_index: int) -> Turn:
+        """Say where in the cycles a round is."""
+        return Turn(round_index, self._length)
 
 
 def _count(train: TrainSpec, data: ClientData) -> int:
     """Count rounds: as given, else enough of them for the iterations or for the longest client's epochs."""
     if train.rounds is not None:
         return train.rounds
+    if train.cycles is not None:
+        return train.cycles * (train.participation.groups or 1)
     assert train.period is not None
     iterations = train.iterations
     if iterations is None:
@@ -45,3 +63,26 @@ def _count(train: TrainSpec, data: ClientData) -> int:
     if iterations < train.period:
         raise UserError(f"{iterations} iterations are fewer than one communication period of {train.period}")
     return math.ceil(iterations / train.period)
+
+
+def _stages(train: TrainSpec, rounds: int, cycle: int) -> list[int]:
+    """List the rounds that begin a stage; one that lasts ``stage_every`` iterations ends with the round they end in."""
+    if train.stage_every is not None:
+        assert train.period is not None
+        ends = range(train.stage_every, rounds * train.period, train.stage_every)
+        found = [math.ceil(at / train.period) for at in ends]
+    elif train.stages is not None:
+        found, length, end = [], float(train.stages.first), float(train.stages.first)
+        while round(end) * cycle < rounds:
+            found.append(round(end) * cycle)
+            length *= train.stages.scale
+            end += length
+    else:
+        return [stage for at in train.decay_at if (stage := max(1, round(at * rounds))) < rounds]
+    found = [stage for stage in found if stage < rounds]
+    twice = [stage for stage in found if found.count(stage) > 1]
+    if twice:
+        raise UserError(f"two stages begin in round {twice[0]}: make them longer, or the rounds shorter")
+    if not found:
+        raise UserError(f"the first stage ends with the run or later ({rounds} rounds): make stages shorter")
+    return found

@@ -1,4 +1,4 @@
-"""The round loop: who participates, which batches, when to synchronise."""
+"""One run from its specification and arrays to its outcome: set up, trained to the end, saved on the way."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ import torch
 from torch import Tensor
 
 from fedbench import net as network
-from fedbench.algorithms._base import FederatedMethod, make
+from fedbench import tasks
+from fedbench.algorithms import make
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
-from fedbench.engine.ledger import Ledger
+from fedbench.engine.loop import Loop
 from fedbench.engine.outcome import Outcome, Progress, Stopped
-from fedbench.engine.participation import participants
-from fedbench.engine.problem import Batch, Problem, State
+from fedbench.engine.participation import check, participants
+from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
-from fedbench.engine.streams import stream
-from fedbench.engine.subnormal import flushed
+from fedbench.engine.state import RunState
+from fedbench.engine.weights import Weights, named, start_from
+from fedbench.errors import UserError
 from fedbench.specs import RunSpec
+from fedbench.streams import stream
 
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
-PURPOSES = ("batches", "inner batches")
-"""Streams of a step's mini-batches: the first is the one all methods share."""
+
+
+def pause(wanted: float, saving: float) -> float:
+    """Return the seconds to the next checkpoint: as wanted, or 20 times what ``saving`` took; always 0 if so wanted."""
+    return max(wanted, 20 * saving) if wanted else 0.0
 
 
 class Simulation:
@@ -39,11 +47,17 @@ class Simulation:
         spec: the run.
         arrays: its data.
         device: where tensors live.
-        client_chunk: clients stacked in one call, None for all. Changes speed, never results beyond rounding.
+        client_chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``). Changes speed, never
+            results beyond rounding.
         checkpoint_path: where the checkpoint lives while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
         on_round: called after each round.
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
+        start: the weights, by name, that a run with a ``start`` begins with.
+
+    Attributes:
+        state: what it is in the middle of.
+        record: what it has measured so far.
     """
 
     def __init__(
@@ -56,219 +70,142 @@ class Simulation:
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         on_round: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] = lambda: False,
+        start: Weights | None = None,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
         self.data = ClientData(arrays, spec.train, spec.seed, device)
-        outputs = 1 if arrays.n_classes == 2 else arrays.n_classes
+        task = tasks.make(spec.task)
+        tasks.check_fit(self.method, task, spec.method, spec.task)
+        if spec.train.participation.rule != "full" and not self.method.partial:
+            raise UserError(
+                f"method {spec.method!r} needs all clients in every round: participation rule 'full'"
+            )
         seed = int(stream(spec.seed, "initial weights").integers(2**31))
-        net = network.build(spec.network.name, arrays.x_train.shape[1:], outputs, seed, spec.network.options)
-        self.evaluator = Evaluator(net, arrays, self.data)
+        check(spec.train.participation, len(self.data.sizes))
+        net = network.build(
+            spec.network.name, arrays.x_train.shape[1:], task.outputs(arrays), seed, spec.network.options
+        )
+        if (spec.start is None) != (start is None):
+            raise ValueError("a run with a start needs its weights, any other takes none")
+        if spec.start is not None and start is not None:
+            start_from(net, start, spec.start.drop_head)
+        task.check(self.data, arrays, net)
+        self.evaluator = Evaluator(task, net, arrays, self.data)
         self.problem = Problem(
-            net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
+            task, net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
             spec.train.clip_norm, self._draw, self.data.auxiliary, self.evaluator.client_losses,
+            class_counts=lambda: self.data.class_counts, participants=self._participants, seed=spec.seed,
+            period=spec.train.period,
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
-        self.chunk = client_chunk
+        self.record = Recorder(self.method, self.evaluator, spec.train)
+        self.loop = Loop(self.method, self.problem, self.data, self.schedule, self.record, client_chunk)
+        self.state = RunState.initial(self.method, self.problem, device)
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
         self.on_round, self.stop = on_round, stop
         self._insured = True  # whether the last checkpoint could be written
+        self._pause = checkpoint_seconds
 
-        self.round, self.samples = 0, 0
-        self.ledger, self.curve = Ledger(), list[dict[str, float]]()
-        self.clients = list[dict[str, float | str]]()
-        self.seconds, self.evaluation_seconds = 0.0, list[float]()
-        self.loss_sum, self.loss_count = 0.0, 0
-        w = net.initial().to(device)
-        self.server = self.method.init(self.problem, w)
-        if net.n_buffers:
-            self.server |= {name: net.initial_buffers().to(device) for name in self.method.running}
-        start = self.method.init_own(self.problem, self.server)
-        self.own = {
-            name: tensor[None].expand(self.problem.n_clients, *tensor.shape).clone()
-            for name, tensor in start.items()
-        }
+    @property
+    def server(self) -> State:
+        """What the server keeps now."""
+        return self.state.server
+
+    @property
+    def own(self) -> State:
+        """What each client keeps for itself now, [N, ...] each."""
+        return self.state.own
 
     def run(self) -> Outcome:
         """Train to the end or to divergence."""
         self._resume()
-        begun, before = time.perf_counter(), self.seconds
+        self.record.start()
         reason, final = "", dict[str, float]()
         try:
-            final = self._train(begun, before)
+            final = self._train()
         except FloatingPointError as error:
-            reason = f"{error} in round {self.round} of {self.schedule.rounds}"
-        self.seconds = before + time.perf_counter() - begun
-        metrics = dict(self.curve[-1]) | final if self.curve and not reason else {}
-        status = "diverged" if reason else "finished"
-        return Outcome(
-            status, reason, self.curve, self.clients, metrics, self.seconds, self.evaluation_seconds
-        )
+            reason = f"{error} in round {self.state.round} of {self.schedule.rounds}"
+        outcome = self.record.outcome(final, reason)
+        if self.spec.train.keep_model and not reason:
+            outcome.model = self._model()
+        return outcome
 
-    def _train(self, begun: float, before: float) -> dict[str, float]:
+    def train_round(self) -> State:
+        """Train one round and return the participants' final states."""
+        return self.loop.train_round(self.state)
+
+    def _train(self) -> dict[str, float]:
         """Train all rounds that are left and return the final metrics that are no part of the curve.
 
         Raises:
             FloatingPointError: the run diverged.
             Stopped: it was told to.
         """
-        begun_at, saved = self.round, begun
+        state, record, rounds = self.state, self.record, self.schedule.rounds
+        begun_at, saved = state.round, time.perf_counter()
         final: dict[str, float] = {}
-        if self.round == 0 and not self.curve:
-            self._evaluate()
-        while self.round < self.schedule.rounds:
-            last = self.round == self.schedule.rounds - 1
+        if state.round == 0 and not record.curve:
+            self.loop.open(state)
+            record.evaluate(0, state.server)
+        while state.round < rounds:
             clients = self.train_round()
-            self.seconds = before + time.perf_counter() - begun
-            # Momenta and adapted models can break before the parameters do.
-            sent = [
-                self.server[name]
-                for name in (*self.method.averaged, *self.method.running)
-                if name in self.server
-            ]
-            if not all(bool(torch.isfinite(tensor.sum())) for tensor in sent):
-                raise FloatingPointError("parameters became non-finite")
-            if last:
+            passed = record.tick()
+            self._check_finite()
+            last = state.round == rounds
+            if last and self._devices_say:
                 final = self.evaluator.spread(clients)
             del clients  # or two rounds' models would be held at a time
-            if self.round in self.schedule.evaluated:
-                self._evaluate()
+            if state.round in self.schedule.evaluated:
+                record.evaluate(state.round, state.server)
             if self.on_round is not None:
-                latest = self.curve[-1] if self.curve else {}
-                self.on_round(
-                    Progress(self.round, self.schedule.rounds, begun_at, time.perf_counter() - begun, latest)
-                )
+                latest = record.curve[-1] if record.curve else {}
+                self.on_round(Progress(state.round, rounds, begun_at, passed, latest))
             if last:
                 break
             stop = self.stop()
-            due = stop or time.perf_counter() - saved >= self.checkpoint_seconds
+            due = stop or time.perf_counter() - saved >= self._pause
             if self.checkpoint_path is not None and due:
                 self._save()
                 saved = time.perf_counter()
             if stop:
-                raise Stopped(f"stopped after round {self.round} of {self.schedule.rounds}")
+                raise Stopped(f"stopped after round {state.round} of {rounds}")
         return final
 
-    @flushed()
-    def train_round(self) -> State:
-        """Train one round, aggregate, and return the participants' final states."""
-        train = self.spec.train
-        chosen = participants(train.participation, self.problem.n_clients, self.round, self.spec.seed)
-        decay = self.schedule.decay(self.round)
-        if self.round in self.schedule.stages:
-            self.server = self.method.new_stage(self.problem, self.server)
-        row = {client: index for index, client in enumerate(chosen)}
-        clients: State = {}
-        for chunk in self._chunks(chosen):
-            rows = [row[client] for client in chunk]
-            for name, tensor in self._train_chunk(chunk, decay).items():
-                if name not in clients:
-                    clients[name] = tensor.new_empty(len(chosen), *tensor.shape[1:])
-                clients[name][rows] = tensor
-        self.ledger.add_round(self.method, self.server, clients, self.problem.n_clients)
-        self.server = self.method.server(self.problem, self.server, clients, chosen, self.round)
-        self.ledger.add_charges(self.problem.charges, self.problem.n_clients)
-        if self.own:
-            place = torch.tensor(chosen, device=self.device)
-            for name, tensor in self.own.items():
-                tensor[place] = clients[name]
-        self.round += 1
-        return clients
+    def _check_finite(self) -> None:
+        """Raise FloatingPointError if what was averaged is not: momenta can break before the parameters do."""
+        names = (*self.method.averaged, *self.method.running)
+        for name in names:
+            if name in self.server and not bool(torch.isfinite(self.server[name].sum())):
+                raise FloatingPointError("parameters became non-finite")
 
-    def _draw(self, client: int, n: int) -> Batch:
-        """Draw samples of a client that no other round draws."""
-        return self.data.draw(client, n, time=self.round)
+    def _model(self) -> dict[str, Tensor]:
+        """Return the weights that an evaluation looks at first."""
+        x, buffers = next(iter(self.method.points(self.server).values()))
+        return named(self.problem.net, x, buffers)
 
-    def _chunks(self, chosen: list[int]) -> list[list[int]]:
-        """Divide a round's clients into those that are stacked.
+    @property
+    def _devices_say(self) -> bool:
+        """Whether the last round's models tell of all clients, and of the row that is reported."""
+        return self.spec.train.participation.rule == "full" and self.spec.train.select is None
 
-        With batch-norm only clients of equal batches are: padding would enter the batch's statistics.
-        """
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for client in chosen:
-            shape = self.data.shape(client) if self.problem.net.n_buffers else ()
-            groups.setdefault(shape, []).append(client)
-        size = self.chunk or len(chosen)
-        return [group[at : at + size] for group in groups.values() for at in range(0, len(group), size)]
+    def _draw(self, client: int, n: int, label: str = "") -> Batch:
+        """Draw samples of a client that no other round or label draws."""
+        return self.data.draw(client, n, f"draw {label}" if label else "draw", self.state.round)
 
-    def _train_chunk(self, chosen: list[int], decay: float) -> State:
-        """Train some clients of a round, stacked."""
-        method, problem, n = self.method, self.problem, len(chosen)
-        state = {name: tensor[None].expand(n, *tensor.shape) for name, tensor in self.server.items()}
-        for name in method.running:
-            if name in state:
-                state[name] = state[name].clone()  # updated in place
-        state |= {name: tensor[chosen] for name, tensor in self.own.items()}
-        if self.round == 0:
-            firsts = [self.data.first(chosen, f"first {name}") for name in PURPOSES[: method.batches]]
-            state = method.first(problem, state, firsts)
-        state = method.begin(problem, state)
-        works = [self.data.work(chosen, self.round, purpose) for purpose in PURPOSES[: method.batches]]
-        losses = torch.zeros(n, device=self.device)
-        for step in range(works[0].steps):
-            batches = [work.batch(step) for work in works]
-            if works[0].unequal:
-                active = works[0].active(step)
-                state = self._masked_step(state, batches, decay, active)
-                losses += torch.where(active, state["loss"], 0)
-            else:
-                state = method.step(problem, state, batches, decay)
-                losses += state["loss"]
-        state = method.end(problem, state)
-        self.samples += sum(work.samples for work in works)
-        self.loss_sum += float((losses / works[0].steps_of_each).sum())
-        self.loss_count += n
-        kept = {*method.averaged, *method.own, *method.uploaded, *method.running}
-        return {name: tensor for name, tensor in state.items() if name in kept}
+    def _participants(self, round_index: int) -> list[int]:
+        return participants(self.spec.train.participation, len(self.data.sizes), round_index, self.spec.seed)
 
-    def _masked_step(self, state: State, batches: list[Batch], decay: float, active: Tensor) -> State:
-        """Make one step in which clients that have finished their epochs stand still."""
-        still = {name: state[name].clone() for name in self.method.running if name in state}
-        new = self.method.step(self.problem, state, batches, decay)
-        result = {}
-        for name, tensor in new.items():
-            old = still.get(name, state.get(name))
-            mask = active.view(-1, *[1] * (tensor.dim() - 1))
-            result[name] = tensor if old is None else torch.where(mask, tensor, old)
-        return result
-
-    def _evaluate(self) -> None:
-        """Append a row to the curve."""
-        begun = time.perf_counter()
-        row: dict[str, float] = {
-            "iteration": self.round * self.spec.train.period if self.spec.train.period else self.round,
-            "round": self.round,
-            "samples": self.samples,
-            "floats_up": self.ledger.up,
-            "floats_down": self.ledger.down,
-            "floats_buffers": self.ledger.buffers,
-            "train_loss": self.loss_sum / self.loss_count if self.loss_count else float("nan"),
-        }
-        for suffix, (x, buffers) in self.method.points(self.server).items():
-            row |= self.evaluator.metrics(x, buffers, suffix)
-        row |= self.method.report(self.server)
-        for name, values in self.method.traces(self.server).items():
-            each = {f"client{client}": value for client, value in enumerate(values.tolist())}
-            self.clients.append({"round": self.round, "quantity": name, **each})
-        self.loss_sum, self.loss_count = 0.0, 0
-        self.curve.append(row)
-        self.evaluation_seconds.append(time.perf_counter() - begun)
-
-    def _state(self) -> dict[str, Any]:
+    def _dump(self) -> dict[str, Any]:
         """Return all that a resumed run needs."""
-        return {
-            "server": self.server, "own": self.own, "round": self.round, "samples": self.samples,
-            "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers], "curve": self.curve,
-            "clients": self.clients,
-            "seconds": self.seconds, "evaluation_seconds": self.evaluation_seconds,
-            "loss": [self.loss_sum, self.loss_count],
-        }  # fmt: skip
+        return self.state.dump() | self.record.dump()
 
     def _save(self) -> None:
         """Write a checkpoint. It only insures the work: a disk that takes none does not stop the training."""
         assert self.checkpoint_path is not None
+        begun = time.perf_counter()
         try:
-            checkpoint.save(self.checkpoint_path, self.spec.key, self._state())
+            checkpoint.save(self.checkpoint_path, self.spec.key, self._dump())
             self._insured = True
         except OSError as error:
             if self._insured:
@@ -276,16 +213,12 @@ class Simulation:
                     "cannot write %s (%s): training goes on without", self.checkpoint_path, error.strerror
                 )
             self._insured = False
+        self._pause = pause(self.checkpoint_seconds, time.perf_counter() - begun)
 
     def _resume(self) -> None:
         if self.checkpoint_path is None:
             return
-        state = checkpoint.load(self.checkpoint_path, self.spec.key, self.device, self._state())
-        if state is None:
-            return
-        self.server, self.own = state["server"], state["own"]
-        self.round, self.samples = state["round"], state["samples"]
-        self.ledger, self.curve = Ledger(*state["ledger"]), state["curve"]
-        self.clients = state["clients"]
-        self.seconds, self.evaluation_seconds = state["seconds"], state["evaluation_seconds"]
-        self.loss_sum, self.loss_count = state["loss"]
+        found = checkpoint.load(self.checkpoint_path, self.spec.key, self.device, self._dump())
+        if found is not None:
+            self.state.restore(found)
+            self.record.restore(found)

@@ -1,22 +1,5 @@
-"""Randomness as an argument: every draw comes from a stream named by (seed, purpose, ids)."""
+"""The name under which streams were documented first; they live in :mod:`fedbench.streams`."""
 
-from __future__ import annotations
+from fedbench.streams import stream
 
-import zlib
-
-import numpy as np
-
-
-def stream(seed: int, purpose: str, *ids: int) -> np.random.Generator:
-    """Return the generator of one purpose, the same on every machine, worker and resumption.
-
-    Streams of different purposes or ids are independent, so what one component draws never
-    shifts what another one sees: all methods of a setting get the same partition, participants
-    and batches.
-
-    Args:
-        seed: the run's seed, >= 0.
-        purpose: what the numbers are for, e.g. ``"batches"``.
-        ids: further coordinates such as the client and the epoch, each >= 0.
-    """
-    return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *ids])
+__all__ = ["stream"]

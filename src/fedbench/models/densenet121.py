@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from fedbench.errors import UserError
 
+LEAST = 29
+"""Pixels a side that the five halvings need."""
 
-def build(shape: tuple[int, ...], outputs: int) -> nn.Module:
-    """Build the network for images [3, H, W]."""
+
+def build(shape: tuple[int, ...], outputs: int, size: int | None = None) -> nn.Module:
+    """Build the network for images [3, H, W], or grey ones [1, H, W], which are repeated.
+
+    Images below 29 pixels a side, of which five halvings leave nothing, need ``size``: they are resized to it.
+    """
     try:
         from torchvision.models import densenet121
     except ImportError:
         raise UserError("network 'densenet121' needs torchvision: pip install torchvision") from None
-    if shape[0] != 3:
-        raise UserError(f"network 'densenet121' takes images with 3 channels, not {shape[0]}")
+    if shape[0] not in (1, 3):
+        raise UserError(f"network 'densenet121' takes images with 3 channels or 1, not {shape[0]}")
+    if size is None and min(shape[1:]) < LEAST:
+        raise UserError(
+            f"network 'densenet121' takes images of {LEAST} pixels or more, not {shape[1]} x {shape[2]}: set its"
+            " option size, e.g. 32"
+        )
     module: nn.Module = densenet121(weights=None, num_classes=outputs)
     for part in module.modules():  # in-place ReLU would overwrite what a second backward still needs
         if isinstance(part, nn.ReLU):
             part.inplace = False
-    return module
+    return nn.Sequential(Enlarge(size), module) if shape[0] == 1 or size is not None else module
+
+
+class Enlarge(nn.Module):
+    """Resizes images to a square of ``size`` and repeats a single channel."""
+
+    def __init__(self, size: int | None) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Map [B, 1 or 3, H, W] to [B, 3, size, size]."""
+        if self.size is not None:
+            inputs = F.interpolate(inputs, (self.size, self.size), mode="bilinear", antialias=True)
+        return inputs.expand(-1, 3, -1, -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
+from fedbench.net import Leaf, Net
 from fedbench.objectives.mean import batch_mean
 
 
@@ -39,9 +40,22 @@ def cross_entropy(
             class.
     """
     if len(scores) == 1 and scores.shape[-1] > 1 and weight is None and class_weights is None:
-        # the common case, in one call; indexing instead of squeezing would copy in its backward
+        # one call; indexing instead of squeezing would copy in its backward
         return F.cross_entropy(scores.squeeze(0), labels.squeeze(0)).unsqueeze(0)
     losses = per_sample(scores, labels)
     if class_weights is not None:
         losses = losses * class_weights.gather(1, labels)
     return batch_mean(losses, weight)
+
+
+def of_network(
+    net: Net, w: Tensor | Leaf, inputs: Tensor, labels: Tensor, weight: Tensor | None, buffers: Tensor | None
+) -> Tensor:
+    """Return each client's mean cross-entropy of a network's scores for ``inputs`` [K, B, ...], [K]."""
+    if isinstance(w, Leaf) and not w.stacked and weight is None:
+        # the common case: on a small network each further operation is one percent of a step
+        scores = net.scores_of_one(w, inputs, buffers)
+        if scores.shape[1] > 1:
+            return F.cross_entropy(scores, labels[0]).unsqueeze(0)
+        return batch_mean(per_sample(scores.unsqueeze(0), labels), None)
+    return cross_entropy(net.scores(w, inputs, buffers), labels, weight)

@@ -39,6 +39,9 @@ class World:
         chosen: round -> participants; ``None`` for all clients.
         clip_norm: bound on a gradient's norm.
         weight_decay: added to gradients, times the parameters.
+        cycle: rounds of a cycle.
+        opening: (client, n) -> the samples that a client scores before round 0.
+        passive: (sign, round, client, n, wanted) -> places in a pool of n that a client receives.
     """
 
     module: nn.Module
@@ -54,6 +57,9 @@ class World:
     chosen: Callable[[int], list[int]] | None = None
     clip_norm: float | None = None
     weight_decay: float = 0.0
+    cycle: int = 1
+    opening: Callable[[int, int], Data] | None = None
+    passive: Callable[[str, int, int, int, int | None], list[int]] | None = None
 
     def participants(self, index: int) -> list[int]:
         return list(range(len(self.clients))) if self.chosen is None else self.chosen(index)
@@ -196,6 +202,40 @@ def fedavg(
 def fedprox(world: World, lr: float, mu: float) -> dict[str, Tensor]:
     """The gradient of mu/2 |w - w_r|^2 is added after clipping, as weight decay is."""
     return fedavg(world, lr, mu=mu)
+
+
+def adam(world: World, lr: float, beta_1: float, beta_2: float, epsilon: float) -> dict[str, Tensor]:
+    """Each client keeps an optimiser of torch's own from round to round."""
+    server, kept = world.module, {}
+    for r in range(world.rounds):
+        locals_ = []
+        for k in world.participants(r):
+            m = copy.deepcopy(server)
+            optimiser = torch.optim.Adam(m.parameters(), lr=lr, betas=(beta_1, beta_2), eps=epsilon)
+            if k in kept:
+                optimiser.load_state_dict(kept[k])
+            for x, y in world.round_batches(k, r):
+                g = local_gradient(world, m, mean_ce(m, x, y, flat(server)))
+                for p, part in zip(m.parameters(), named(m, g).values(), strict=True):
+                    p.grad = part
+                optimiser.param_groups[0]["lr"] = world.decay(r) * lr
+                optimiser.step()
+            kept[k] = optimiser.state_dict()
+            locals_.append(m)
+        server = average(locals_)
+
+    def sums(name: str) -> Tensor:
+        return torch.stack(
+            [torch.cat([part[name].reshape(-1) for part in kept[k]["state"].values()]) for k in sorted(kept)]
+        )
+
+    found = {
+        "x": flat(server),
+        "buffers": flat_buffers(server),
+        "m": sums("exp_avg"),
+        "v": sums("exp_avg_sq"),
+    }
+    return found | {"t": sums("step")[:, 0].to(found["x"])}
 
 
 def focal_loss(world: World, lr: float, gamma: float) -> dict[str, Tensor]:
@@ -350,6 +390,114 @@ def local_sgdm_rl(
     return local_sgdm(world, lr, momentum, weigh, (ratio_alpha, ratio_alpha))
 
 
+# ---- cyclic participation -------------------------------------------------------------------------------------------
+
+
+def amplify(world: World, r: int, server: nn.Module, start: Tensor, kappa: float) -> Tensor:
+    """At the end of a cycle x_0 + kappa (x - x_0); return where the running cycle began."""
+    if (r + 1) % world.cycle:
+        return start
+    set_flat(server, start + kappa * (flat(server) - start))
+    return flat(server)
+
+
+def a_fedavg(world: World, lr: float, kappa: float) -> dict[str, Tensor]:
+    start = flat(world.module)
+
+    def after(r: int, server: nn.Module) -> None:
+        nonlocal start
+        start = amplify(world, r, server, start, kappa)
+
+    return fedavg(world, lr, after=after) | {"start": start}
+
+
+def a_scaffold(world: World, lr: float, kappa: float) -> dict[str, Tensor]:
+    """All gradients of a cycle are kept, and the variates of those who took part renewed when it ends."""
+    n, server = len(world.clients), world.module
+    start = flat(server)
+    c, c_own = torch.zeros_like(start), [torch.zeros_like(start) for _ in range(n)]
+    gradients: list[list[Tensor]] = [[] for _ in range(n)]
+    for r in range(world.rounds):
+        locals_ = []
+        for k in world.participants(r):
+            m = copy.deepcopy(server)
+            for x, y in world.round_batches(k, r):
+                g = local_gradient(world, m, mean_ce(m, x, y, start))
+                gradients[k].append(g)
+                set_flat(m, flat(m) - world.decay(r) * lr * (g - c_own[k] + c))
+            locals_.append(m)
+        server = average(locals_)
+        start = amplify(world, r, server, start, kappa)
+        if (r + 1) % world.cycle == 0:
+            for k in range(n):
+                if gradients[k]:
+                    new = sum(gradients[k]) / len(gradients[k])
+                    c, c_own[k], gradients[k] = c + (new - c_own[k]) / n, new, []
+    return {"x": flat(server), "buffers": flat_buffers(server), "start": start, "c": c}
+
+
+def pairwise(
+    world: World, lr: float, loss: str, margin: float, temperature: float, slope: float, q: float, score: str,
+    passive: int, opening: int, pool: str,
+) -> dict[str, Tensor]:  # fmt: skip
+    """cycp, Algorithms 3 and 4, pair by pair; the sigmoid loss alone."""
+    assert loss == "sigmoid" and world.opening is not None and world.passive is not None
+
+    def scored(outputs: Tensor) -> Tensor:
+        return torch.sigmoid(outputs.squeeze(-1)) if score == "sigmoid" else outputs.squeeze(-1)
+
+    def psi(positive: Tensor | float, negative: Tensor | float) -> Tensor:
+        return 1 / (1 + torch.exp((positive - negative) / temperature))
+
+    server = world.module
+    pools: dict[int, list[float]] = {0: [], 1: []}
+    collected: dict[int, list[float]] = {0: [], 1: []}
+    seen = []
+    for r in range(world.cycle if pool == "cycle" else 1):
+        for k in world.participants(r):
+            if k not in seen:
+                seen.append(k)
+                x, y = world.opening(k, opening)
+                buffers = without_trace(server)
+                s = scored(functional_call(server, (dict(server.named_parameters()), buffers), (x,)))
+                for value, label in zip(s.tolist(), y.tolist(), strict=True):
+                    pools[label].append(value)
+    for r in range(world.rounds):
+        locals_ = []
+        for k in world.participants(r):
+            m, work = copy.deepcopy(server), world.round_batches(k, r)
+            received = {}
+            for label, sign in ((1, "positives"), (0, "negatives")):
+                places = world.passive(sign, r, k, len(pools[label]), passive)
+                received[label] = [pools[label][i] for i in places]
+            for at, (x, y) in enumerate(work):
+                s = scored(m(x))
+                terms = 0.0 * s.sum()
+                for label in (0, 1):
+                    mine = [one for one, of in zip(s, y, strict=True) if of == label]
+                    others = received[1 - label]
+                    turn = (
+                        [others[(at * passive + j) % len(others)] for j in range(passive)] if others else []
+                    )
+                    both = [psi(a, b) if label else psi(b, a) for a in mine for b in turn]
+                    if both:
+                        terms = terms + sum(both) / len(both)
+                    collected[label] += [float(one.detach()) for one in mine]
+                set_flat(m, flat(m) - world.decay(r) * lr * local_gradient(world, m, terms))
+            locals_.append(m)
+        server = average(locals_)
+        if pool == "round" or (r + 1) % world.cycle == 0:
+            for label in (0, 1):
+                pools[label] = collected[label] or pools[label]
+                collected[label] = []
+    tensors = {
+        f"{kind}_{sign}": torch.tensor(values[label])
+        for kind, values in (("pool", pools), ("next", collected))
+        for label, sign in ((1, "positives"), (0, "negatives"))
+    }
+    return {"x": flat(server), "buffers": flat_buffers(server)} | tensors
+
+
 # ---- AUC methods ----------------------------------------------------------------------------------------------------
 
 
@@ -374,7 +522,7 @@ def coda(
                 alpha = torch.tensor(sum(negative) / len(negative) - sum(positive) / len(positive))
         eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
         results = []
-        for k in range(len(world.clients)):
+        for k in world.participants(r):
             m, ak, bk, dk = copy.deepcopy(server), a, b, alpha
             for batch in world.round_batches(k, r):
                 gw, ga, gb, gd = minimax(world, m, ak, bk, dk, batch, score)
@@ -389,6 +537,59 @@ def coda(
     return {
         "x": torch.cat([flat(server), a[None], b[None]]), "alpha": alpha, "buffers": flat_buffers(server),
         "anchor": torch.cat([anchor[0], anchor[1][None], anchor[2][None]]),
+    }  # fmt: skip
+
+
+def coda_plus(world: World, **params: Any) -> dict[str, Tensor]:
+    return coda(world, restart_samples=0, **params)
+
+
+def codasca(
+    world: World, lr: float, lr_dual: float, proximal: float, score: str, dual_step: str, server_lr: float,
+    variates: str, anchor: str,
+) -> dict[str, Tensor]:  # fmt: skip
+    """codasca, Algorithms 3 and 4, with the control variates of equation (8): from the path, not from the gradients.
+
+    z is (w, a, b, alpha) in one vector, and the signs of the ascent are in the step sizes.
+    """
+    n, server, zero = len(world.clients), world.module, torch.zeros(3)
+    z = torch.cat([flat(server), zero])
+    centre = z[:-1]
+    c, c_own, path = torch.zeros_like(z), [torch.zeros_like(z) for _ in range(n)], []
+    used = torch.ones_like(z)
+    if variates != "both":
+        used[-1] = float(variates == "dual")
+        used[:-1] = float(variates == "primal")
+    for r in range(world.rounds):
+        if r in world.stages:
+            centre, path = (z[:-1] if anchor == "last" else sum(path) / len(path)), []
+        eta = world.decay(r) * torch.full_like(z, lr)
+        eta[-1] = -world.decay(r) * lr_dual
+        chosen, locals_, ends, deltas = world.participants(r), [], [], []
+        for k in chosen:
+            m, zk = copy.deepcopy(server), z
+            work = world.round_batches(k, r)
+            for batch in work:
+                a, b, alpha = zk[-3], zk[-2], zk[-1]
+                gw, ga, gb, gd = minimax(world, m, a, b, alpha, batch, score)
+                g = torch.cat([gw, ga[None], gb[None], dual(gd, a, b, alpha, dual_step)[None]])
+                g[:-1] += proximal * (zk[:-1] - centre)
+                zk = zk - eta * (g - c_own[k] + c)
+                set_flat(m, zk[:-3])
+            new = used * (c_own[k] - c + (z - zk) / (len(work) * eta))
+            deltas.append(new - c_own[k])
+            c_own[k] = new
+            locals_.append(m)
+            ends.append(zk)
+        server = average(locals_)
+        z = z + server_lr * (sum(ends) / len(ends) - z)
+        set_flat(server, z[:-3])
+        c = c + sum(deltas) / n
+        path.append(z[:-1])
+    kept = {"both": slice(None), "primal": slice(-1), "dual": slice(-1, None)}[variates]
+    return {
+        "x": z[:-1], "alpha": z[-1], "anchor": centre, "c": c[kept], "c_own": torch.stack(c_own)[:, kept],
+        "buffers": flat_buffers(server),
     }  # fmt: skip
 
 
@@ -491,3 +692,136 @@ def local_scgdam(
         "h": torch.cat([flat(h), s["ha"][None], s["hb"][None]]),
         "buffers": flat_buffers(module), "buffers_h": flat_buffers(h),
     }  # fmt: skip
+
+
+# ---- baselines of the field -----------------------------------------------------------------------------------------
+
+
+def local_models(
+    world: World, server: nn.Module, r: int, lr: float, correction: Callable[[int, Tensor], Tensor]
+) -> list[tuple[int, nn.Module, int]]:
+    """Each participant's model after its round, and how many steps it made; ``correction`` is added to gradients."""
+    result = []
+    for k in world.participants(r):
+        m, work = copy.deepcopy(server), world.round_batches(k, r)
+        for x, y in work:
+            g = local_gradient(world, m, each_ce(m(x), y).mean()) + correction(k, flat(m))
+            set_flat(m, flat(m) - world.decay(r) * lr * g)
+        result.append((k, m, len(work)))
+    return result
+
+
+def fednova(world: World, lr: float) -> dict[str, Tensor]:
+    server = world.module
+    for r in range(world.rounds):
+        start = flat(server)
+        trained = local_models(world, server, r, lr, lambda k, w: torch.zeros_like(w))
+        effective = sum(steps for _, _, steps in trained) / len(trained)
+        normalised = [(start - flat(m)) / steps for _, m, steps in trained]
+        server = average([m for _, m, _ in trained])
+        set_flat(server, start - effective * sum(normalised) / len(trained))
+    return {"x": flat(server), "buffers": flat_buffers(server)}
+
+
+def feddyn(world: World, lr: float, alpha: float) -> dict[str, Tensor]:
+    server, n = world.module, len(world.clients)
+    h = torch.zeros_like(flat(server))
+    g_own = [torch.zeros_like(h) for _ in range(n)]
+    for r in range(world.rounds):
+        start = flat(server)
+        trained = local_models(world, server, r, lr, lambda k, w, start=start: alpha * (w - start) - g_own[k])
+        for k, m, _ in trained:
+            g_own[k] = g_own[k] - alpha * (flat(m) - start)
+            h = h - alpha / n * (flat(m) - start)
+        server = average([m for _, m, _ in trained])
+        set_flat(server, flat(server) - h / alpha)
+    return {"x": flat(server), "buffers": flat_buffers(server), "h": h, "g_own": torch.stack(g_own)}
+
+
+def adaptive(
+    world: World, lr: float, server_lr: float, beta1: float, tau: float, second: Callable[[float, float], float]
+) -> dict[str, Tensor]:  # fmt: skip
+    """Reddi et al., Algorithm 2, number by number."""
+    server = world.module
+    m, v = [0.0] * len(flat(server)), [tau**2] * len(flat(server))
+    for r in range(world.rounds):
+        start = flat(server).tolist()
+        trained = local_models(world, server, r, lr, lambda k, w: torch.zeros_like(w))
+        server = average([module for _, module, _ in trained])
+        new = []
+        for i, (x, mean) in enumerate(zip(start, flat(server).tolist(), strict=True)):
+            m[i] = beta1 * m[i] + (1 - beta1) * (mean - x)
+            v[i] = second(v[i], (mean - x) ** 2)
+            new.append(x + server_lr * m[i] / (v[i] ** 0.5 + tau))
+        set_flat(server, torch.tensor(new))
+    return {"x": flat(server), "buffers": flat_buffers(server), "m": torch.tensor(m), "v": torch.tensor(v)}
+
+
+def fedadam(
+    world: World, lr: float, server_lr: float, beta1: float, beta2: float, tau: float
+) -> dict[str, Tensor]:
+    return adaptive(world, lr, server_lr, beta1, tau, lambda v, d: beta2 * v + (1 - beta2) * d)
+
+
+def fedyogi(
+    world: World, lr: float, server_lr: float, beta1: float, beta2: float, tau: float
+) -> dict[str, Tensor]:
+    def second(v: float, d: float) -> float:
+        return v - (1 - beta2) * d * ((v > d) - (v < d))
+
+    return adaptive(world, lr, server_lr, beta1, tau, second)
+
+
+def representation(module: nn.Module, x: Tensor) -> Tensor:
+    """What enters the last linear layer of a sequential network."""
+    for part in list(module)[:-1]:
+        x = part(x)
+    return x
+
+
+def moon(world: World, lr: float, mu: float, temperature: float) -> dict[str, Tensor]:
+    server = world.module
+    previous = [copy.deepcopy(server) for _ in world.clients]
+    for r in range(world.rounds):
+        locals_, chosen = [], world.participants(r)
+        for k in chosen:
+            m = copy.deepcopy(server)
+            others = [copy.deepcopy(module).eval() for module in (server, previous[k])]
+            for x, y in world.round_batches(k, r):
+                z = representation(m, x)
+                losses = each_ce(m[-1](z), y)
+                for i in range(len(y)):
+                    e = []
+                    for other in others:
+                        z_other = representation(other, x).detach()[i]
+                        e.append(torch.exp(z[i] @ z_other / (z[i].norm() * z_other.norm()) / temperature))
+                    losses = losses - mu / len(y) * torch.log(e[0] / (e[0] + e[1]))
+                set_flat(m, flat(m) - world.decay(r) * lr * local_gradient(world, m, losses.mean()))
+            locals_.append(m)
+            previous[k] = m
+        server = average(locals_)
+    return {
+        "x": flat(server), "buffers": flat_buffers(server), "previous": torch.stack([flat(m) for m in previous]),
+        "previous_buffers": torch.stack([flat_buffers(m) for m in previous]),
+    }  # fmt: skip
+
+
+def fedlc(world: World, lr: float, temperature: float) -> dict[str, Tensor]:
+    server = world.module
+    n_classes = len(world.auxiliary)
+    for r in range(world.rounds):
+        locals_ = []
+        for k in world.participants(r):
+            m = copy.deepcopy(server)
+            labels = world.clients[k][1].tolist()
+            margins = torch.tensor(
+                [temperature / max(labels.count(c), 1e-8) ** 0.25 for c in range(n_classes)]
+            )
+            for x, y in world.round_batches(k, r):
+                z = m(x)
+                logits = torch.cat([torch.zeros_like(z), z], 1) if n_classes == 2 else z
+                loss = cross_entropy(logits - margins, y)
+                set_flat(m, flat(m) - world.decay(r) * lr * local_gradient(world, m, loss))
+            locals_.append(m)
+        server = average(locals_)
+    return {"x": flat(server), "buffers": flat_buffers(server)}

@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from world import METHODS, PARAMS
+from world import CONDITIONAL, METHODS, PARAMS
 
 from fedbench import algorithms, registry
-from fedbench.algorithms._base import FederatedMethod, make
+from fedbench.algorithms import make
+from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 
 
 def test_every_method_has_tests() -> None:
     ours = set(registry.names(algorithms)) - set(registry.origins(algorithms))
     own = {path.stem.removeprefix("test_method_") for path in Path(__file__).parent.glob("test_method_*.py")}
-    assert ours - own == set(METHODS)  # those written by `fedbench new` are tested in a file of their own
+    assert ours - own == {
+        *METHODS,
+        *CONDITIONAL,
+    }  # those written by `fedbench new` are tested in a file of their own
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -49,9 +53,19 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
         ("coda", {"restart_samples": 1.5}, r"restart_samples is a whole number, not 1\.5"),
         ("coda", {"score": "sigmoids"}, r"unknown score 'sigmoids'\. Did you mean 'sigmoid'\?"),
         ("coda", {"dual_step": "means"}, "unknown dual_step 'means'"),
+        ("coda", {"lr": 0.0}, "'coda': lr has to be above 0, not 0.0"),
+        ("coda_plus", {"lr_dual": -1.0}, "'coda_plus': lr_dual has to be above 0, not -1.0"),
+        ("codasca", {"proximal": -0.1}, "'codasca': proximal has to be 0 or more, not -0.1"),
+        ("codasca", {"server_lr": 0}, "'codasca': server_lr has to be above 0, not 0"),
+        ("codasca", {"lr": float("nan")}, "'codasca': lr has to be above 0, not nan"),
+        ("codasca", {"variates": "prime"}, r"unknown variates 'prime'\. Did you mean 'primal'\?"),
+        ("codasca", {"anchor": "mean"}, "unknown anchor 'mean'"),
         ("local_sgdam", {"score": "tanh"}, "unknown score 'tanh'"),
         ("local_scgdam", {"hvp": "exakt"}, r"unknown hvp 'exakt'\. Did you mean 'exact'\?"),
         ("local_scgdam", {"score": "tanh"}, "unknown score 'tanh'"),
+        ("feddyn", {"alpha": 0.0}, "method 'feddyn': alpha has to be above 0, not 0"),
+        ("moon", {"temperature": 0.0}, "method 'moon': temperature has to be above 0"),
+        ("fedyogi", {"tau": -1.0}, "method 'fedyogi': tau has to be above 0"),
         ("climb", {"dual_scale": "papers"}, r"unknown dual_scale 'papers'\. Did you mean 'paper'\?"),
     ],
 )
@@ -62,6 +76,6 @@ def test_mistakes_are_named(method: str, change: dict[str, Any], says: str) -> N
 
 def test_unknown_methods_are_named_with_the_nearest() -> None:
     with pytest.raises(
-        UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: climb, "
+        UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: a_fedavg, "
     ):
         make("scafold", {})

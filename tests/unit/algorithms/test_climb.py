@@ -10,7 +10,7 @@ import pytest
 import torch
 from world import PARAMS, images, simulate, spec
 
-from fedbench.algorithms._base import make
+from fedbench.algorithms import make
 from fedbench.algorithms._climb import Climb, weights
 from fedbench.data.clients import Arrays
 
@@ -47,7 +47,12 @@ def test_client_weights_sum_to_the_number_of_clients_and_can_be_negative() -> No
     duals = torch.tensor([0.0, 5.0, 0.0, 5.0, 5.0])
     assert float(weights(duals).sum()) == pytest.approx(5)
     assert weights(duals).tolist() == pytest.approx([-2.0, 3.0, -2.0, 3.0, 3.0])
-    assert climb().report({"duals": duals}) == {"dual_mean": 3.0, "dual_max": 5.0, "negative_weights": 2.0}
+    assert climb().report({"duals": duals}) == {
+        "dual_mean": 3.0,
+        "dual_max": 5.0,
+        "duals_at_bound": 3.0,
+        "negative_weights": 2.0,
+    }
 
 
 def climb(**changes: Any) -> Climb:
@@ -80,7 +85,7 @@ def test_training_with_a_negative_weight_moves_away_from_that_client() -> None:
     run = spec("climb", {"dual_lr": 0.0}, rounds=1, evaluations=1)
     plain, _ = simulate(run, arrays)
     pushed, _ = simulate(spec("climb", {"dual_lr": 0.0}, rounds=2, evaluations=1), arrays)
-    pushed.server |= {"duals": torch.tensor([0.0, 4.5, 4.5])}  # weights -2, 2.5, 2.5
+    pushed.server["duals"] = torch.tensor([0.0, 4.5, 4.5])  # weights -2, 2.5, 2.5
     before = pushed.server["x"].clone()
     clients = pushed.train_round()
     moved = pushed.server["x"] - before

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import time
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbench.data.files import read_json, read_npz, write_json, write_npz
-from fedbench.errors import UserError
+from fedbench.errors import ReadError, UserError
 from fedbench.files import atomic
 
 ARRAYS = {"a": np.arange(1000).reshape(10, 100), "b": np.ones((3, 2), np.float32)}
@@ -87,7 +88,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
         raise ValueError("half way")
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(path, {"new": float("nan")})
-    assert json.loads(path.read_text()) == {"old": 1}
+    assert read_json(path, "") == {"old": 1}
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -96,10 +97,32 @@ def test_a_reader_of_the_old_file_never_sees_a_mixture(tmp_path):
     write_json(path, {"old": 1})
     with path.open() as reader:
         write_json(path, {"new": 2})
-        assert json.load(reader) == {"old": 1}
-    assert json.loads(path.read_text()) == {"new": 2}
+        assert json.load(reader)["old"] == 1
+    assert read_json(path, "") == {"new": 2}
 
 
 def test_atomic_makes_the_folder(tmp_path: Path):
-    write_json(tmp_path / "a" / "b" / "c.json", [1])
-    assert (tmp_path / "a" / "b" / "c.json").read_text() == "[\n 1\n]\n"
+    write_json(tmp_path / "a" / "b" / "c.json", {"a": 1})
+    assert (tmp_path / "a" / "b" / "c.json").read_text().startswith('{\n "a": 1,')
+
+
+def test_an_array_that_claims_more_than_it_holds_takes_no_memory(tmp_path):
+    path = tmp_path / "x.npz"
+    write_npz(path, {"x": np.zeros(10, np.uint8)})
+    content = path.read_bytes()
+    assert content.count(b"(10,), }") == 1
+    path.write_bytes(content.replace(b"(10,), }" + b" " * 12, b"(9007199254740992,),"[:19] + b"}"))
+    with pytest.raises(UserError, match="truncated or corrupt"):
+        read_npz(path, "Do this.")
+
+
+def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):
+    path = tmp_path / "x.npz"
+    write_npz(path, {"x": np.zeros(10)})
+
+    def fails(*args, **kwargs):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(np, "load", fails)
+    with pytest.raises(ReadError, match="It is kept"):
+        read_npz(path, "Do this.")

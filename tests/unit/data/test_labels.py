@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbench.data.labels import hold_out, keep, relabel
-from fedbench.engine.streams import stream
 from fedbench.errors import UserError
 from fedbench.specs import ImbalanceSpec, LabelSpec
+from fedbench.streams import stream
+
+NAMES = "abcdefghij"
 
 
 def dropped(labels, seed=0, **rule):
@@ -17,11 +19,11 @@ def dropped(labels, seed=0, **rule):
 
 def test_halves_takes_the_first_or_the_second_half_of_the_classes():
     classes = np.arange(10)
-    first = relabel(classes, 10, LabelSpec(rule="halves"))
-    second = relabel(classes, 10, LabelSpec(rule="halves", positive_half="second"))
+    first = relabel(classes, NAMES, LabelSpec(rule="halves"))
+    second = relabel(classes, NAMES, LabelSpec(rule="halves", positive_half="second"))
     assert first.tolist() == [1] * 5 + [0] * 5
     assert second.tolist() == [0] * 5 + [1] * 5
-    assert relabel(classes.astype(np.uint8), 10, LabelSpec()).tolist() == list(range(10))
+    assert relabel(classes.astype(np.uint8), NAMES, LabelSpec()).tolist() == list(range(10))
 
 
 @pytest.mark.parametrize(

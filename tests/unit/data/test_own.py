@@ -197,17 +197,32 @@ def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
         ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
         ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
         ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
+        ({"x": np.full((4, 2), 1e300), "y": np.zeros(4, int)}, r"not finite in float32"),
         (
-            {"x": np.zeros((4, 2)), "y": np.zeros((4, 1), int)},
-            r"mine\.npz: array 'y' has shape \[4, 1\], expected \[n\]",
+            {"x": np.zeros((4, 2)), "y": np.array([0, 0, 10**9, 10**9])},
+            r"reach 1000000000: number the",
         ),
         (
-            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.zeros((4, 1))},
-            r"array 'group' has shape \[4, 1\]",
+            {"x": np.zeros((4, 2)), "y": np.zeros((4, 2), int)},
+            r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.zeros((4, 2))},
+            r"array 'group' has shape \[4, 2\]",
         ),
         (
             {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.full(4, 1.5)},
             r"groups must be whole numbers or names",
+        ),
+        ({"x": np.zeros((4, 3, 8, 3)), "y": np.zeros(4, int)}, r"layout: NCHW` or `layout: NHWC`"),
+        ({"x": np.zeros((4, 9, 8, 7)), "y": np.zeros(4, int)}, r"\[4, 9, 8, 7\], which does not say where"),
+        (
+            {"x": np.full((4, 8, 8), 130.5), "y": np.zeros(4, int)},
+            r"fractions from 130.5 to 130.5; .* divide by 255",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "x_train": np.zeros((4, 2))},
+            r"'x_train' and another array are both x_train",
         ),
         ({"x": np.full((4, 2), "1.5"), "y": np.zeros(4, int)}, r"array 'x' holds <U3, not real numbers"),
         (
@@ -219,6 +234,55 @@ def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
 def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
     with pytest.raises(UserError, match=message):
         prepare(own(**arrays), "data")
+
+
+PICTURES = np.random.default_rng(0).integers(0, 256, size=(40, 5, 6, 3)).astype(np.uint8)
+CLASSES = np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"x": "x", "y": "y", "x_test": "x_test", "y_test": "y_test"},
+        {"x": "x_train", "y": "y_train", "x_test": "x_test", "y_test": "y_test"},  # Keras
+        {
+            "x": "train_images",
+            "y": "train_labels",
+            "x_test": "test_images",
+            "y_test": "test_labels",
+        },  # MedMNIST
+    ],
+)
+@pytest.mark.parametrize("column", [False, True])
+def test_pictures_with_channels_last_under_names_that_others_use(own, names, column):
+    arrays = {"x": PICTURES, "y": CLASSES, "x_test": PICTURES[:9], "y_test": CLASSES[:9]}
+    if column:  # MedMNIST's labels are [n, 1]; Keras' numbers may be int64
+        arrays = {name: a[:, None] if a.ndim == 1 else a.astype(np.int64) for name, a in arrays.items()}
+    read = load(own(**{names[name]: array for name, array in arrays.items()}))
+    assert read.x_train.dtype == np.uint8 and read.x_train.shape == (40, 3, 5, 6)
+    np.testing.assert_array_equal(read.x_train[7, 2], PICTURES[7, :, :, 2])
+    assert read.y_train.tolist() == CLASSES.tolist() and len(read.x_test) == 9
+
+
+def test_a_layout_that_is_said_decides(own):
+    square = PICTURES[:, :, :3, :]  # [40, 5, 3, 3]: the last axis is channels, unless it is said otherwise
+    assert load(own(x=square, y=CLASSES)).x_train.shape[1:] == (3, 5, 3)
+    assert load(own(x=square, y=CLASSES, extra="layout: NCHW\n")).x_train.shape[1:] == (5, 3, 3)
+
+
+def test_a_validation_part_of_the_file_is_the_official_one(own):
+    arrays = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    arrays |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    read = load(own(**arrays))
+    assert len(read.x_train) == 50 and len(read.x_test) == 6
+    assert read.held_train.tolist() == [False] * 40 + [True] * 10
+
+
+def test_text_labels_are_classes_in_the_order_of_the_alphabet(own):
+    names = np.array(["sick", "healthy"])[CLASSES]
+    read = load(own(x=PICTURES, y=names, x_test=PICTURES[:2], y_test=names[:2]))
+    assert read.classes == ("healthy", "sick") and read.y_train.tolist() == (1 - CLASSES).tolist()
+    assert read.y_test.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fedbench.data.partition import split
 from fedbench.data.partitions import Pool
-from fedbench.engine.streams import stream
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec, PartitionSpec
+from fedbench.streams import stream
 
 RULES = st.one_of(
     st.just(PartitionSpec(rule="even")),

@@ -21,6 +21,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("real")
 
 
+def needs(name, folder):
+    """Skip the test if the mirror is a folder without this set."""
+    if MIRROR and not MIRROR.startswith("http"):
+        status = datasets.get(name).status(folder, MIRROR)
+        if status.state not in ("in mirror", "raw present", "prepared"):
+            pytest.skip(f"the mirror has no {name}")
+
+
 @pytest.mark.parametrize(
     "name, train, test, per_class, negative, positive",
     [
@@ -31,12 +39,7 @@ def folder(tmp_path_factory):
     ],
 )
 def test_sizes(folder, name, train, test, per_class, negative, positive):
-    if (
-        MIRROR
-        and not MIRROR.startswith("http")
-        and datasets.get(name).status(folder, MIRROR).state != "in mirror"
-    ):
-        pytest.skip(f"the mirror has no {name}")
+    needs(name, folder)
     prepare(name, folder, MIRROR)
     arrays = load_prepared(name, folder)
     assert arrays.x_train.shape == (train, *datasets.get(name).shape) and arrays.x_train.dtype == np.uint8
@@ -52,3 +55,24 @@ def test_sizes(folder, name, train, test, per_class, negative, positive):
     assert found.summary["train"]["class_counts"] == {"0": negative, "1": positive}
     assert found.summary["test"]["class_counts"] == {"0": test // 2, "1": test // 2}
     assert all(abs(counts[1] - positive / 4) < 1 for counts in found.summary["class_counts"])
+
+
+@pytest.mark.parametrize(
+    "name, share, train, validation, test",
+    [
+        ("cifar10", 0.95, (40_500, 225), (4_500, 500), (9_000, 1_000)),
+        ("cifar100", 0.5, (44_550, 225), (4_950, 50), (9_900, 100)),
+    ],
+)
+def test_one_class_against_the_rest(folder, name, share, train, validation, test):
+    """cycp's Table 7 up to a few samples: the paper's tenth is not stratified."""
+    needs(name, folder)
+    prepare(name, folder, MIRROR)
+    spec = DataSpec(
+        dataset=name, labels={"rule": "named", "positive": [0]}, clients=100, validation=0.1, validation_of="all",
+        imbalance={"rule": "remove_positives", "share": share}, partition={"rule": "class_dirichlet", "delta": 0.1},
+    )  # fmt: skip
+    make_partition(spec, 0, folder)
+    found = load_partition(spec, 0, folder).summary
+    counts = [tuple(found[part]["class_counts"].values()) for part in ("train", "validation", "test")]
+    assert counts == [train, validation, test] and min(found["sizes"]) >= 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from world import CPU
 
 from fedbench.engine import checkpoint
-from fedbench.errors import UserError
+from fedbench.errors import ReadError
 
 
 class KilledError(Exception):
@@ -23,7 +24,9 @@ class KilledError(Exception):
         torch.OutOfMemoryError("CUDA out of memory"),
         RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory"),
         MemoryError(),
-        OSError(24, "Too many open files"),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.EIO, "Input/output error"),
+        OSError(errno.ESTALE, "Stale file handle"),
     ],
 )
 def test_one_that_cannot_be_read_just_now_is_kept(
@@ -36,7 +39,7 @@ def test_one_that_cannot_be_read_just_now_is_kept(
     checkpoint.save(path, "k", {"round": 1})
     with (
         monkeypatch.context() as patch,
-        pytest.raises(UserError, match=r"is kept: .*remove it to train from the start"),
+        pytest.raises(ReadError, match=r"is kept"),
     ):
         patch.setattr(torch, "load", fails)
         checkpoint.load(path, "k", CPU, {})
@@ -60,7 +63,8 @@ def test_a_checkpoint_is_data_not_code(tmp_path: Path) -> None:
             return Path.touch, (tmp_path / "ran",)
 
     path = tmp_path / "checkpoint.pt"
-    torch.save({"format": checkpoint.FORMAT, "key": "k", "state": Evil()}, path)
+    with path.open("wb") as file:
+        checkpoint.pack({"format": checkpoint.FORMAT, "key": "k", "state": Evil()}, file)
     assert checkpoint.load(path, "k", CPU, {}) is None
     assert not (tmp_path / "ran").exists()
 
@@ -79,3 +83,11 @@ def test_an_interrupted_write_leaves_the_old_checkpoint(
     with pytest.raises(KilledError):
         checkpoint.save(path, "k", {"round": 2})
     assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}
+
+
+@pytest.mark.parametrize(("wanted", "saving", "expected"), [(30, 0.1, 30), (30, 4, 80), (0, 4, 0)])
+def test_large_checkpoints_are_written_less_often(wanted: float, saving: float, expected: float) -> None:
+    """At most a 20th of the time goes into them; 0 seconds mean each round, whatever it costs."""
+    from fedbench.engine.simulate import pause
+
+    assert pause(wanted, saving) == expected

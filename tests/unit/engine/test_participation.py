@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from fedbench.engine.participation import participants
-from fedbench.engine.streams import stream
+from fedbench.engine.participation import groups, participants
 from fedbench.errors import UserError
 from fedbench.specs import ParticipationSpec
+from fedbench.streams import stream
 
 RANDOM = ParticipationSpec(rule="random", clients=5)
 
@@ -55,3 +55,53 @@ def test_streams_differ_in_every_coordinate_and_repeat() -> None:
 
     assert len(set(draw())) == len(names)
     assert draw() == draw()
+
+
+class TestCyclic:
+    @staticmethod
+    def rule(clients: int, groups: int) -> ParticipationSpec:
+        return ParticipationSpec(rule="cyclic", clients=clients, groups=groups)
+
+    def test_groups_are_disjoint_whole_and_of_equal_size_but_for_one(self) -> None:
+        found = groups(self.rule(2, 5), 23, seed=4)
+        assert sorted(client for group in found for client in group) == list(range(23))
+        assert sorted(map(len, found)) == [4, 4, 5, 5, 5] and all(group == sorted(group) for group in found)
+        assert found != groups(self.rule(2, 5), 23, seed=5)
+        assert found[0] != list(range(5))  # dealt, not cut
+
+    def test_groups_take_turns_in_one_order(self) -> None:
+        of = {client: i for i, group in enumerate(groups(self.rule(3, 4), 18, 0)) for client in group}
+        for r in range(20):
+            chosen = participants(self.rule(3, 4), 18, r, 0)
+            assert {of[client] for client in chosen} == {r % 4} and len(set(chosen)) == 3
+
+    @pytest.mark.parametrize("clients", [2, 7])
+    def test_one_group_is_the_random_draw(self, clients: int) -> None:
+        drawn = ParticipationSpec(rule="random", clients=clients)
+        for r in range(30):
+            assert participants(self.rule(clients, 1), 7, r, 3) == participants(drawn, 7, r, 3)
+
+    def test_whole_groups_have_each_client_once_a_cycle(self) -> None:
+        for cycle in range(3):
+            rounds = [participants(self.rule(4, 5), 20, 5 * cycle + turn, 1) for turn in range(5)]
+            assert sorted(client for chosen in rounds for client in chosen) == list(range(20))
+
+    def test_draws_inside_a_group_are_uniform(self) -> None:
+        rule, n, cycles = self.rule(3, 4), 40, 1500
+        for turn, group in enumerate(groups(rule, n, 0)):
+            drawn = [participants(rule, n, 4 * c + turn, 0) for c in range(cycles)]
+            counts = np.bincount(np.concatenate(drawn), minlength=n)[group]
+            expected = cycles * 3 / len(group)
+            statistic = ((counts - expected) ** 2 / expected).sum() / (1 - 3 / len(group))
+            assert 0.0005 < chi2.cdf(statistic, len(group) - 1) < 0.9995
+
+    @pytest.mark.parametrize(
+        ("clients", "of", "n", "says"),
+        [
+            (5, 3, 12, "the smallest of 3 groups has only 4"),
+            (1, 13, 12, "groups is 13, but there are only 12"),
+        ],
+    )
+    def test_too_few_clients_are_an_error(self, clients: int, of: int, n: int, says: str) -> None:
+        with pytest.raises(UserError, match=says):
+            participants(self.rule(clients, of), n, 0, 0)

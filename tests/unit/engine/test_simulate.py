@@ -16,11 +16,11 @@ from fedbench.algorithms import fedavg, local_sgdam
 from fedbench.data import augment
 from fedbench.data.clients import Work
 from fedbench.engine import checkpoint
-from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.outcome import Outcome, Progress, Stopped
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.runs import csv_text
 from fedbench.specs import RunSpec
+from fedbench.store.runs import csv_text
 
 TWO = {"rule": "random", "clients": 2}
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
@@ -342,7 +342,7 @@ class TestMetrics:
         scores = simulation.problem.net.scores(
             simulation.server["x"][None], torch.tensor(arrays.x_train[held])[None]
         )
-        from fedbench.evaluate import auc
+        from fedbench.objectives.metrics import auc
 
         expected = auc(scores[0, :, 0].detach().numpy(), arrays.y_train[held])
         assert outcome.metrics["val_auc"] == pytest.approx(expected)
@@ -355,7 +355,7 @@ class TestMetrics:
         clients = Simulation(spec(rounds=1), arrays, CPU).train_round()["x"]
         outcome = simulation.run()
         scores = simulation.problem.net.scores(clients, torch.tensor(arrays.x_test).expand(3, -1, -1, -1, -1))
-        from fedbench.evaluate import auc
+        from fedbench.objectives.metrics import auc
 
         each = [auc(s[:, 0].detach().numpy(), arrays.y_test) for s in scores]
         assert outcome.metrics["device_mean_test_auc"] == pytest.approx(np.mean(each))
@@ -393,3 +393,17 @@ class TestMetrics:
                 logits, torch.tensor(arrays.y_train[client]).float()
             )
             assert float(value) == pytest.approx(float(loss), rel=1e-5)
+
+
+def test_seconds_lie_beside_the_curve_one_for_each_evaluation_and_go_on_after_a_stop(tmp_path: Path) -> None:
+    """Training alone: they never fall, and never exceed all seconds less those of evaluations."""
+    run, checkpoint = spec(rounds=6, evaluations=3), tmp_path / "checkpoint.pt"
+    rounds = iter([False, False, True])
+    with pytest.raises(Stopped):
+        simulate(run, images(), checkpoint_path=checkpoint, stop=lambda: next(rounds))
+    _, outcome = simulate(run, images(), checkpoint_path=checkpoint)
+    assert len(outcome.curve_seconds) == len(outcome.curve) == 4
+    assert outcome.curve_seconds == sorted(outcome.curve_seconds)
+    assert 0 <= outcome.curve_seconds[0] < outcome.curve_seconds[1]
+    assert outcome.curve_seconds[-1] <= outcome.seconds - sum(outcome.evaluation_seconds[:-1])
+    assert not any("seconds" in name for name in outcome.curve[0])

@@ -8,13 +8,14 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from world import PARAMS, tiny_norm
 
-from fedbench.algorithms._base import make
-from fedbench.engine.problem import Batch, Problem
+from fedbench.algorithms import make
+from fedbench.contract.problem import Batch, Problem
 from fedbench.models import mlp
 from fedbench.net import Net
 from fedbench.objectives.auc_compositional import InnerStep
 from fedbench.objectives.auc_minimax import auc_minimax
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.tasks.classification import Task as Classification
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -60,7 +61,9 @@ def test_chain_rule_equals_autograd_through_the_composition() -> None:
     alpha, (zeta, xi) = torch.randn(K), batches(1)
     method = make("local_scgdam", PARAMS["local_scgdam"] | {"rho": RHO})
     state = method.first(
-        Problem(net, PRIOR, 2, K), {"x": x, "alpha": alpha, "h": torch.zeros_like(x)}, [zeta, xi]
+        Problem(Classification(), net, PRIOR, 2, K),
+        {"x": x, "alpha": alpha, "h": torch.zeros_like(x)},
+        [zeta, xi],
     )
     for k in range(K):
         expected = straight(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from report_project import Project
 
-from fedbench.schema import Config
+from fedbench.plan.schema import Config
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from fedbench.cells import Cell, cells_of
-from fedbench.engine.streams import stream
-from fedbench.schema import Config
+from fedbench import seal
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.schema import Config
+from fedbench.streams import stream
 
 PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
 METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]
@@ -61,11 +62,10 @@ def localscgdam() -> dict[str, Any]:
         },
         "claims": [
             {
-                "text": "LocalSCGDAM has the best AUC in every column",
-                "table": "table1",
-                "method": METHODS[:1],
-                "over": METHODS[1:],
-                "metric": "test_auc",
+                "says": "LocalSCGDAM has the best AUC in every column",
+                "in": ["table1"],
+                "better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"},
+                "holds": "all",
             }
         ],
     }
@@ -160,10 +160,18 @@ class Project:
         return cells_of(config, paper, target, self.root / "config")
 
     def write(self, cell: Cell, runs: list[dict[str, Any]]) -> Path:
-        """Write the result file of a cell."""
+        """Write the result file of a cell, and the records of those of its runs that have a curve."""
+        specs = {spec.key: spec for spec in cell.runs}
+        for run in runs:
+            folder = self.root / "results" / "runs" / run["key"]
+            shas = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.csv")}
+            if shas:
+                facts = {name: run[name] for name in ("key", "status", "reason", "metrics")}
+                facts["spec"] = specs[run["key"]].model_dump(mode="json")
+                made = run["provenance"] | {"seconds": 1.5}
+                seal.write(folder / "run.json", {**facts, "provenance": made, "files": shas})
         path = self.root / cell.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**cell.model_dump(include={"paper", "scale", "dataset"}), "runs": runs}))
+        seal.write(path, {**cell.model_dump(include={"paper", "scale", "dataset"}), "runs": runs})
         return path
 
     def finish(self, cell: Cell, values: list[float], metric: str = "test_auc", **more: float) -> Path:
@@ -192,7 +200,6 @@ class Project:
         rise = [level - (level - 0.5) * math.exp(-s / 200) + 0.01 * draw.standard_normal() for s in steps]
         curve = pd.DataFrame({"iteration": steps, "round": steps // 4, **dict.fromkeys(metrics, rise)})
         curve.to_csv(folder / "curve.csv", index=False)
-        (folder / "run.json").write_text(json.dumps({"provenance": {"seconds": 1.5}}))
         return folder / "curve.csv"
 
 

@@ -16,9 +16,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from fedbench.cells import matching
-from fedbench.report import page
-from fedbench.schema import Config
+from fedbench.plan.cells import matching
+from fedbench.plan.schema import Config
+from fedbench.report.page import build as page
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(

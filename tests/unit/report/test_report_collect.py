@@ -9,9 +9,10 @@ import sys
 import pytest
 from report_project import Project, run_result
 
-from fedbench.cells import Cell
-from fedbench.report import collect
-from fedbench.schema import Config
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.numbers import collect
+from fedbench.report.numbers.measurement import Measurement
 
 
 @pytest.fixture
@@ -19,38 +20,39 @@ def cell(project: Project, reduced: Config) -> Cell:
     return project.cells("localscgdam", "table1", reduced)[0]
 
 
-def row(project: Project, cell: Cell, metric: str = "test_auc") -> dict[str, object]:
-    return collect.frame([cell], [metric], project.root).to_dict(orient="records")[0]
+def row(project: Project, cell: Cell, metric: str = "test_auc") -> Measurement:
+    return collect.measure([cell], [metric], project.root)[0]
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, device_var_test_auc=0.001)
     found = row(project, cell)
-    assert (found["status"], found["n_seeds"]) == ("finished", 3)
-    assert found["mean"] == pytest.approx(0.9)
-    assert found["std"] == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
-    assert (found["device_mean"], found["device_variance"]) == pytest.approx((0.7, 0.001))
-    assert found["commit"] == "0123456789ab"
+    assert (found.status, found.n_seeds) == ("finished", 3)
+    assert found.mean == pytest.approx(0.9)
+    assert found.std == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
+    assert (found.device_mean, found.device_variance) == pytest.approx((0.7, 0.001))
+    assert found.commit == "0123456789ab"
+    assert found.values == {0: 0.8, 1: 0.9, 2: 1.0}
 
 
 def test_one_seed_has_no_standard_deviation(project: Project) -> None:
     alone = project.cells("localscgdam", "table1", Config(scale="reduced", seeds=[7]))[0]
     project.finish(alone, [0.8])
-    assert row(project, alone)["status"] == "finished"
-    assert math.isnan(float(str(row(project, alone)["std"])))
+    assert row(project, alone).status == "finished"
+    assert math.isnan(row(project, alone).std)
 
 
 def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7)
     found = row(project, cell, "test_ap")
-    assert found["status"] == "undefined"
-    assert found["reason"] == "the runs have no test_ap, only test_auc"
+    assert found.status == "undefined"
+    assert found.reason == "the runs have no test_ap, only test_auc"
 
 
-def test_a_cell_without_results_is_a_row(project: Project, cell: Cell) -> None:
+def test_a_cell_without_results_is_said_to_be_not_run(project: Project, cell: Cell) -> None:
     found = row(project, cell)
-    assert (found["status"], found["n_seeds"], found["n_wanted"]) == ("not run", 0, 3)
-    assert math.isnan(float(str(found["mean"])))
+    assert (found.status, found.n_seeds, found.n_wanted) == ("not run", 0, 3)
+    assert math.isnan(found.mean)
 
 
 def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> None:
@@ -58,45 +60,46 @@ def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> No
     runs[1] |= {"status": "diverged", "metrics": {}, "reason": "loss is nan at iteration 8"}
     project.write(cell, runs)
     found = row(project, cell)
-    assert (found["status"], found["n_seeds"], found["n_bad"]) == ("diverged", 2, 1)
-    assert found["reason"] == "1 of 3 seeds: loss is nan at iteration 8"
-    assert math.isnan(float(str(found["mean"])))
+    assert (found.status, found.n_seeds, found.n_bad) == ("diverged", 2, 1)
+    assert found.reason == "1 of 3 seeds: loss is nan at iteration 8"
+    assert found.values == {0: 0.9, 2: 0.9}
+    assert math.isnan(found.mean)
 
 
 def test_some_seeds_missing_is_said(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(cell.runs[0].seed, cell.runs[0].key, {"test_auc": 0.9})])
     found = row(project, cell)
-    assert (found["status"], found["mean"], found["n_seeds"]) == ("incomplete", 0.9, 1)
-    assert found["reason"] == "1 of 3 seeds are done"
+    assert (found.status, found.mean, found.n_seeds) == ("incomplete", 0.9, 1)
+    assert found.reason == "1 of 3 seeds are done"
 
 
 def test_results_of_another_configuration_are_not_shown(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(spec.seed, "0" * 16, {"test_auc": 0.9}) for spec in cell.runs])
     found = row(project, cell)
-    assert found["status"] == "not run"
-    assert "other hyper-parameters" in str(found["reason"])
+    assert found.status == "not run"
+    assert "other hyper-parameters" in found.reason
 
 
 def test_more_seeds_on_file_than_wanted_are_left_out(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0])
     fewer = cell.model_copy(update={"runs": cell.runs[:2]})
     found = row(project, fewer)
-    assert (found["status"], found["n_seeds"]) == ("finished", 2)
-    assert found["mean"] == pytest.approx(0.85)
+    assert (found.status, found.n_seeds) == ("finished", 2)
+    assert found.mean == pytest.approx(0.85)
 
 
 def test_an_unreadable_file_fails_its_cell_by_name(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0]).write_text('{"runs": [')
     found = row(project, cell)
-    assert found["status"] == "failed"
-    assert str(cell.path) in str(found["reason"]) and "delete it" in str(found["reason"])
+    assert found.status == "failed"
+    assert str(cell.path) in found.reason and "makes it again" in found.reason
 
 
 def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, math.nan, 1.0])
     found = row(project, cell)
-    assert found["status"] == "undefined" and "seed 1" in str(found["reason"])
-    assert row(project, cell, "test_ap")["status"] == "undefined"
+    assert found.status == "undefined" and "seed 1" in found.reason
+    assert row(project, cell, "test_ap").status == "undefined"
 
 
 def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Config) -> None:
@@ -110,6 +113,7 @@ def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Co
 
 
 def test_nothing_in_the_report_imports_torch() -> None:
-    modules = "tables, figures, export, pdf"
-    code = f"import sys\nfrom fedbench.report import {modules}\nsys.exit('torch' in sys.modules)"
+    modules = "tables.build, figures.build, numbers.export, document.build, page.build"
+    imports = "\n".join(f"import fedbench.report.{module}" for module in modules.split(", "))
+    code = f"import sys\n{imports}\nsys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

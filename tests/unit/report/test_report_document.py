@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from report_project import Project, localscgdam, run_result
 
-from fedbench.cells import matching
 from fedbench.errors import UserError
-from fedbench.report import page_data, paper_document
-from fedbench.schema import Config
+from fedbench.plan.cells import matching
+from fedbench.plan.schema import Config
+from fedbench.report.document import build as paper_document
+from fedbench.report.page import data as page_data
 
 CONFIG = Config(scale="reduced")
 needs_latex = pytest.mark.skipif(
@@ -55,12 +56,12 @@ def test_the_document_holds_everything_and_fits_its_pages(
     said = text_of(path)
     assert "Federated Compositional Deep AUC Maximization" in said
     captions = re.findall(
-        r"(?:Table|Figure) \w+: .*?Scale: reduced.*?Runs [0-9a-f]{12}, code [\w, ()]+", said
+        r"(?:Table|Figure) \d\w*: .*?Scale: reduced.*?Runs [0-9a-f]{12}, code [\w, ()]+", said
     )
     assert [c.split(":")[0] for c in captions] == ["Table 1", "Figure 1", "Figure 4"]
     assert "diverged 3/3" in said and "became" in said
     assert "ValueError: long_word_" in said and "fedbench run localscgdam/CIFAR10/p8_imratio0.1/CoDA" in said
-    assert ("2 cores" in said and "not supported" in said) or "supported" in said
+    assert "2 cores" in said
 
 
 @needs_latex

@@ -1,4 +1,4 @@
-"""Measured numbers kept in git, and the table of data sets."""
+"""Measured numbers kept in git, and the table of datasets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
 
-from fedbench.cells import Cell
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
-from fedbench.report import tables
-from fedbench.report.export import export_reproduced
-from fedbench.report.published import load
-from fedbench.schema import Config
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.published import load
+from fedbench.report.tables import build as tables
 
 
 def test_reproduced_numbers_have_the_published_columns_and_their_making(
@@ -32,7 +32,10 @@ def test_reproduced_numbers_have_the_published_columns_and_their_making(
     rows = pd.read_csv(path)
     published = load("localscgdam", "localscgdam_table1.csv", project.root).columns
     made = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
-    assert list(rows.columns) == [*published, *made]
+    cost = ["floats_up", "floats_down", "samples", "seconds", "hardware"]
+    assert list(rows.columns) == [*published, *made, "values", *cost]
+    values = [float(pair.split(":")[1]) for pair in str(rows.loc[0, "values"]).split()]
+    assert sum(values) / 3 == pytest.approx(rows.loc[0, "mean"]) and len(values) == 3
     assert len(rows) == 30 and set(rows["table"]) == {1} and set(rows["n_clients"]) == {4}
     assert rows.loc[1, "status"] == "diverged" and rows.loc[1, "note"] == "1 of 3 seeds: loss is nan"
     assert pd.isna(rows.loc[1, "mean"]) and rows.loc[0, "device_variance"] == 2e-7
@@ -135,7 +138,7 @@ def test_a_file_with_other_columns_is_not_overwritten(project: Project, reduced:
 
 def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config) -> None:
     paper = localscgdam()
-    paper["tables"]["table4"] = {"title": "Data sets", "kind": "data", "datasets": ["CIFAR10"]}
+    paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match="localscgdam/table4 has no measured numbers to export"):
         export_reproduced("localscgdam", "table4", reduced, project.root)
@@ -155,7 +158,7 @@ def write(path: Path, content: object) -> None:
 
 def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project) -> None:
     paper = localscgdam()
-    paper["tables"]["table4"] = {"title": "Data sets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}
+    paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}
     project.save_paper("localscgdam", paper)
     config = Config(scale="reduced", seeds=[3], datasets=["CIFAR10"])
     data = project.cells("localscgdam", "table1", config)[0].runs[0].data
@@ -180,7 +183,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "not prepared here (STL10)" in tex
-    assert r"\caption{Data sets. Scale: reduced.}" in tex
+    assert r"\caption{Datasets. Scale: reduced.}" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
     assert "1,027,777" in tables.show("localscgdam", "table4", config, project.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,19 @@ import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.errors import UserError
-from fedbench.report import figures, style
-from fedbench.report.plot import Curve, Panel, draw
-from fedbench.schema import Config
+from fedbench.plan.schema import Config
+from fedbench.report.figures import build as figures
+from fedbench.report.figures import style
+from fedbench.report.figures.plot import Across, Curve, Panel, draw
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
 
 
 def words(paths: list[Path]) -> str:
-    """The figure's SVG, whose comments hold every text that is drawn."""
-    return next(path for path in paths if path.suffix == ".svg").read_text()
+    """Every text that the figure's SVG draws, lines joined: its comments hold them."""
+    svg = next(path for path in paths if path.suffix == ".svg").read_text()
+    return " ".join(text.strip() for text in re.findall(r"<!--(.*?)-->", svg, re.DOTALL))
 
 
 def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
@@ -103,7 +106,6 @@ def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
 
 def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Project, reduced: Config) -> None:
     (cell,) = project.cells("climb", "figure2", reduced)
-    project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
     rows = [
         {
             "round": r,
@@ -116,6 +118,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     folder = project.root / "results" / "runs" / cell.runs[0].key
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
+    project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
     paths = figures.build("climb", "figure2", reduced, project.root)
     drawn = pd.read_csv(paths[3]).set_index(["panel", "curve", "x"])
     top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
@@ -129,7 +132,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     ("change", "message"),
     [
         ({"panels": "period"}, "unknown panels of a figure 'period'"),
-        ({"panels": "p"}, "several data sets need panels: dataset"),
+        ({"panels": "p"}, "several datasets need panels: dataset"),
     ],
 )
 def test_a_figure_that_does_not_fit_is_refused(
@@ -140,6 +143,9 @@ def test_a_figure_that_does_not_fit_is_refused(
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=message):
         figures.build("localscgdam", "figure1", reduced, project.root)
+
+
+def test_an_unknown_figure_is_named(project: Project, reduced: Config) -> None:
     with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
         figures.build("localscgdam", "figure9", reduced, project.root)
 
@@ -160,7 +166,7 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
         for i, c in enumerate(curves)
     ]
     styles = {curve.label: style.Style("#000000", "-", "", 1.0) for curve in drawn}
-    (axes,) = draw([Panel("", "test_auc", "", drawn)], styles, "", "", "", 1).axes
+    (axes,) = draw([Panel("", "test_auc", "", drawn)], styles, "", "", Across(""), 1).axes
     low, high = axes.get_ylim()
     assert (low > curves[0][0]) == cut
     trained = [value for curve in curves for value in curve[1:]]
@@ -174,7 +180,7 @@ def test_long_tick_labels_fit(panels: int) -> None:
         {"x": [0, 1], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
     )
     panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    figure = draw([panel] * panels, style.styles_in_order(["CoDA"]), "", "", "iteration", panels)
+    figure = draw([panel] * panels, style.styles_in_order(["CoDA"]), "", "", Across("iteration"), panels)
     figure.draw_without_rendering()
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert boxes[0].x0 > 0 and boxes[-1].x1 < figure.bbox.x1, "inside the figure"
@@ -185,7 +191,7 @@ def test_long_tick_labels_fit(panels: int) -> None:
 def test_ticks_have_no_more_digits_than_they_need(low: float, high: float) -> None:
     points = pd.DataFrame({"x": [0, 1], "mean": [low, high], "low": [low, high], "high": [low, high]})
     panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    axes = draw([panel], style.styles_in_order(["CoDA"]), "", "", "iteration", 1).axes[0]
+    axes = draw([panel], style.styles_in_order(["CoDA"]), "", "", Across("iteration"), 1).axes[0]
     first, second = axes.get_yticks()[:2]
     assert f"{second - first:.2e}"[:4] in {"1.00", "2.00", "5.00"}
 

@@ -8,12 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_project import Project, climb
+from report_project import Project, climb, run_result
 
 from fedbench.errors import UserError
-from fedbench.report import latex, latex_text, tables
-from fedbench.report.pdf import build_pdf, compile_table
-from fedbench.schema import Config
+from fedbench.plan.schema import Config
+from fedbench.report.document.pdf import build_pdf, compile_table
+from fedbench.report.tables import build as tables
+from fedbench.report.tables import latex, latex_text
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"
@@ -49,7 +50,7 @@ def test_latex_takes_any_text(project: Project) -> None:
     known = {chr(point) for point in (*range(0x20, 0x250), *range(0x370, 0x400))} | {*latex_text.SPECIAL}
     everything = " ".join(sorted(known)) + " 語 🙂 \x00 a\u0328"
     paper = climb()
-    paper["methods"] = {f"*{name} ≠ «ą»": how for name, how in paper["methods"].items()}
+    paper["methods"] = {f"{name}_+": how for name, how in paper["methods"].items()}
     spec = {
         **paper["tables"]["table2"],
         "methods": [*paper["methods"]],
@@ -59,9 +60,9 @@ def test_latex_takes_any_text(project: Project) -> None:
     spec |= {"columns": ["n_minority"], "settings": {"n_minority": [1, 3]}, "datasets": ["MNIST"]}
     paper["tables"]["table2"] = {**spec, "title": f"A title\n\nof two paragraphs: {everything}\n"}
     paper["settings"]["n_minority"]["label"] = "[classes] ∈ Đ\n\nĦ"
-    project.save_paper("my%paper", {**paper, "figures": {}})
+    project.save_paper("my_paper", {**paper, "figures": {}})
     config = Config(scale="reduced")
-    tex, _, markdown, _ = tables.build("my%paper", "table2", config, project.root)
+    tex, _, markdown, _ = tables.build("my_paper", "table2", config, project.root)
     tex.rename(odd := tex.with_name("table2 ę#.tex"))
     assert compile_table(odd)[0] is not None
     assert "**A title of two paragraphs: " in markdown.read_text()
@@ -111,3 +112,17 @@ def test_without_latex_there_is_no_pdf_and_no_error(tmp_path: Path, monkeypatch:
     tex = tmp_path / "table.tex"
     tex.write_text("anything\n")
     assert build_pdf(tex) is None and not tex.with_suffix(".pdf").exists()
+
+
+def test_no_line_break_leaves_a_comment(project: Project) -> None:
+    """What an imported run says of its commit stands in one: a line break there made the rest live LaTeX."""
+    config = Config(scale="reduced")
+    project.fill("localscgdam", "table1", config)
+    for cell in project.cells("localscgdam", "table1", config):
+        runs = [run_result(r.seed, r.key, {"test_auc": 0.5}) for r in cell.runs]
+        for run in runs:
+            run["provenance"]["commit"] = "abc\n\\input{/etc/passwd}\r\u2028\\write18{id}"
+        project.write(cell, runs)
+    text = tables.build("localscgdam", "table1", config, project.root)[0].read_text()
+    live = [line for line in text.splitlines() if not line.startswith("%")]
+    assert not [line for line in live if r"\input" in line or r"\write18" in line]

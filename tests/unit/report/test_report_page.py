@@ -12,11 +12,12 @@ import pytest
 from page_reader import Page
 from report_project import Project, run_result
 
-from fedbench.cells import Cell, cells_of, matching
-from fedbench.cli import configured
-from fedbench.configuration import load_config
-from fedbench.report import page, tables
-from fedbench.schema import Config
+from fedbench.commands.cli import configured
+from fedbench.plan.cells import Cell, cells_of, matching
+from fedbench.plan.configuration import load_config
+from fedbench.plan.schema import Config
+from fedbench.report.page import build as page
+from fedbench.report.tables import build as tables
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
 ANCHOR = f"reduced/{CELL}"
@@ -65,6 +66,7 @@ def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
 
 def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     config = Config(scale="reduced")
+    reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
     rows = tables.make("localscgdam", "table1", config, reported.root).rows
     verdicts = Counter(rows["verdict"])
     shown = read(reported)
@@ -72,11 +74,13 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     heads = [e.text for e in shown.root.one("table", "overview").one("thead").all("th")][2:]
     counts = dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False))
     assert counts["match"] == verdicts["matches"] > 0
-    assert counts["off"] == verdicts["better"] + verdicts["worse"] > 0
+    assert counts["differ"] == verdicts["better"] + verdicts["worse"] > 0
+    assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
     cards = {e.one("span").text: int(e.one("b").text) for e in shown.root.all("a", "card")}
-    assert (cards["match"], cards["off"]) == (counts["match"], counts["off"])
+    for name in ("match", "differ", "inconclusive"):
+        assert cards[name] == counts[name]
     assert sum(cards.values()) == len(shown.rows()), "a card leads to the rows it counts"
 
 
@@ -137,7 +141,7 @@ def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
 @pytest.mark.parametrize(
     ("log", "state"),
     [
-        ("[1/1] x\n  seed 0: round 3/25, about 9 s left, test_auc 0.5\n", "unfinished"),
+        ("[1/1] x\n  seed 0: round 3/25, about 9 s left, test_auc 0.5\n", "interrupted"),
         ("  seed 0: finished test_auc 0.8\n  seed 1: diverged\n  seed 2: finished test_auc 0.9\n", "not run"),
         ("  seed 0: finished test_auc 0.8\nslurmstepd: error: ... Killed\n", "failed"),
         ("Traceback (most recent call last):\n  File x\nRuntimeError: boom\n", "failed"),
@@ -188,7 +192,7 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
     shown = read(reported)
     chapters = [e["id"] for e in shown.root.all("section", "chapter")]
     assert chapters == ["reduced/localscgdam", "demo/localscgdam", "reduced/climb"]
-    assert shown.rows()[f"demo/{added.name}", "test AUC"]["data-state"] == "matches"
+    assert shown.rows()[f"demo/{added.name}", "test AUC"]["data-state"] == "matches (one seed)"
     command = shown.cell(f"demo/{added.name}").one("pre", "command").text
     assert "--set 'datasets=[\"STL10\"]'" in command
     two = [

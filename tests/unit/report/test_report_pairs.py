@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from report_project import Project, climb, run_result
 
-from fedbench.report import tables
-from fedbench.schema import Config
+from fedbench.plan.schema import Config
+from fedbench.report.tables import build as tables
 
 Fill = Callable[[str, str], Project]
 

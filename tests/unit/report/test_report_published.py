@@ -8,12 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from report_project import Project
 
-from fedbench.configuration import load_paper, load_scale
 from fedbench.errors import UserError
-from fedbench.report.compare import compare, strangers
-from fedbench.report.published import PublishedTable, load
-from fedbench.schema import Config, TableSpec
+from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.schema import Config, TableSpec
+from fedbench.report.numbers.compare import compare, unknown_names
+from fedbench.report.numbers.published import PublishedTable, load
 
 ROOT = Path(__file__).parents[3]
 
@@ -71,6 +72,37 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+HEAD = "dataset,method,metric,mean,std,n_seeds\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """As spreadsheets write it: the first column was called something else, so every dataset fitted every row."""
+    text = HEAD + "Other,M,test_auc,0.1,,\nToy,M,test_auc,0.9,,\n"
+    (tmp_path / "bom.csv").write_bytes(text.encode("utf-8-sig"))
+    found = PublishedTable(tmp_path / "bom.csv").find("Toy", "M", {}, "test_auc")
+    assert found is not None and found.mean == 0.9
+    (tmp_path / "utf16.csv").write_bytes(text.encode("utf-16"))
+    with pytest.raises(UserError, match="is not UTF-8"):
+        PublishedTable(tmp_path / "utf16.csv")
+
+
+def test_a_column_that_is_no_setting_is_a_slip(project: Project) -> None:
+    write(project.root / "mine.csv", "dataset,method,imratoi,metric,mean\nSTL10,CoDA,0.1,test_auc,0.9\n")
+    with pytest.raises(UserError, match=r"line 1: unknown column 'imratoi'. Did you mean 'imratio'\?"):
+        load("localscgdam", "mine.csv", project.root)
+
+
+def test_every_transcription_is_listed_and_is_what_is_listed(project: Project) -> None:
+    folder = ROOT / "tables" / "published"
+    listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert listed == {path.relative_to(folder).as_posix() for path in folder.rglob("*.csv")}
+    path = project.root / "tables/published/localscgdam/localscgdam_table1.csv"
+    load("localscgdam", path.name, project.root)
+    path.write_text(path.read_text().replace("0.9", "0.8", 1))
+    with pytest.raises(UserError, match=r"is not the file that .*SHA256SUMS lists.*make published-sums"):
+        load("localscgdam", path.name, project.root)
+
+
 def test_users_own_file(tmp_path: Path) -> None:
     header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
@@ -83,6 +115,17 @@ def test_users_own_file(tmp_path: Path) -> None:
     [
         ("dataset,method,mean\nToy,M,0.9\n", "lacks the column metric"),
         ("dataset,method,metric,mean\nToy,M,test_auc,0.9x\n", "line 2: mean is '0.9x'"),
+        (f"{HEAD}Toy,M,test_auc,nan,,\n", "line 2: mean is 'nan', not a number"),
+        (f"{HEAD}Toy,M,test_auc,inf,,\n", "line 2: mean is 'inf', not a number"),
+        (f"{HEAD}Toy,M,test_auc,8_0,,\n", "line 2: mean is '8_0', not a number"),
+        (f"{HEAD}Toy,M,test_auc,0.9,-0.1,\n", "line 2: std is '-0.1', less than 0"),
+        (f"{HEAD}Toy,M,test_auc,0.9,0.1,2.5\n", "line 2: n_seeds is '2.5', not a whole number"),
+        (f"{HEAD}Toy,M,test_auc,0.9,0.1,0\n", "line 2: n_seeds is '0', less than 1"),
+        (f"{HEAD}Toy,M,test_auc,0.9\n", "line 2: 4 cells, the header has 6"),
+        (f'{HEAD}Toy,"M,test_auc,0.9,,\n', "line 2: unexpected end of data"),
+        ("dataset,method,metric,mean,mean\n", "column 5 'mean' is there twice"),
+        ("dataset,methd,metric,mean\n", "lacks the column method"),
+        ("dataset;method;metric;mean\nToy;M;test_auc;0,9\n", "parted by ';'"),
     ],
 )
 def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:
@@ -95,14 +138,14 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
     rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\nB,FedAvg,test_uac,0.5\n"
     table = PublishedTable(write(tmp_path / "slips.csv", "dataset,method,metric,mean\n" + rows))
-    assert table.strangers(["FedAvg", "FedProx"], ["test_auc"]) == ["method FedAvgg", "metric test_uac"]
+    assert table.unknown_names(["FedAvg", "FedProx"], ["test_auc"]) == ["method FedAvgg", "metric test_uac"]
 
 
 @pytest.mark.parametrize("key", ["localscgdam", "climb"])
 def test_the_papers_own_files_name_nothing_strange(key: str) -> None:
     paper = load_paper(key, ROOT / "config")
     files = [spec for spec in paper.tables.values() if spec.published]
-    assert files and not [name for spec in files for name in strangers(paper, spec, ROOT)]
+    assert files and not [name for spec in files for name in unknown_names(paper, spec, ROOT)]
 
 
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from io import StringIO
@@ -13,10 +14,10 @@ import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
 
-from fedbench.cells import Cell
 from fedbench.errors import UserError
-from fedbench.report import tables
-from fedbench.schema import Config
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.tables import build as tables
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 Fill = Callable[[str, str], Project]
@@ -40,7 +41,7 @@ def tiny(project: Project) -> Project:
     table = paper["tables"]["table1"]
     table |= {"datasets": ["FashionMNIST", "Melanoma"], "methods": ["LocalSCGDAM", "CoDA", "LocalSGDM_RL"]}
     table["settings"] = {"p": [4, 8]}
-    paper["claims"][0]["over"] = ["CoDA", "LocalSGDM_RL"]
+    paper["claims"][0]["better"]["than"] = ["CoDA", "LocalSGDM_RL"]
     project.save_paper("localscgdam", paper)
     config = Config(scale="reduced")
     for cell in project.cells("localscgdam", "table1", config):
@@ -55,13 +56,15 @@ def tiny(project: Project) -> Project:
 
 
 def test_golden(tiny: Project) -> None:
-    """The tiny table in all its forms; copy the new form over the golden one when the change is meant."""
+    """The tiny table in all its forms; with FEDBENCH_GOLDEN=write in the environment they become the golden ones."""
     table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
     mark = table.provenance["stamp"]
     forms = {"tex": table.tex(), "md": table.markdown(), "txt": table.terminal()}
     forms["csv"] = re.sub(r",[0-9a-f]{16}$", ",KEY", table.csv(), flags=re.MULTILINE)
     for suffix, form in forms.items():
         golden = GOLDEN / f"report_table.{suffix}"
+        if os.environ.get("FEDBENCH_GOLDEN") == "write":
+            golden.write_text(form.replace(mark, "STAMP"), encoding="utf-8")
         assert form.replace(mark, "STAMP") == golden.read_text(encoding="utf-8"), golden
 
 
@@ -111,7 +114,7 @@ def test_datasets_that_do_not_run_keep_their_published_values(tiny: Project) -> 
     row = line(table.tex(), r"\quad LocalSGDM\_RL", "Melanoma (not run at this scale)")
     assert row == r"\quad LocalSGDM\_RL & -- & 0.737 &  &  & -- & 0.721 &  &  \\"
     assert (
-        "Of 12 published values: 4 match, 1 diverged, 1 not run, 6 not part of this scale."
+        "Of 12 published values: 2 match, 2 inconclusive, 1 diverged, 1 not run, 6 not part of this scale."
         in table.markdown()
     )
 
@@ -121,11 +124,11 @@ def test_verdicts_in_the_csv(tiny: Project) -> None:
     rows = pd.read_csv(StringIO(table.csv())).set_index(["dataset", "method", "p"])
     best = rows.loc[("FashionMNIST", "LocalSCGDAM", 4)]
     assert (best["mean"], best["std"], best["n_seeds"]) == (0.98, 0.005, 3)
-    assert (best["published_mean"], best["verdict"], best["basis"]) == (0.98, "matches", "tolerance")
+    assert (best["published_mean"], best["verdict"], best["half_width"] < 0.01) == (0.98, "matches", True)
     noisy = rows.loc[("FashionMNIST", "CoDA", 4)]
     assert noisy["difference"] == pytest.approx(-0.036)
-    assert noisy["half_width"] == pytest.approx(4.302653 * 0.04 / 3**0.5, rel=1e-5)
-    assert (noisy["verdict"], noisy["basis"]) == ("matches", "interval")
+    assert noisy["half_width"] == pytest.approx(2.919986 * 0.04 / 3**0.5, rel=1e-5)
+    assert (noisy["verdict"], noisy["seeds_to_decide"]) == ("inconclusive", 9)
     absent = rows.loc[("Melanoma", "CoDA", 8)]
     assert (absent["status"], absent["verdict"], absent["published_mean"]) == ("not run", "not run", 0.721)
 
@@ -134,20 +137,20 @@ def test_one_seed_prints_no_spread(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "table1", config)
     text = tables.make("localscgdam", "table1", config, project.root).markdown()
-    assert "one seed, so no spread" in text and "(1 seed)" in text
-    assert "±" not in line(text, "CoDA", "**CIFAR10**")
+    assert "one seed, so no spread" in text and "(1 seed; 100 iterations)" in text
+    row = line(text, "CoDA", "**CIFAR10**")
+    assert "±" not in row and "↓¹" in row
+    assert "worse (one seed)" in text and "¹ one seed: there is no interval" in text
 
 
-def test_rank_agreement_and_claim_are_reported(filled: Fill, reduced: Config) -> None:
+def test_rank_agreement_is_reported(filled: Fill, reduced: Config) -> None:
     project = filled("localscgdam", "table1")
-    order = {"LocalSCGDAM": 0.9, "LocalSGDM_RL": 0.8, "LocalSGDAM": 0.7, "CoDA": 0.6, "LocalSGDM": 0.5}
+    order = {"LocalSCGDAM": 0.9, "LocalSGDM_RL": 0.8, "LocalSGDAM": 0.7, "CoDA": 0.6, "LocalSGDM": 0.55}
     for method, value in order.items():
         project.finish(cell_of(project, reduced, "CIFAR10", method, 8), [value] * 3)
     table = tables.make("localscgdam", "table1", reduced, project.root)
     # the paper's order at p = 8: 0.914, 0.904, CoDA 0.886, LocalSGDAM 0.880, 0.871: one of ten pairs is swapped
     assert line(table.terminal(), "order τ", "CIFAR10\n").split()[3] == "0.80"
-    assert "(in print: 18 of 18; ours: " in table.markdown()
-    assert table.provenance["claims"][0]["printed"] == {"held": 18, "places": 18}
 
 
 def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> None:
@@ -190,23 +193,23 @@ def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project,
 
 def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Config) -> None:
     paper = localscgdam()
-    paper["methods"]["my_method & 5%"] = {"algorithm": "mine"}
+    paper["methods"]["my_method_5"] = {"algorithm": "mine"}
     paper["tables"]["table1"] |= {
-        "datasets": ["FashionMNIST"], "methods": ["my_method & 5%", "CoDA"], "published": "mine.csv",
+        "datasets": ["FashionMNIST"], "methods": ["my_method_5", "CoDA"], "published": "mine.csv",
         "settings": {"p": [4]}, "columns": [],
     }  # fmt: skip
     project.save_paper("localscgdam", paper)
-    rows = "FashionMNIST,my_method & 5%,test_auc,0.5,0.1,std,3\n"
+    rows = "FashionMNIST,my_method_5,test_auc,0.5,0.1,std,3\n"
     (project.root / "mine.csv").write_text("dataset,method,metric,mean,std,spread,n_seeds\n" + rows)
     for cell in project.cells("localscgdam", "table1", reduced):
-        project.finish(cell, [0.6, 0.7, 0.8])
+        project.finish(cell, [0.45, 0.55, 0.65])
     table = tables.make("localscgdam", "table1", reduced, project.root)
-    row = line(table.tex(), r"\quad my\_method \& 5\%")
-    assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"$\sim$ \\")
+    row = line(table.tex(), r"\quad my\_method\_5")
+    assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "standard deviation over 3 runs" in table.markdown()
     assert "both sides' seeds" in table.markdown()
     kinds = table.rows.set_index("method")["verdict"]
-    assert kinds["CoDA"] == "no published value"
+    assert kinds["CoDA"] == "no reference"
 
 
 @pytest.mark.parametrize(
@@ -228,3 +231,13 @@ def test_a_table_that_does_not_fit_is_refused(
         tables.make("localscgdam", "table1", reduced, project.root)
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
         tables.make("localscgdam", "table11", reduced, project.root)
+
+
+def test_a_run_that_learned_nothing_is_flagged_in_its_cell(project: Project, reduced: Config) -> None:
+    """A mean of 0.98, 0.98 and a constant 0.5 looks like a poor method; it is a good one that failed once."""
+    project.finish(cell_of(project, reduced, "CIFAR10", "CoDA"), [0.98, 0.5, 0.98])
+    project.finish(cell_of(project, reduced, "CIFAR10", "LocalSGDM"), [0.98, 0.500001, 0.98])
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "**0.820**±0.277 (1/3 constant)" in line(text, "CoDA", "**CIFAR10**")
+    assert "constant)" not in line(text, "LocalSGDM ", "**CIFAR10**")
+    assert "nothing was learned: CIFAR10, p = 4, CoDA: seed 1." in text

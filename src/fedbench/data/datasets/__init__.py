@@ -12,15 +12,20 @@ from pathlib import Path
 from fedbench import registry
 from fedbench.data import own
 from fedbench.data.dataset import Dataset
+from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.errors import UserError, unknown
-from fedbench.specs import digest
+from fedbench.specs import digest, named
 
 _HERE = sys.modules[__name__]
 
 
 def names(folder: Path = own.FOLDER) -> list[str]:
-    """List the datasets: those of the library, of other packages, and the YAML files in ``folder``."""
-    return sorted({*registry.names(_HERE), *(path.stem for path in folder.glob("*.yaml"))})
+    """List the datasets: those of the library, of other packages, and the YAML files in ``folder``.
+
+    The sets of MedMNIST are listed in their smallest size.
+    """
+    families = medmnist.SETS
+    return sorted({*registry.names(_HERE), *families, *(path.stem for path in folder.glob("*.yaml"))})
 
 
 def content(name: str, folder: Path = own.FOLDER) -> str | None:
@@ -31,7 +36,8 @@ def content(name: str, folder: Path = own.FOLDER) -> str | None:
     Raises:
         UserError: the YAML file has a mistake, or what it points at is not there.
     """
-    return digest(get(name, folder).content()) if (folder / f"{name}.yaml").is_file() else None
+    known = any(path.stem == name for path in folder.glob("*.yaml"))
+    return digest(get(name, folder).content()) if known else None
 
 
 def get(name: str, folder: Path = own.FOLDER) -> Dataset:
@@ -40,16 +46,22 @@ def get(name: str, folder: Path = own.FOLDER) -> Dataset:
     Raises:
         UserError: nobody knows the name, or its YAML file has a mistake.
     """
-    path = folder / f"{name}.yaml"
+    try:
+        path = folder / f"{named(name)}.yaml"
+    except ValueError as error:
+        raise UserError(f"dataset {error}") from None
+    in_family = medmnist.named(name)
+    if (name in registry.names(_HERE) or in_family) and path.is_file():
+        raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
     if name in registry.names(_HERE):
-        if path.is_file():
-            raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
         found = registry.find(_HERE, "dataset", name, "dataset")
         if not isinstance(found, Dataset):
             raise UserError(f"dataset {name!r}: {found!r} is no fedbench.data.dataset.Dataset")
         if found.name != name:
             raise UserError(f"dataset {name!r} calls itself {found.name!r}; its name is that of its file")
         return found
+    if in_family is not None:
+        return in_family
     if path.is_file():
         return own.load(path, get)
     raise unknown("dataset", name, names(folder))

@@ -8,7 +8,8 @@ group ``fedbench.data.partitions``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,13 @@ class Pool:
         labels: ``[n]`` int64, as trained on.
         classes: ``[n]`` int64, original.
         groups: ``[n]`` int64 patient or site, where the dataset knows it.
+        sites: ``[n]`` int64 place of its dataset among those that are joined, where several are.
     """
 
     labels: np.ndarray
     classes: np.ndarray
     groups: np.ndarray | None = None
+    sites: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -33,10 +36,11 @@ class Pool:
 
 @dataclass(frozen=True)
 class Deal:
-    """What each client got, as positions in the pool, and remarks for the record."""
+    """What each client got, as positions in the pool; remarks and further facts for the record (JSON)."""
 
     clients: list[np.ndarray]
     remarks: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def leftover(number: int, n_clients: int) -> tuple[str, ...]:

@@ -1,0 +1,83 @@
+"""What Local-SCGD and Local-SCGDM have in common: a running estimate of the inner value."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from fedbench.algorithms._pending import momentum_share
+from fedbench.contract.method import FederatedMethod, one_of
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import ConditionalTask, Task
+
+STATES = ("own", "shared")
+
+
+class Scgd(FederatedMethod):
+    """Compositional steps, from a first one on B samples, at an inner state s [p] that the server averages with x:
+
+        u_i <- (1 - beta_in) s + beta_in g_i(x),      s <- mean_i u_i,      G = mean_i grad g_i(x)^T grad f_i(u_i)
+
+    g_i is the mean over the inner samples of outer sample i. The methods were made for an inner value that does not
+    depend on the outer sample. Where it does, ``own`` lets each outer sample mix its own value into s; ``shared``
+    evaluates every f_i at the one new s. beta_in = 1 with ``own`` is the plug-in gradient of FCSG.
+
+    How G becomes a direction is the method's.
+
+    Attributes:
+        lr: step size.
+        beta_in: weight of the newest inner value, in (0, 1].
+        state: ``own`` or ``shared``.
+    """
+
+    lr: float
+    beta_in: float
+    state: str
+
+    task: ClassVar[type[Task]] = ConditionalTask
+
+    def __post_init__(self) -> None:
+        momentum_share("local_scgd", "beta_in", self.beta_in)
+        one_of("local_scgd", "state", self.state, STATES)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start without an inner value: the first comes from data."""
+        return {"x": w, "s": w.new_zeros(self._task(problem).inner_size(problem.net))}
+
+    def compositional(
+        self, problem: Problem, state: State, x: Tensor, batch: Any, beta_in: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradient at ``x`` [K, d], the new state s [K, p] and the losses [K]."""
+        task, net, buffers = self._task(problem), problem.net, buffers_of(state)
+        new = state["s"]
+
+        def loss(w: Any) -> Tensor:
+            nonlocal new
+            value = task.inner(net, w, batch, buffers)  # [K, b, p]
+            mixed = (1 - beta_in) * state["s"][:, None] + beta_in * value.detach()
+            new = mixed.mean(1)
+            at = mixed if self.state == "own" else new[:, None].expand_as(mixed)
+            # the value of the state, the gradient of g
+            return task.outer(net, value + (at - value).detach(), batch, buffers) + task.penalty(net, w)
+
+        gradient, losses = problem.gradient(loss, x)
+        return gradient, new, losses
+
+    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+        """Make a step on the first samples, whose inner value starts s."""
+        gradient, s, _ = self.compositional(problem, state, state["x"], batches[0], 1.0)
+        return state | self.moved(state, gradient, 1.0, first=True) | {"s": s}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Renew s, take the gradient, move."""
+        gradient, s, loss = self.compositional(problem, state, state["x"], batches[0], self.beta_in)
+        return state | self.moved(state, gradient, decay) | {"s": s, "loss": loss}
+
+    def moved(self, state: State, gradient: Tensor, decay: float, first: bool = False) -> State:
+        """Return what a gradient [K, d] changes: x, and the direction where there is one."""
+        raise NotImplementedError
+
+    def _task(self, problem: Problem) -> ConditionalTask:
+        assert isinstance(problem.task, ConditionalTask)
+        return problem.task

@@ -1,0 +1,90 @@
+"""Amplified SCAFFOLD (Crawshaw and Liu, NeurIPS 2024): control variates that are renewed once a window of rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms.a_fedavg import amplified, check
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """Local steps ``x_k <- x_k - lr (grad CE(x_k) - c_k + c)``; the server averages x_k. After a cycle's last round
+
+        x <- x_0 + kappa (x - x_0),    c_k <- g_k,    c <- c + sum_k (g_k - old c_k) / N
+
+    with x_0 the model the cycle began with, and g_k the mean of client k's gradients in it (without correction; k only
+    where it took part, be it once or more often). Until the first cycle is over c = c_k = 0: that is A-FedAvg.
+
+    A client renews its c_k when it takes part again: it is away when the cycle ends. It sends what g_k changed with
+    each model, so that the server's sum is complete when the cycle is.
+
+    Attributes:
+        lr: local step size.
+        kappa: how much a cycle's movement is amplified, 1 or more.
+    """
+
+    lr: float
+    kappa: float
+
+    own: ClassVar[tuple[str, ...]] = ("c_own", "seen", "steps", "cycle")
+    broadcast: ClassVar[tuple[str, ...]] = ("c",)
+    uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+
+    def __post_init__(self) -> None:
+        check("a_scaffold", self.lr, self.kappa)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start with zero control variates; ``pending`` is what the running cycle will change c by."""
+        return {"x": w, "start": w, "c": torch.zeros_like(w), "pending": torch.zeros_like(w)}
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Start with a zero control variate; ``seen`` is the mean of ``steps`` gradients of the cycle ``cycle``."""
+        zero, nothing = torch.zeros_like(server["c"]), server["c"].new_zeros((), dtype=torch.int64)
+        return {"c_own": zero, "seen": zero, "steps": nothing, "cycle": nothing}
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Renew the control variate if the cycle that its gradients are of is over; ``sum`` is of this round."""
+        over = state["cycle"] < problem.cycle.number
+        renew = (over & (state["steps"] > 0))[:, None]
+        return state | {
+            "c_own": torch.where(renew, state["seen"], state["c_own"]),
+            "steps": torch.where(over, 0, state["steps"]),
+            "cycle": torch.full_like(state["cycle"], problem.cycle.number),
+            "sum": torch.zeros_like(state["x"]),
+            "round_steps": torch.zeros_like(state["steps"]),
+        }
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one corrected step."""
+        x = state["x"]
+        gradient, loss = problem.gradient(
+            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), x
+        )
+        moved = torch.add(x, gradient - state["c_own"] + state["c"], alpha=-decay * self.lr)
+        counted = {"sum": state["sum"] + gradient, "round_steps": state["round_steps"] + 1}
+        return state | counted | {"x": moved, "loss": loss}
+
+    def end(self, problem: Problem, state: State) -> State:
+        """Take the round's gradients into the mean of the cycle's, and say what that changes."""
+        before, steps = state["steps"], state["steps"] + state["round_steps"]
+        share = (before / steps).to(state["sum"].dtype)[:, None]
+        seen = share * state["seen"] + state["sum"] / steps[:, None]
+        known = torch.where((before > 0)[:, None], state["seen"], state["c_own"])
+        return state | {"seen": seen, "steps": steps, "c_change": seen - known}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average; at the end of a cycle amplify and renew the global control variate."""
+        pending = server["pending"] + clients["c_change"].sum(0) / problem.n_clients
+        server = server | self.mean(clients) | {"pending": pending}
+        if problem.cycle.ends:
+            server = server | {"c": server["c"] + pending, "pending": torch.zeros_like(pending)}
+        return amplified(problem, server, self.kappa)

@@ -1,0 +1,58 @@
+"""Acc-FCSG-M (Wu, Sun, Hu, Li, Zhang, Huang, NeurIPS 2023), Algorithm 2: momentum with variance reduction (STORM)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from fedbench.algorithms._pending import Pending, momentum_share
+from fedbench.contract.method import one_of
+from fedbench.contract.problem import Batch, Problem, State
+
+ANCHORS = ("local", "averaged")
+
+
+@dataclass(frozen=True)
+class Method(Pending):
+    """``u_{t+1} <- G(x_t) + (1 - beta) (u_t - G(x_{t-1}))``, both gradients on the same samples; beta = 1 is FCSG.
+
+    At a synchronisation x_t is made from the mean of the clients' models. As printed, x_{t-1} is then the client's own
+    model before the mean: the correction G(x_t) - G(x_{t-1}) holds the client's whole drift. With ``averaged`` it is
+    the mean, so that the two points are one step apart, as they are everywhere else.
+
+    Attributes:
+        lr: step size.
+        beta: weight of the newest gradient, in (0, 1].
+        anchor: ``local``, x_{t-1} as printed, or ``averaged``.
+    """
+
+    lr: float
+    beta: float
+    anchor: str
+
+    own: ClassVar[tuple[str, ...]] = ("x_old",)
+    partial: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        momentum_share("acc_fcsg_m", "beta", self.beta)
+        one_of("acc_fcsg_m", "anchor", self.anchor, ANCHORS)
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Remember the initial model."""
+        return {"x_old": server["x"]}
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Begin a round with the client's own x_{t-1} or with the mean."""
+        return state | {"x_old": state["x"]} if self.anchor == "averaged" else state
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Move, draw, renew; then x_t is the next step's x_{t-1}."""
+        new = super().step(problem, state, batches, decay)
+        return new | {"x_old": new["x"]}
+
+    def renewed(self, problem: Problem, state: State, gradient: Tensor, batch: Any) -> Tensor:
+        """Correct the direction by the change of the gradient on these samples."""
+        old, _ = self.gradient(problem, {}, state["x_old"], batch)  # leaves batch-norm statistics alone
+        return gradient + (1 - self.beta) * (state["u"] - old)

@@ -1,0 +1,62 @@
+"""Adam (Kingma and Ba, ICLR 2015) on each client, models averaged; with one client plain Adam."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms import fedavg
+from fedbench.contract.method import positive
+from fedbench.contract.problem import Batch, Problem, State
+from fedbench.errors import UserError
+
+
+@dataclass(frozen=True)
+class Method(fedavg.Method):
+    """With g the gradient, t the client's steps so far and the sums m, v that it keeps for itself,
+
+        m <- beta_1 m + (1 - beta_1) g,     v <- beta_2 v + (1 - beta_2) g^2,
+        x <- x - lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon).
+
+    Attributes:
+        lr: step size.
+        beta_1: memory of the mean, in [0, 1).
+        beta_2: memory of the squares, in [0, 1).
+        epsilon: added to the root.
+    """
+
+    beta_1: float
+    beta_2: float
+    epsilon: float
+
+    own: ClassVar[tuple[str, ...]] = ("m", "v", "t")
+
+    def __post_init__(self) -> None:
+        positive("adam", "lr", self.lr)
+        positive("adam", "epsilon", self.epsilon)
+        for key, value in (("beta_1", self.beta_1), ("beta_2", self.beta_2)):
+            if not 0 <= value < 1:
+                raise UserError(f"method 'adam': {key} is from 0 to less than 1, not {value}")
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Start with empty sums."""
+        zero = torch.zeros_like(server["x"])
+        return {"m": zero, "v": zero, "t": zero.new_zeros(())}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one step."""
+        g, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
+        t = state["t"] + 1
+        m = torch.lerp(state["m"], g, 1 - self.beta_1)
+        v = torch.lerp(state["v"], g * g, 1 - self.beta_2)
+        root = (v / self._left(self.beta_2, t)).sqrt() + self.epsilon
+        x = torch.addcdiv(state["x"], m / self._left(self.beta_1, t), root, value=-decay * self.lr)
+        return state | {"x": x, "m": m, "v": v, "t": t, "loss": loss}
+
+    @staticmethod
+    def _left(beta: float, t: Tensor) -> Tensor:
+        """Return 1 - beta^t, what the sums have of the whole after t steps: [K, 1]."""
+        return (1 - beta**t)[:, None]

@@ -1,0 +1,80 @@
+"""CODA+ (codasca, Algorithm 1): stagewise proximal local SGDA on the min-max AUC loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms._minimax import DUAL_STEPS, SCORES, MinimaxGradient, minimax_gradient, start_at
+from fedbench.contract.method import FederatedMethod, one_of, positive
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """With x = (w, a, b) and the stage's anchor x_0, a local step is
+
+        x <- x - lr (grad_x F(x, alpha; z) + (x - x_0) / gamma),      alpha <- alpha + lr_dual grad_alpha F(x, alpha; z)
+
+    and x, alpha are averaged. At a stage's end (each step-size decay) the anchor moves to x; alpha carries over. With
+    one local step a round it is the naive parallel algorithm NPA (Appendix C).
+
+    Attributes:
+        lr: primal step size.
+        lr_dual: dual step size.
+        proximal: 1/gamma, weight of the proximal term.
+        score: ``sigmoid`` or ``logit``.
+        dual_step: ``batch`` or ``running_means``.
+    """
+
+    lr: float
+    lr_dual: float
+    proximal: float
+    score: str
+    dual_step: str
+
+    averaged: ClassVar[tuple[str, ...]] = ("x", "alpha")
+
+    def __post_init__(self) -> None:
+        one_of(self.name, "score", self.score, SCORES)
+        one_of(self.name, "dual_step", self.dual_step, DUAL_STEPS)
+        positive(self.name, "lr", self.lr)
+        positive(self.name, "lr_dual", self.lr_dual)
+        positive(self.name, "proximal", self.proximal, zero_too=True)
+
+    @property
+    def name(self) -> str:
+        """The method's name: that of its file."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start at a = b = alpha = 0, the anchor there too."""
+        x = start_at(w)
+        return {"x": x, "alpha": w.new_zeros(()), "anchor": x}
+
+    def gradient(self, problem: Problem, state: State, batch: Batch) -> MinimaxGradient:
+        """Return the gradients of the stage's subproblem F + |x - x_0|^2 / (2 gamma) on one batch."""
+        x, alpha = state["x"], state["alpha"]
+        g = minimax_gradient(problem, x, alpha, batch, buffers_of(state), self.score, self.dual_step)
+        if not self.proximal:
+            return g
+        return g._replace(x=torch.add(g.x, x - state["anchor"], alpha=self.proximal))
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one proximal descent ascent step."""
+        g = self.gradient(problem, state, batches[0])
+        return self.moved(state, g.x, g.alpha, decay) | {"loss": g.loss}
+
+    def moved(self, state: State, down: Tensor, up: Tensor, decay: float) -> State:
+        """Descend along ``down`` [K, d+2] in x and ascend along ``up`` [K] in alpha."""
+        return state | {
+            "x": torch.add(state["x"], down, alpha=-decay * self.lr),
+            "alpha": torch.add(state["alpha"], up, alpha=decay * self.lr_dual),
+        }
+
+    def new_stage(self, problem: Problem, server: State) -> State:
+        """Move the anchor."""
+        return server | {"anchor": server["x"]}

@@ -1,0 +1,114 @@
+"""CODASCA (codasca, Algorithms 3 and 4): CODA+ with control variates on the primal and the dual variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms import coda_plus
+from fedbench.contract.method import one_of, positive
+from fedbench.contract.problem import Batch, Problem, State
+
+VARIATES = ("both", "primal", "dual")
+ANCHORS = ("last", "average")
+
+
+@dataclass(frozen=True)
+class Method(coda_plus.Method):
+    """With the gradients g of CODA+'s subproblem, the proximal term included, a local step is
+
+        x <- x - lr (g_x - c_k_x + c_x),      alpha <- alpha + lr_dual (g_alpha - c_k_alpha + c_alpha)
+
+    and after the round's steps
+
+        c_k <- mean of the round's g,         c <- c + 1/N sum over participants of (new c_k - old c_k),
+        x <- x + server_lr (mean of x_k - x), alpha likewise.
+
+    The mean of the gradients is what equation 8 gives too; that one subtracts models that are nearly equal, and in
+    single precision what is left of a long path is noise.
+
+    Attributes:
+        server_lr: global step size, 1 for plain averages.
+        variates: ``both``, or only ``primal`` or ``dual``.
+        anchor: the next stage's anchor: the ``last`` averaged model, or the ``average`` of the stage's averaged models.
+    """
+
+    server_lr: float
+    variates: str
+    anchor: str
+
+    own: ClassVar[tuple[str, ...]] = ("c_own",)
+    broadcast: ClassVar[tuple[str, ...]] = ("c",)
+    uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self.name, "variates", self.variates, VARIATES)
+        one_of(self.name, "anchor", self.anchor, ANCHORS)
+        positive(self.name, "server_lr", self.server_lr)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start as CODA+, with zero control variates."""
+        server = super().init(problem, w)
+        server |= {"c": self._controlled(torch.zeros_like(server["x"]), server["alpha"])}
+        if self.anchor == "average":
+            server |= {"path": torch.zeros_like(server["x"]), "passed": w.new_zeros(())}
+        return server
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Start with zero control variates."""
+        return {"c_own": torch.zeros_like(server["c"])}
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Set out with the round's correction c - c_k, and with empty sums of gradients."""
+        zero = {"sum_x": torch.zeros_like(state["x"]), "sum_alpha": torch.zeros_like(state["alpha"])}
+        x, alpha = self._parts(state["c"] - state["c_own"], zero["sum_x"], zero["sum_alpha"])
+        return state | zero | {"shift_x": x, "shift_alpha": alpha, "steps": zero["sum_alpha"]}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one corrected step."""
+        g = self.gradient(problem, state, batches[0])
+        moved = self.moved(state, g.x + state["shift_x"], g.alpha + state["shift_alpha"], decay)
+        sums = {"sum_x": state["sum_x"] + g.x, "sum_alpha": state["sum_alpha"] + g.alpha}
+        return moved | sums | {"steps": state["steps"] + 1, "loss": g.loss}
+
+    def end(self, problem: Problem, state: State) -> State:
+        """Compute the client's new control variate."""
+        steps = state["steps"]
+        new = self._controlled(state["sum_x"] / steps[:, None], state["sum_alpha"] / steps)
+        return state | {"c_own": new, "c_change": new - state["c_own"]}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Move the model, the dual variable and the global control variate."""
+        mean = self.mean(clients)
+        # lerp: with a server_lr of 1 it is the mean to the last bit, as x + 1 (mean - x) is not
+        moved = {name: torch.lerp(server[name], mean[name], self.server_lr) for name in self.averaged}
+        share = len(participants) / problem.n_clients
+        moved |= {"c": server["c"] + share * clients["c_change"].mean(0)}
+        if self.anchor == "average":
+            moved |= {"path": server["path"] + moved["x"], "passed": server["passed"] + 1}
+        return server | mean | moved
+
+    def new_stage(self, problem: Problem, server: State) -> State:
+        """Move the anchor; an average has to be sent to the clients."""
+        if self.anchor == "last":
+            return super().new_stage(problem, server)
+        mean = server["path"] / server["passed"]
+        problem.charges.add(down=mean.numel() * problem.n_clients)
+        zero = {name: torch.zeros_like(server[name]) for name in ("path", "passed")}
+        return server | zero | {"anchor": mean}
+
+    def _controlled(self, x: Tensor, alpha: Tensor) -> Tensor:
+        """Join what has control variates: [..., d+2] and [...] -> [..., d+3], or one of them."""
+        chosen = {"both": [x, alpha[..., None]], "primal": [x], "dual": [alpha[..., None]]}
+        return torch.cat(chosen[self.variates], -1)
+
+    def _parts(self, c: Tensor, no_x: Tensor, no_alpha: Tensor) -> tuple[Tensor, Tensor]:
+        """Split what ``_controlled`` joined, zeros for what has no variates."""
+        x = no_x if self.variates == "dual" else c[..., : no_x.shape[-1]]
+        return x, (no_alpha if self.variates == "primal" else c[..., -1])

@@ -1,0 +1,31 @@
+"""FCSG-M (Wu, Sun, Hu, Li, Zhang, Huang, NeurIPS 2023), Algorithm 1 with momentum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from fedbench.algorithms._pending import Pending, momentum_share
+from fedbench.contract.problem import Problem, State
+
+
+@dataclass(frozen=True)
+class Method(Pending):
+    """``u_{t+1} <- (1 - beta) u_t + beta G(x_t)``; beta = 1 is FCSG.
+
+    Attributes:
+        lr: step size.
+        beta: weight of the newest gradient, in (0, 1].
+    """
+
+    lr: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        momentum_share("fcsg_m", "beta", self.beta)
+
+    def renewed(self, problem: Problem, state: State, gradient: Tensor, batch: Any) -> Tensor:
+        """Mix the newest gradient into the direction."""
+        return (1 - self.beta) * state["u"] + self.beta * gradient

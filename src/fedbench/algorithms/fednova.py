@@ -1,0 +1,41 @@
+"""FedNova (Wang et al., NeurIPS 2020) on cross-entropy: clients that make more local steps do not count for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedbench.algorithms import fedavg
+from fedbench.contract.problem import Batch, Problem, State
+
+
+@dataclass(frozen=True)
+class Method(fedavg.Method):
+    """FedAvg's local steps, tau_i of them on client i; the server normalises each client's change by its steps
+
+        x <- x - mean(tau) mean_i( (x - x_i) / tau_i ),
+
+    equation (7) of the paper for plain gradient descent, with equal client weights as everywhere in fedbench. With
+    equally many steps on all clients it is FedAvg.
+
+    Attributes:
+        lr: local step size.
+    """
+
+    uploaded: ClassVar[tuple[str, ...]] = ("steps",)
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Count the client's steps from 0."""
+        return state | {"steps": state["x"].new_zeros(len(state["x"]))}
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one step of stochastic gradient descent and count it."""
+        return super().step(problem, state, batches, decay) | {"steps": state["steps"] + 1}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average the normalised changes."""
+        steps = clients["steps"]
+        direction = ((server["x"] - clients["x"]) / steps[:, None]).mean(0)
+        return server | self.mean(clients) | {"x": server["x"] - steps.mean() * direction}

@@ -1,0 +1,45 @@
+"""Local-SCGDM (Gao, Li, Huang, ICML 2022): Local-SCGD with momentum, as fcsg compares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.algorithms._pending import momentum_share
+from fedbench.algorithms._scgd import Scgd
+from fedbench.contract.problem import Problem, State
+
+
+@dataclass(frozen=True)
+class Method(Scgd):
+    """``m <- (1 - beta) m + beta grad``, ``x <- x - lr m``; x, the inner state and m are averaged.
+
+    Attributes:
+        lr: step size.
+        beta: weight of the newest gradient, in (0, 1]; 1 is Local-SCGD.
+        beta_in: weight of the newest inner value, in (0, 1].
+        state: ``own`` or ``shared``, see :class:`fedbench.algorithms._scgd.Scgd`.
+    """
+
+    lr: float
+    beta: float
+    beta_in: float
+    state: str
+
+    averaged: ClassVar[tuple[str, ...]] = ("x", "s", "m")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        momentum_share("local_scgdm", "beta", self.beta)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start without a direction: the first comes from data."""
+        return super().init(problem, w) | {"m": torch.zeros_like(w)}
+
+    def moved(self, state: State, gradient: Tensor, decay: float, first: bool = False) -> State:
+        """Mix the gradient into the direction and move."""
+        m = gradient if first else (1 - self.beta) * state["m"] + self.beta * gradient
+        return {"x": torch.add(state["x"], m, alpha=-decay * self.lr), "m": m}

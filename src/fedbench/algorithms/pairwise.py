@@ -1,0 +1,175 @@
+"""AUC maximisation on pairs: FeDXL1 (Guo et al., ICML 2023) and its cyclic form (cycp, Algorithms 3 and 4)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench.algorithms._minimax import SCORES, as_scores
+from fedbench.contract.method import FederatedMethod, one_of, positive
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.objectives.pairwise import PairLoss, active_passive
+
+log = logging.getLogger(__name__)
+
+POOLS = ("cycle", "round")
+SIGNS = {"positives": 1, "negatives": 0}
+
+
+@dataclass(frozen=True)
+class Method(FederatedMethod):
+    """A pair needs a positive and a negative, which may lie on two clients. A client's own batch gives the active
+    scores s; the other side are passive scores from pools that the server collected before:
+
+        x <- x - lr grad [ mean psi(s_i - n_j) over positives i + mean psi(p_j - s_i) over negatives i ],
+
+    p_j, n_j constants. The server averages x and joins the scores that clients send into the pools of the next cycle
+    (CyCp-Pairwise: a client's group comes once a cycle) or round (RS-Pairwise), where they replace the old ones. The
+    first pools are scored at the initial model by the clients of one cycle or round: as nothing is trained yet, that is
+    the collecting first epoch of Algorithm 3. A pool that would become empty is kept.
+
+    Attributes:
+        lr: step size.
+        loss: psi, a name of :data:`fedbench.objectives.pairwise.LOSSES`.
+        margin, temperature, slope, q: parameters of the losses (:class:`fedbench.objectives.pairwise.PairLoss`).
+        score: ``sigmoid`` or ``logit``.
+        passive: passive scores of each label a step, drawn without replacement within a client's round; where a pool
+            has too few for that, all of them in turn.
+        opening: samples of each client that are scored for the first pools.
+        pool: how old passive scores are: of the last ``cycle`` or the last ``round``.
+    """
+
+    lr: float
+    loss: str
+    margin: float
+    temperature: float
+    slope: float
+    q: float
+    score: str
+    passive: int
+    opening: int
+    pool: str
+
+    gathered: ClassVar[tuple[str, ...]] = tuple(SIGNS)
+
+    def __post_init__(self) -> None:
+        one_of("pairwise", "score", self.score, SCORES)
+        one_of("pairwise", "pool", self.pool, POOLS)
+        for key in ("lr", "passive", "opening"):
+            positive("pairwise", key, getattr(self, key))
+        _ = self.psi
+
+    @property
+    def psi(self) -> PairLoss:
+        """The loss of a pair."""
+        return PairLoss(self.loss, self.margin, self.temperature, self.slope, self.q)
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start with empty pools: those in use, and those that are collected."""
+        pools = {f"{kind}_{sign}": w.new_empty(0) for kind in ("pool", "next") for sign in SIGNS}
+        return {"x": w, "kept": w.new_zeros(())} | pools
+
+    def open(self, problem: Problem, server: State) -> State:
+        """Score samples of the first clients at the initial model."""
+        assert problem.participants is not None and problem.draw is not None
+        rounds = range(problem.cycle.length if self.pool == "cycle" else 1)
+        clients = {client: None for index in rounds for client in problem.participants(index)}
+        found: dict[str, list[Tensor]] = {sign: [] for sign in SIGNS}
+        for client in clients:
+            batch = problem.draw(client, self.opening, "opening")
+            with torch.no_grad():
+                scores = as_scores(problem.scores(server["x"][None], batch, None), self.score)
+            for sign, label in SIGNS.items():
+                found[sign].append(scores[batch.labels == label])
+        pools = {f"pool_{sign}": torch.cat(parts) for sign, parts in found.items()}
+        problem.charges.add(up=sum(map(len, pools.values())), down=len(clients) * len(server["x"]))
+        for sign in SIGNS:
+            if not len(pools[f"pool_{sign}"]):
+                log.warning(
+                    "pairwise: no %s among the %d samples that each of %d clients scored for the first pools",
+                    *(sign, self.opening, len(clients)),
+                )
+        return server | pools
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Give each client its part of the pools, in the order in which its steps take from it."""
+        passive = {f"passive_{sign}": self._received(problem, state, sign) for sign in SIGNS}
+        sent = {sign: state["x"].new_empty(len(state["x"]), 0) for sign in SIGNS}
+        return state | passive | sent | {"made": torch.zeros_like(state["client"])}
+
+    def _received(self, problem: Problem, state: State, sign: str) -> Tensor:
+        """Draw from a pool for each client without replacement: enough for its round, or all there is, [K, n]."""
+        pool = state[f"pool_{sign}"][0]
+        orders = [
+            problem.stream(f"passive {sign}", round_index, client).choice(
+                len(pool), self._sent(problem, pool), replace=False
+            )
+            for client, round_index in zip(state["client"].tolist(), state["round"].tolist(), strict=True)
+        ]
+        return pool[torch.from_numpy(np.stack(orders)).to(pool.device)]
+
+    def _sent(self, problem: Problem, pool: Tensor) -> int:
+        """How many scores of a pool a client receives."""
+        return len(pool) if problem.period is None else min(len(pool), problem.period * self.passive)
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one step against the passive scores whose turn it is, and keep the batch's scores to send."""
+        batch = batches[0]
+        leaf = problem.net.leaf(state["x"])
+        scores = as_scores(problem.scores(leaf, batch, buffers_of(state)), self.score)
+        now = scores.detach()
+        valid = torch.ones_like(now, dtype=torch.bool) if batch.weight is None else batch.weight > 0
+        passive = {sign: self._turn(state, sign) for sign in SIGNS}
+        pairs = active_passive(now, batch.labels, valid, passive["positives"], passive["negatives"], self.psi)
+        (gradient,) = leaf.gradient((pairs.slope * scores).sum(1))
+        gradient = problem.regularised(gradient, state["x"])
+        sent = {
+            sign: torch.cat([state[sign], now.masked_fill(~valid | (batch.labels != label), torch.nan)], 1)
+            for sign, label in SIGNS.items()
+        }
+        x = torch.add(state["x"], gradient, alpha=-decay * self.lr)
+        return state | sent | {"x": x, "made": state["made"] + 1, "loss": pairs.loss}
+
+    def _turn(self, state: State, sign: str) -> Tensor:
+        """Return a step's passive scores [K, passive]; after the last received one comes the first again."""
+        received = state[f"passive_{sign}"]
+        if not received.shape[1]:
+            return received
+        at = state["made"][:, None] * self.passive + torch.arange(self.passive, device=received.device)
+        return received.gather(1, at % received.shape[1])
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average, join the scores that were sent, and at the end of a cycle (or round) put them to use."""
+        new = server | self.mean(clients)
+        for sign in SIGNS:
+            pool, following = server[f"pool_{sign}"], torch.cat([server[f"next_{sign}"], clients[sign]])
+            problem.charges.add(down=len(participants) * self._sent(problem, pool))
+            if self.pool == "round" or problem.cycle.ends:
+                if len(following):
+                    pool, following = following, following[:0]
+                else:
+                    self._say_once(new, sign, round_index)
+                    new |= {"kept": new["kept"] + 1}
+            new |= {f"pool_{sign}": pool, f"next_{sign}": following}
+        return new
+
+    def _say_once(self, server: State, sign: str, round_index: int) -> None:
+        """Warn when a pool is kept for the first time in a run."""
+        if not server["kept"]:
+            known = len(server[f"pool_{sign}"])
+            log.warning(
+                "pairwise: nobody sent a score of %s up to round %d: the %d that are known stay in use",
+                *(sign, round_index, known),
+            )
+
+    def report(self, server: State) -> dict[str, float]:
+        """Say how many scores are in use (an empty pool leaves steps without pairs), how often a pool was kept."""
+        sizes = {f"pool_{sign}": float(len(server[f"pool_{sign}"])) for sign in SIGNS}
+        return sizes | {"pools_kept": float(server["kept"])}

@@ -1,0 +1,107 @@
+"""fedbench from Python: resolve cells, train them, and get their numbers as pandas DataFrames.
+
+    import fedbench
+
+    result = fedbench.run("localscgdam/Digits/p4_imratio0.1/CoDA", scale="demo", seeds=[0])
+    result.metrics["test_auc"], result.curve
+
+The configuration is that of the working directory, as for the command line, and so is the run store: what was trained
+there is not trained again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell, cells_of, matching
+from fedbench.plan.configuration import load_config
+from fedbench.plan.schema import Config
+
+__all__ = ["Result", "cells", "run"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A trained cell.
+
+    Attributes:
+        cell: the cell, with the resolved specification of each run in ``cell.runs``.
+        runs: one row per seed: ``seed``, ``key``, ``status``, ``reason`` and every final metric; nan where a metric is
+            undefined or the run diverged.
+        curve: one row per seed and evaluation: ``seed``, ``iteration``, ``round``, ``samples``, floats sent, metrics.
+    """
+
+    cell: Cell
+    runs: pd.DataFrame
+    curve: pd.DataFrame
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The mean of every final metric over the seeds that finished; empty if none did."""
+        finished = self.runs[self.runs["status"] == "finished"].drop(
+            columns=["seed", "key", "status", "reason"]
+        )
+        return {str(name): float(value) for name, value in finished.mean().items()} if len(finished) else {}
+
+
+def cells(
+    pattern: str = "*", *, paper: str | None = None, scale: str | None = None, **config: Any
+) -> list[Cell]:
+    """List the cells of a paper whose name is ``pattern``, matches it as a shell pattern, or holds it.
+
+    Args:
+        pattern: such as ``localscgdam/Digits/p4_imratio0.1/CoDA``, ``*/CoDA`` or ``p4``.
+        paper: its key; default: the paper a full name begins with, else the configuration's.
+        scale: ``demo``, ``reduced`` or ``paper``; default: the configuration's.
+        **config: any other key of ``config/config.yaml``, such as ``seeds=[0]`` or ``device="cpu"``.
+
+    Raises:
+        UserError: nothing matches, or a name or value is wrong; the message says which.
+    """
+    settings = _configured(pattern, paper, scale, config)
+    return matching(cells_of(settings, settings.paper), pattern)
+
+
+def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None, **config: Any) -> Result:
+    """Train one cell, taking from the run store the seeds that are finished, and return its numbers.
+
+    Args:
+        cell: a cell of :func:`cells`, or a pattern that fits exactly one.
+        paper: as for :func:`cells`.
+        scale: as for :func:`cells`.
+        **config: as for :func:`cells`.
+
+    Raises:
+        UserError: the pattern fits no cell or several, or something that the user gave is wrong.
+    """
+    from fedbench.jobs.training import train_cell  # here, since it imports torch
+    from fedbench.store.runs import Store
+
+    if isinstance(cell, Cell):
+        if paper is not None or scale is not None:
+            raise UserError("a cell has its paper and scale already; give them to fedbench.cells instead")
+        config, chosen = {"paper": cell.paper, "scale": cell.scale, **config}, cell
+    else:
+        found = cells(cell, paper=paper, scale=scale, **config)
+        if len(found) > 1:
+            names = ", ".join(one.name for one in found[:3])
+            raise UserError(f"{cell!r} fits {len(found)} cells ({names}, ...); give the name of one")
+        chosen, config = found[0], {"paper": found[0].paper, "scale": found[0].scale, **config}
+    store = Store()
+    result = train_cell(chosen, load_config(overrides=config), store)
+    rows = [
+        {name: one[name] for name in ("seed", "key", "status", "reason")} | one["metrics"]
+        for one in result["runs"]
+    ]
+    curves = [pd.read_csv(store.curve(row["key"])).assign(seed=row["seed"]) for row in rows]
+    curve = pd.concat(curves, ignore_index=True)
+    return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]])
+
+
+def _configured(pattern: str, paper: str | None, scale: str | None, config: dict[str, Any]) -> Config:
+    named = pattern.split("/")[0] if pattern.count("/") == 3 and not set(pattern) & set("*?[") else None
+    return load_config(overrides={**config, "paper": paper or named, "scale": scale})

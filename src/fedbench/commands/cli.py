@@ -1,0 +1,265 @@
+"""The ``fedbench`` command: list, run, tune, table, figure, report, document, new, doctor."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from fedbench.commands import store_commands
+from fedbench.commands.show import described_cell
+from fedbench.errors import UserError, explain, shortened
+from fedbench.plan import cells, configuration
+from fedbench.plan.schema import Config
+from fedbench.reading import parse_yaml
+
+app = typer.Typer(
+    help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
+    pretty_exceptions_enable=False, add_completion=False,
+)  # fmt: skip
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]
+PaperOption = Annotated[str | None, typer.Option(help="a paper's key; default: the configuration's")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
+    ),
+]
+
+
+def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
+    """Register a subcommand whose user errors end as one line and status 2, not as a traceback."""
+
+    def register(function: Command) -> Command:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except (UserError, OSError) as error:
+                print(f"error: {explain(error)}", file=sys.stderr)
+                raise typer.Exit(2) from None
+
+        app.command(name)(guarded)
+        return function
+
+    return register
+
+
+def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
+    """Read the configuration with this call's options laid over it."""
+    given: dict[str, Any] = {"scale": scale, "paper": paper}
+    for item in overrides or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UserError(f"--set takes KEY=VALUE, not {item!r}")
+        try:
+            read = parse_yaml(value)
+        except ValueError:
+            raise UserError(f"--set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
+        if "." in key:  # a place of a run, not a key of the configuration
+            given["set"] = {**given.get("set", {}), key: read}
+        else:
+            given[key] = read
+    return configuration.load_config(overrides=given)
+
+
+def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
+    """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    exact = named if not set(named) & set("*?[") else ""
+    return configured(scale, paper or exact or None, overrides)
+
+
+@command("list")
+def list_cells(
+    pattern: Annotated[str, typer.Argument()] = "*",
+    scale: ScaleOption = None,
+    paper: PaperOption = None,
+    set_: SetOption = None,
+) -> None:
+    """List the cells of a scale, with how many of their runs are in the store; then tables, figures and papers."""
+    from fedbench.jobs.progress import whereabouts
+    from fedbench.store.runs import Store
+
+    config, store = configured_for(pattern, scale, paper, set_), Store()
+    for cell in cells.matching(cells.cells_of(config, config.paper), pattern):
+        done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
+        now = whereabouts(cell, store)
+        print(f"{cell.name}  {done}/{len(cell.runs)} runs" + (f", in training: {now}" if now else ""))
+    if pattern == "*":
+        paper_file = configuration.load_paper(config.paper)
+        print(f"tables of {config.paper}: {', '.join(paper_file.tables) or 'none'}")
+        print(f"figures of {config.paper}: {', '.join(paper_file.figures) or 'none'}")
+        print(f"papers: {', '.join(configuration.paper_keys())}; another one's: --paper KEY")
+
+
+@command("run")
+def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+    """Train the cells that match PATTERN; finished runs are taken from the store."""
+    from fedbench.jobs.session import train_all
+    from fedbench.store.runs import Store
+
+    config = configured_for(pattern, scale, paper, set_)
+    status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
+    if status:
+        raise typer.Exit(status)
+
+
+@command("forget")
+def forget(
+    pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None
+) -> None:
+    """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew.
+
+    PATTERN is a cell's name or whole parts of it, such as a method or a dataset; * stands for more. One scale's runs
+    are removed: the configuration's, or that of --scale.
+    """
+    from fedbench.store.forget import forget
+    from fedbench.store.runs import Store
+
+    config = configured_for(pattern, scale, paper, set_)
+    chosen = cells.matching(cells.cells_of(config, config.paper), pattern, whole=True)
+    print("\n".join(forget(chosen, Store())) or f"none of these cells has a run at scale {config.scale}")
+
+
+@command("tune")
+def tune(
+    dataset: str, methods: Annotated[list[str] | None, typer.Argument()] = None,
+    scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None,
+) -> None:  # fmt: skip
+    """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
+    from fedbench.jobs.tune import tune_dataset
+
+    config = configured(scale, paper, set_)
+    for path in tune_dataset(config, config.paper, dataset, methods or None, print):
+        print(path)
+
+
+@command("table")
+def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a table such as localscgdam/table1 from the results that are there."""
+    from fedbench.report.tables import build as tables
+
+    config = configured(scale, None, set_)
+    for path in tables.build(*_target(target, config), config):
+        print(path)
+
+
+@command("show")
+def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Print a table (table1, climb/table2) as text, or a cell's configuration with where each value comes from."""
+    from fedbench.report.tables import build as tables
+
+    config = configured(scale, None, set_)
+    paper, name = _target(target, config)
+    if paper in configuration.paper_keys() and name in configuration.load_paper(paper).tables:
+        print(tables.show(paper, name, config))
+    else:
+        print("\n".join(described_cell(target, configured_for(target, scale, None, set_))))
+
+
+@command("export")
+def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Write a table's measured numbers to reproduced/, the form in which they are kept in git."""
+    from fedbench.report.numbers.export import export_reproduced
+
+    config = configured(scale, None, set_)
+    print(export_reproduced(*_target(target, config), config))
+
+
+@command("figure")
+def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a figure such as localscgdam/figure1 from the results that are there."""
+    from fedbench.report.figures import build as figures
+
+    config = configured(scale, None, set_)
+    for path in figures.build(*_target(target, config), config):
+        print(path)
+
+
+@command("claims")
+def claims(
+    paper: Annotated[str | None, typer.Argument()] = None,
+    write: Annotated[bool, typer.Option("--write", help="build the table and the figure")] = False,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+) -> None:
+    """Say whether what a paper claims holds, in print and in what was measured; all papers if none is named."""
+    from fedbench.plan.configuration import paper_keys
+    from fedbench.report.figures import claims as forest
+    from fedbench.report.tables import claims as tables
+
+    config = configured(scale, None, set_)
+    for key in [paper] if paper else paper_keys():
+        if write:
+            for path in [*tables.build(key, config), *forest.build(key, config)]:
+                print(path)
+        elif (table := tables.make(key, config)).findings or paper:
+            print(table.terminal())
+
+
+@command("report")
+def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+    """Build report.html: every table, figure, curve, configuration and failure on disk in one page."""
+    from fedbench.report.page import build as page
+
+    print(page.build(configured(scale, paper, set_)))
+
+
+@command("document")
+def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build reports/PAPER.pdf: the tables and figures of a paper as one LaTeX document."""
+    from fedbench.report.document import build as paper_document
+
+    print(paper_document.build(paper, configured(scale, paper, set_)))
+
+
+@command("new")
+def new(
+    kind: Annotated[str, typer.Argument(help="method, task or dataset")],
+    name: Annotated[str, typer.Argument(help="its file's name, e.g. my_method")],
+) -> None:
+    """Write a commented skeleton of a method or a dataset, with its test."""
+    from fedbench.commands.new import write
+
+    for line in write(kind, name):
+        print(line)
+
+
+@command("doctor")
+def doctor(set_: SetOption = None) -> None:
+    """Say what is installed, which datasets are there, which device will be used, and how much disk is free."""
+    from fedbench.commands.doctor import report
+
+    config = configured(None, None, set_)
+    for line in report(config, Path.cwd()):
+        print(line)
+
+
+store_app = typer.Typer(help="List, verify, export and import finished runs.", no_args_is_help=True)
+for _name, _function in store_commands.COMMANDS.items():
+    command(_name, store_app)(_function)
+app.add_typer(store_app, name="store")
+
+
+def _target(text: str, config: Config) -> tuple[str, str]:
+    """Read PAPER/NAME, or NAME of the configured paper."""
+    paper, slash, name = text.partition("/")
+    return (paper, name) if slash else (config.paper, text)
+
+
+def main() -> None:
+    """Entry point."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""One cell's configuration for a reader: every value of its runs, and the layer that it comes from."""
+
+from __future__ import annotations
+
+import json
+
+from fedbench.errors import UserError
+from fedbench.plan import cells
+from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.layers import Layer, origins, overrides, places
+from fedbench.plan.schema import Config
+
+MOST = 4
+"""Cells that are named where a pattern fits several."""
+
+
+def described_cell(pattern: str, config: Config) -> list[str]:
+    """Return the lines that show the one cell that matches ``pattern``.
+
+    Raises:
+        UserError: none matches, or several do; the message names some.
+    """
+    found = cells.matching(cells.cells_of(config, config.paper), pattern)
+    if len(found) > 1:
+        named = ", ".join(cell.name for cell in found[:MOST])
+        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
+        raise UserError(f"{pattern!r} is {len(found)} cells; show takes one of them: {named}{more}")
+    (cell,) = found
+    paper, scale, run = load_paper(config.paper), load_scale(config.scale), cell.runs[0]
+    layers = cells.layers_of(paper, scale, cell.dataset, cell.setting, cell.method, run.seed)
+    from_layer = origins([*layers, Layer("this call's set", overrides(config.set))])
+    path, tuned = cells.tuned_for(paper, cell.dataset, cell.setting, cell.method)
+    rows = [
+        (
+            place,
+            json.dumps(value),
+            from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"),
+        )
+        for place, value in places(run.model_dump(mode="json")).items()
+        if value is not None and value != [] and place not in ("seed", "numerics")
+    ]
+    widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]
+    where = f"tuned, {path}" if tuned else "not tuned, as the paper's file has them"
+    seeds = ", ".join(str(each.seed) for each in cell.runs)
+    return [
+        f"{cell.name} at scale {cell.scale}",
+        f"seeds: {seeds}; keys: {', '.join(each.key for each in cell.runs)}",
+        f"hyper-parameters: {where}",
+        "",
+        *(f"{place.ljust(widths[0])}  {value.ljust(widths[1])}  {source}" for place, value, source in rows),
+    ]

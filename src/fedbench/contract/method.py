@@ -1,0 +1,119 @@
+"""The contract of a method, with FedAvg's answers as defaults."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from fedbench.contract.problem import Batch, Problem, State
+from fedbench.contract.task import LabelledTask, Task
+from fedbench.errors import UserError, unknown
+
+
+class FederatedMethod:
+    """A method: what the server keeps, one local step, and what a synchronisation does with the results.
+
+    A subclass is a frozen dataclass whose fields are its hyper-parameters; all of them are written in the
+    configuration, none has a hidden default. Tensors of a client state have a leading client axis K, tensors of the
+    server state have none. Steps are pure: they return a new state (batch-norm statistics alone change in place). A
+    client's state says which ``client`` it is and in which ``round``, [K] int64 each.
+
+    Attributes:
+        averaged: names that a synchronisation sends up, averages and sends down.
+        own: names each client keeps for itself between rounds.
+        broadcast: further names that the server sends down with ``averaged``.
+        uploaded: further names that clients send up with ``averaged``.
+        gathered: names of what clients send and the server keeps as it comes, [K, n] or [K, n, ...], nan where there is
+            nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K.
+        memory: of a method that gathers: the most floats the server may hold besides what is averaged.
+        running: names of batch-norm statistics, averaged and counted apart.
+        batches: independent mini-batches per local step.
+        task: the kind of task it works on: any whose loss it takes from ``problem.loss`` (``Task``), those that label
+            samples, or those with nested draws (``ConditionalTask``).
+        partial: whether rounds may leave clients out.
+    """
+
+    averaged: ClassVar[tuple[str, ...]] = ("x",)
+    own: ClassVar[tuple[str, ...]] = ()
+    broadcast: ClassVar[tuple[str, ...]] = ()
+    uploaded: ClassVar[tuple[str, ...]] = ()
+    gathered: ClassVar[tuple[str, ...]] = ()
+    memory: ClassVar[int] = 10_000_000
+    running: ClassVar[tuple[str, ...]] = ("buffers",)
+    batches: ClassVar[int] = 1
+    task: ClassVar[type[Task]] = LabelledTask
+    partial: ClassVar[bool] = True
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Return the server's state before the first round, given initial parameters ``w`` [d]."""
+        return {"x": w}
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Return what each client keeps for itself before its first round, without client axis."""
+        return {}
+
+    def open(self, problem: Problem, server: State) -> State:
+        """Prepare the server's state before round 0, e.g. with what clients send; the method charges what is sent.
+
+        Called once: a run that goes on from a checkpoint has it in its state. A tensor that grows later is empty
+        in what ``init`` returns.
+        """
+        return server
+
+    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+        """Initialise a client's state from data, before its first step of round 0."""
+        return state
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Prepare a client's state at the start of a round, e.g. remember where it started."""
+        return state
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one local step; ``decay`` multiplies every step size. The new state holds ``loss`` [K]."""
+        raise NotImplementedError
+
+    def end(self, problem: Problem, state: State) -> State:
+        """Finish a client's round, e.g. compute its new control variate."""
+        return state
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Aggregate. ``clients`` holds the participants' final states in their order; default: plain means."""
+        return server | self.mean(clients)
+
+    def new_stage(self, problem: Problem, server: State) -> State:
+        """React to a step-size decay, e.g. move a proximal anchor."""
+        return server
+
+    def points(self, server: State) -> dict[str, tuple[Tensor, Tensor | None]]:
+        """Return the parameters [d or more] and statistics to evaluate, by the suffix of their metrics."""
+        return {"": (server["x"], server.get("buffers"))}
+
+    def report(self, server: State) -> dict[str, float]:
+        """Return further numbers that each evaluation records beside the metrics."""
+        return {}
+
+    def traces(self, server: State) -> dict[str, Tensor]:
+        """Return what each evaluation records about every client, [N] each: it goes to ``clients.csv``."""
+        return {}
+
+    def mean(self, clients: State) -> State:
+        """Return the plain means of everything that is averaged, statistics included."""
+        names = [*self.averaged, *(name for name in self.running if name in clients)]
+        return {name: clients[name].mean(0) for name in names}
+
+
+def one_of(method: str, key: str, value: str, known: tuple[str, ...]) -> None:
+    """Check a hyper-parameter that is one of a few words."""
+    if value not in known:
+        raise UserError(f"method {method!r}: {unknown(key, value, known)}")
+
+
+def positive(method: str, key: str, value: float, *, zero_too: bool = False) -> None:
+    """Check a hyper-parameter that has to be above 0, or with ``zero_too`` not below it."""
+    if not (value >= 0 if zero_too else value > 0):
+        raise UserError(
+            f"method {method!r}: {key} has to be {'0 or more' if zero_too else 'above 0'}, not {value}"
+        )

@@ -1,0 +1,147 @@
+"""What a method sees of the world: the network, the prior, gradients; nothing of files or rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench import streams
+from fedbench.contract.task import Task
+from fedbench.data.batch import Batch
+from fedbench.net import Leaf, Net
+from fedbench.objectives.cross_entropy import cross_entropy, of_network
+
+__all__ = ["Batch", "Charges", "Problem", "State", "Turn", "buffers_of"]
+
+State = dict[str, Tensor]
+
+
+@dataclass
+class Charges:
+    """Floats that a method sends besides its averaged tensors, summed over clients; the ledger collects them."""
+
+    up: float = 0
+    down: float = 0
+
+    def add(self, up: float = 0, down: float = 0) -> None:
+        """Count ``up`` floats to the server and ``down`` floats from it."""
+        self.up += up
+        self.down += down
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where in the cycles a round is; where clients do not take turns each round is a cycle of its own.
+
+    Attributes:
+        round: the round, from 0.
+        length: rounds of a cycle.
+    """
+
+    round: int
+    length: int = 1
+
+    @property
+    def number(self) -> int:
+        """Which cycle it is, from 0."""
+        return self.round // self.length
+
+    @property
+    def begins(self) -> bool:
+        """Whether this round begins a cycle."""
+        return self.round % self.length == 0
+
+    @property
+    def ends(self) -> bool:
+        """Whether this round ends a cycle."""
+        return (self.round + 1) % self.length == 0
+
+
+@dataclass
+class Problem:
+    """The federated problem one run solves.
+
+    Attributes:
+        task: what is learned.
+        net: the network.
+        prior: global share of positives in the training data; nan when the task is not binary.
+        n_classes: number of classes (2 for a binary task).
+        n_clients: number of clients, whether they take part or not.
+        weight_decay: added to gradients of the network's parameters, times the parameters.
+        clip_norm: largest Euclidean norm of a client's gradient before weight decay, or None.
+        draw: (client, n, label) -> a batch of up to n of that client's samples without replacement, for steps that need
+            more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
+        auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
+        client_losses: (w, buffers) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
+        class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
+        participants: round -> the clients that take part in it, ascending.
+        cycle: the current round's place in its cycle.
+        seed: of the run.
+        period: local steps of a round; None where a round is passes over the clients' data.
+    """
+
+    task: Task
+    net: Net
+    prior: float
+    n_classes: int
+    n_clients: int
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    draw: Callable[..., Batch] | None = None
+    auxiliary: Callable[[int], list[Batch]] | None = None
+    client_losses: Callable[[Tensor, Tensor | None], Tensor] | None = None
+    charges: Charges = field(default_factory=Charges)
+    class_counts: Callable[[], Tensor] | None = None
+    participants: Callable[[int], list[int]] | None = None
+    cycle: Turn = Turn(0)
+    seed: int = 0
+    period: int | None = None
+
+    def stream(self, purpose: str, *ids: int) -> np.random.Generator:
+        """Return the generator for draws of a method; the ids tell rounds and clients apart, so that none repeats."""
+        return streams.stream(self.seed, f"method: {purpose}", *ids)
+
+    def scores(self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None) -> Tensor:
+        """Return training-mode outputs [K, B, C]; ``buffers`` are updated in place, ``None`` leaves no trace."""
+        return self.net.scores(w, batch.inputs, buffers)
+
+    def loss(self, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
+        """Return each client's loss on its batch as the task defines it, [K]."""
+        return self.task.loss(self.net, w, batch, buffers)
+
+    def cross_entropy(
+        self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None, class_weights: Tensor | None = None
+    ) -> Tensor:
+        """Return each client's cross-entropy on its batch, [K]."""
+        if class_weights is None:
+            return of_network(self.net, w, batch.inputs, batch.labels, batch.weight, buffers)
+        return cross_entropy(self.scores(w, batch, buffers), batch.labels, batch.weight, class_weights)
+
+    def gradient(self, loss: Callable[[Leaf], Tensor], w: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the gradient [K, d] of each client's loss at ``w`` (clipped, plus weight decay), and the losses [K].
+
+        Clients are independent, so the gradient of the summed losses holds each client's own.
+        """
+        leaf = self.net.leaf(w)
+        losses = loss(leaf)
+        (gradient,) = leaf.gradient(losses)
+        return self.regularised(gradient, w), losses.detach()
+
+    def regularised(self, gradient: Tensor, w: Tensor) -> Tensor:
+        """Clip a gradient [K, d] to the norm bound and add weight decay."""
+        if self.clip_norm is not None:
+            norm = gradient.norm(dim=1, keepdim=True)
+            gradient = gradient * (self.clip_norm / (norm + 1e-6)).clamp(max=1)
+        if self.weight_decay:
+            gradient = torch.add(gradient, w, alpha=self.weight_decay)
+        return gradient
+
+
+def buffers_of(state: Mapping[str, Tensor], name: str = "buffers") -> Tensor | None:
+    """Return a state's running statistics, or None for a network without them."""
+    return state.get(name)

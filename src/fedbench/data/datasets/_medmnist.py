@@ -1,0 +1,135 @@
+"""The 2D sets of MedMNIST v2 (Yang et al., 2023), by name: one ``.npz`` each, with official training, validation and
+test parts.
+
+``pneumoniamnist`` is the 28 x 28 edition, ``pneumoniamnist_64``, ``_128`` and ``_224`` are the larger ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.download import Download
+from fedbench.data.files import read_npz
+from fedbench.errors import UserError, unknown
+
+PARTS = ("train", "val", "test")
+SIZES = (28, 64, 128, 224)
+SETS = {
+    "pathmnist": ("PathMNIST", 3),
+    "chestmnist": ("ChestMNIST", 1),
+    "dermamnist": ("DermaMNIST", 3),
+    "octmnist": ("OCTMNIST", 1),
+    "pneumoniamnist": ("PneumoniaMNIST", 1),
+    "retinamnist": ("RetinaMNIST", 3),
+    "breastmnist": ("BreastMNIST", 1),
+    "bloodmnist": ("BloodMNIST", 3),
+    "tissuemnist": ("TissueMNIST", 1),
+    "organamnist": ("OrganAMNIST", 1),
+    "organcmnist": ("OrganCMNIST", 1),
+    "organsmnist": ("OrganSMNIST", 1),
+}
+"""Title and number of channels of each. Written here: importing medmnist imports torch, which planning does without."""
+
+
+def facts(flag: str) -> Mapping[str, Any]:
+    """Return what ``medmnist`` knows of a set: its address, checksum and labels; or say how to install it."""
+    try:
+        from medmnist.info import INFO
+    except ImportError as error:
+        raise UserError(f"{flag} needs medmnist: pip install 'fedbench[vision]' ({error}).") from None
+    known: Mapping[str, Any] = INFO[flag]
+    return known
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedSet(Dataset):
+    """One set in one size. The training and validation parts lie in ``x_train``, the second marked as held.
+
+    Attributes:
+        flag: medmnist's name of it.
+        size: height and width of an image.
+        finding: of a multi-label set, the label that makes a sample positive; all others are negative.
+    """
+
+    flag: str = field(repr=False)
+    size: int = 28
+    finding: str = ""
+
+    @property
+    def _ending(self) -> str:
+        return "" if self.size == SIZES[0] else f"_{self.size}"
+
+    def downloads(self) -> tuple[Download, ...]:
+        """One file."""
+        known, ending = facts(self.flag), self._ending
+        return (Download(f"{self.flag}{ending}.npz", (known[f"url{ending}"],), known[f"MD5{ending}"]),)
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read the parts: images ``[n, C, size, size]`` uint8."""
+        path = raw_dir / f"{self.flag}{self._ending}.npz"
+        names = [f"{part}_{kind}" for part in PARTS for kind in ("images", "labels")]
+        content = read_npz(path, "Fetch it again.", names)
+        if lacking := [name for name in names if name not in content]:
+            raise UserError(f"{path} has no array {', '.join(lacking)}: it is no file of MedMNIST.")
+        images = {part: self._planes(content[f"{part}_images"]) for part in PARTS}
+        labels = {part: self._classes(content[f"{part}_labels"], path) for part in PARTS}
+        held = np.repeat([False, True], [len(labels["train"]), len(labels["val"])])
+        note = "the official validation part is the end of x_train: data.validation: own holds it out"
+        return Arrays(
+            x_train=np.concatenate([images["train"], images["val"]]),
+            y_train=np.concatenate([labels["train"], labels["val"]]),
+            x_test=images["test"],
+            y_test=labels["test"],
+            held_train=held,
+            classes=self.classes or self._labels(),
+            notes=(note,),
+        )
+
+    @staticmethod
+    def _planes(images: np.ndarray) -> np.ndarray:
+        """Move the colours of ``[n, H, W(, 3)]`` to the front: ``[n, C, H, W]``."""
+        return images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
+
+    def _classes(self, labels: np.ndarray, path: Path) -> np.ndarray:
+        """Turn ``[n, 1]`` classes, or ``[n, L]`` findings of which one counts, into classes ``[n]`` int64."""
+        if not self.finding:
+            return labels.reshape(-1).astype(np.int64)
+        known = self._labels()
+        if self.finding not in known:
+            raise unknown(f"finding of {self.name}", self.finding, known)
+        if labels.ndim != 2 or labels.shape[1] != len(known):
+            raise UserError(
+                f"{path}: labels have the shape {list(labels.shape)}, expected [n, {len(known)}]."
+            )
+        return labels[:, known.index(self.finding)].astype(np.int64)
+
+    def _labels(self) -> tuple[str, ...]:
+        """Return the names of classes or findings in the order of their numbers."""
+        listed = facts(self.flag)["label"]
+        return tuple(str(listed[number]) for number in sorted(listed, key=int))
+
+
+def named(name: str) -> MedSet | None:
+    """Return the set of that name, such as ``breastmnist`` or ``breastmnist_128``; None for any other name."""
+    flag, _, size = name.partition("_")
+    if flag not in SETS or size not in ("", *map(str, SIZES[1:])):
+        return None
+    title, channels = SETS[flag]
+    side = int(size or SIZES[0])
+    return MedSet(
+        name=name,
+        title=f"{title} {side} x {side}" if size else title,
+        flag=flag,
+        size=side,
+        finding="mass" if flag == "chestmnist" else "",
+        classes=("no mass", "mass") if flag == "chestmnist" else (),
+        shape=(channels, side, side),
+        licence="CC BY-NC 4.0" if flag == "dermamnist" else "CC BY 4.0",
+        source="https://medmnist.com (Yang et al., 2023)",
+    )

@@ -1,0 +1,102 @@
+"""The mini-batches of one round of several clients, stacked."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench.data import augment
+from fedbench.data.batch import Batch
+from fedbench.streams import stream
+
+if TYPE_CHECKING:
+    from fedbench.data.clients import ClientData
+
+AHEAD = {"cpu": 2**21, "cuda": 2**24}
+"""Numbers of inputs that are made ready in one call: on a CPU what stays in its cache until it is used."""
+
+
+class Work:
+    """One round of several clients: ``steps`` batches each, some padded, some clients finished earlier."""
+
+    def __init__(
+        self, data: ClientData, plans: list[list[np.ndarray]], clients: list[int], round_index: int, purpose: str,
+        augmentation: str,
+    ) -> None:  # fmt: skip
+        self._data, self._clients, self._round, self._purpose = data, clients, round_index, purpose
+        self._augmentation = augmentation
+        steps = max(len(plan) for plan in plans)
+        width = max(len(batch) for plan in plans for batch in plan)
+        index = np.zeros((steps, len(clients), width), dtype=np.int64)
+        counts = np.zeros((steps, len(clients)), dtype=np.int64)
+        for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
+            sizes = np.array([len(batch) for batch in plan])
+            filled = np.array([batch[0] for batch in plan])[:, None].repeat(
+                width, 1
+            )  # pads, with a share of 0
+            filled[np.arange(width) < sizes[:, None]] = np.concatenate(plan)
+            index[: len(plan), row] = filled + data.offsets[client]
+            counts[: len(plan), row] = sizes
+        self.steps, self.samples = steps, int(counts.sum())
+        self.unequal = not counts.all()
+        self._counts, widths = counts, counts.max(axis=1)
+        self._widths = widths.tolist()
+        padded = (counts < widths[:, None]).any(axis=1)
+        self._weighted = (padded | (data.pairs is not None)).tolist()
+        self._index = torch.from_numpy(index).to(data.device)
+        self._labels = data.labels[self._index]
+        self._labels_of_step = self._labels.unbind()
+        each = len(clients) * width * data.inputs[:1].numel()
+        self._ahead = max(1, AHEAD.get(data.device.type, AHEAD["cuda"]) // each)
+        self._begun, self._ready = -1, tuple[Tensor, ...]()
+        self._active = torch.from_numpy(counts > 0).to(data.device)
+        self.steps_of_each = self._active.sum(0)  # [K]
+
+    @functools.cached_property
+    def _shares(self) -> Tensor:
+        """Each sample's share of its client's mean, 0 for padding: [steps, K, B]."""
+        valid = np.arange(self._index.shape[2]) < self._counts[:, :, None]
+        pairs = self._data.pairs
+        if pairs is None:
+            shares = valid / self._counts.clip(1)[:, :, None]
+        else:
+            of_label = np.array([pairs.shares(client) for client in self._clients])
+            shares = valid * of_label[np.arange(len(of_label))[:, None], self._labels.cpu().numpy()]
+        return torch.from_numpy(shares.astype(np.float32)).to(self._data.device)
+
+    def active(self, step: int) -> Tensor:
+        """Return which clients still have work at ``step``: [K] of bool."""
+        return self._active[step]
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of ``step``; ``weight`` is None where all samples of all clients weigh the same."""
+        data, width = self._data, self._widths[step]
+        labels = self._labels_of_step[step][:, :width]
+        weight = self._shares[step, :, :width] if self._weighted[step] else None
+        inputs = self._inputs(step)[:, :width].contiguous()
+        if self._augmentation == "none":
+            return Batch(inputs, labels, weight)
+        apply = getattr(augment, self._augmentation)
+        parts = [
+            apply(part, stream(data.seed, f"augment {self._purpose}", client, self._round, step))
+            for client, part in zip(self._clients, inputs, strict=True)
+        ]
+        # last: what augmentation pads with is black, as in the official programs, not the mean colour
+        return Batch(data.normalize(torch.stack(parts)), labels, weight)
+
+    def _inputs(self, step: int) -> Tensor:
+        """Return the inputs of ``step``, normalised unless augmentation comes before that: [K, B, ...].
+
+        Those of some steps are gathered and scaled in one call.
+        """
+        begin = step - step % self._ahead
+        if begin != self._begun:
+            data = self._data
+            inputs = data.scale(data.samples(self._index[begin : begin + self._ahead]))
+            ready = data.normalize(inputs) if self._augmentation == "none" else inputs
+            self._begun, self._ready = begin, ready.unbind()
+        return self._ready[step - begin]

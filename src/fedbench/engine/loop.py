@@ -1,0 +1,167 @@
+"""One round: who participates, in which chunks they train, step by step, and what the server makes of it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State
+from fedbench.data.clients import ClientData
+from fedbench.engine.recorder import Recorder
+from fedbench.engine.schedule import Schedule
+from fedbench.engine.state import RunState
+from fedbench.engine.subnormal import flushed
+from fedbench.errors import UserError
+
+AUTO = 0
+"""As many clients in one call as pays: all of a round on a GPU or of a tiny network, else one."""
+TINY = 2000
+"""Parameters up to which stacking pays on a CPU: a step is then all overhead."""
+PURPOSES = ("batches", "inner batches")
+"""Streams of a step's mini-batches: the first is the one all methods share."""
+
+
+class Loop:
+    """Trains the rounds of one run; ``chunk`` clients are stacked in one call, None for all, or AUTO."""
+
+    def __init__(
+        self,
+        method: FederatedMethod,
+        problem: Problem,
+        data: ClientData,
+        schedule: Schedule,
+        record: Recorder,
+        chunk: int | None,
+    ) -> None:
+        self._method, self._problem, self._data = method, problem, data
+        self._schedule, self._record, self._chunk = schedule, record, chunk
+        if chunk == AUTO:
+            self._chunk = 1 if data.device.type == "cpu" and problem.net.d > TINY else None
+
+    @flushed()
+    def open(self, state: RunState) -> None:
+        """Let the method prepare the server's state before round 0."""
+        method, problem = self._method, self._problem
+        problem.cycle = self._schedule.turn(0)
+        state.server = method.open(problem, state.server)
+        self._record.ledger.add_charges(problem.charges, problem.n_clients)
+        self._check_memory(state.server)
+
+    @flushed()
+    def train_round(self, state: RunState) -> State:
+        """Train one round, aggregate into ``state``, and return the participants' final states."""
+        method, problem, ledger = self._method, self._problem, self._record.ledger
+        n_clients = problem.n_clients
+        assert problem.participants is not None
+        chosen = problem.participants(state.round)
+        problem.cycle = self._schedule.turn(state.round)
+        if state.round in self._schedule.stages:
+            state.server = method.new_stage(problem, state.server)
+        clients = self._train(state, chosen)
+        ledger.add_round(method, state.server, clients, n_clients)
+        state.server = method.server(problem, state.server, clients, chosen, state.round)
+        ledger.add_charges(problem.charges, n_clients)
+        self._check_memory(state.server)
+        if state.own:
+            place = torch.tensor(chosen, device=self._data.device)
+            for name, tensor in state.own.items():
+                tensor[place] = clients[name]
+        state.round += 1
+        return clients
+
+    def _train(self, now: RunState, chosen: list[int]) -> State:
+        """Train the participants and return their final states in their order, what is gathered joined."""
+        row = {client: index for index, client in enumerate(chosen)}
+        clients: State = {}
+        sent: dict[str, dict[int, Tensor]] = {name: {} for name in self._method.gathered}
+        for chunk in self._chunks(chosen):
+            rows = [row[client] for client in chunk]
+            for name, tensor in self._train_chunk(now, chunk).items():
+                if name in sent:
+                    sent[name] |= zip(rows, map(_without_nan, tensor), strict=True)
+                    continue
+                if name not in clients:
+                    clients[name] = tensor.new_empty(len(chosen), *tensor.shape[1:])
+                clients[name][rows] = tensor
+        joined = {name: torch.cat([parts[at] for at in sorted(parts)]) for name, parts in sent.items()}
+        return clients | joined
+
+    def _check_memory(self, server: State) -> None:
+        """Raise UserError where a method that gathers keeps more on the server than it declares."""
+        method = self._method
+        if not method.gathered:
+            return
+        kept = sum(
+            tensor.numel()
+            for name, tensor in server.items()
+            if name not in method.averaged and name not in method.running
+        )
+        if kept > method.memory:
+            raise UserError(
+                f"{type(method).__module__}: the server keeps {kept} floats of what it gathers, more than the method's "
+                f"memory of {method.memory}: let it drop what is old, or declare more"
+            )
+
+    def _chunks(self, chosen: list[int]) -> list[list[int]]:
+        """Divide a round's clients into those that are stacked.
+
+        With batch-norm only clients of equal batches are: padding would enter the batch's statistics.
+        """
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for client in chosen:
+            shape = self._problem.task.shape(self._data, client) if self._problem.net.n_buffers else ()
+            groups.setdefault(shape, []).append(client)
+        size = self._chunk or len(chosen)
+        return [group[at : at + size] for group in groups.values() for at in range(0, len(group), size)]
+
+    def _train_chunk(self, now: RunState, chosen: list[int]) -> State:
+        """Train some clients of a round, stacked."""
+        method, problem, data, n = self._method, self._problem, self._data, len(chosen)
+        task = problem.task
+        state = {name: tensor[None].expand(n, *tensor.shape) for name, tensor in now.server.items()}
+        for name in method.running:
+            if name in state:
+                state[name] = state[name].clone()  # updated in place
+        state |= {name: tensor[chosen] for name, tensor in now.own.items()}
+        state["client"] = torch.tensor(chosen, device=data.device)
+        state["round"] = torch.full_like(state["client"], now.round)
+        if now.round == 0:
+            firsts = [task.first(data, chosen, f"first {name}") for name in PURPOSES[: method.batches]]
+            state = method.first(problem, state, firsts)
+        state = method.begin(problem, state)
+        works = [task.rounds(data, chosen, now.round, purpose) for purpose in PURPOSES[: method.batches]]
+        losses, decay = torch.zeros(n, device=data.device), self._schedule.decay(now.round)
+        for step in range(works[0].steps):
+            batches = [work.batch(step) for work in works]
+            if works[0].unequal:
+                active = works[0].active(step)
+                state = self._masked_step(state, batches, decay, active)
+                losses += torch.where(active, state["loss"], 0)
+            else:
+                state = method.step(problem, state, batches, decay)
+                losses += state["loss"]
+        state = method.end(problem, state)
+        self._record.trained(losses / works[0].steps_of_each, sum(work.samples for work in works))
+        kept = {*method.averaged, *method.own, *method.uploaded, *method.gathered, *method.running}
+        return {name: tensor for name, tensor in state.items() if name in kept}
+
+    def _masked_step(self, state: State, batches: list[Batch], decay: float, active: Tensor) -> State:
+        """Make one step in which clients that have finished their epochs stand still."""
+        still = {name: state[name].clone() for name in self._method.running if name in state}
+        new = self._method.step(self._problem, state, batches, decay)
+        result = {}
+        for name, tensor in new.items():
+            old = still.get(name, state.get(name))
+            if name in self._method.gathered and old is not None and old.shape != tensor.shape:
+                longer = tensor.new_full(tensor.shape, float("nan"))
+                longer[:, : old.shape[1]] = old
+                old = longer
+            mask = active.view(-1, *[1] * (tensor.dim() - 1))
+            result[name] = tensor if old is None else torch.where(mask, tensor, old)
+        return result
+
+
+def _without_nan(sent: Tensor) -> Tensor:
+    """Leave out the entries [n] or [n, ...] of what a client sends that are nan: they are not there."""
+    return sent[~sent.isnan().view(len(sent), -1).all(1)]

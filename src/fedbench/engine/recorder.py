@@ -1,0 +1,137 @@
+"""What a run leaves behind: a row per evaluation, the floats it sent, its losses and times."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from fedbench import measures
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import State
+from fedbench.engine.evaluator import Evaluator
+from fedbench.engine.ledger import Ledger
+from fedbench.engine.outcome import Outcome
+from fedbench.errors import UserError, unknown
+from fedbench.specs import TrainSpec
+
+
+class Recorder:
+    """Collects what is measured while a run trains.
+
+    Attributes:
+        ledger: floats sent so far.
+        curve: one row per evaluation.
+        clients: one row per evaluation and quantity that the method traces for every client.
+        seconds: of training and evaluation, earlier sessions of a resumed run included.
+    """
+
+    def __init__(self, method: FederatedMethod, evaluator: Evaluator, train: TrainSpec) -> None:
+        self._method, self._evaluator = method, evaluator
+        self._period, self._select = train.period, train.select
+        self.ledger, self.samples = Ledger(), 0
+        self.curve, self.clients = list[dict[str, float]](), list[dict[str, float | str]]()
+        self.seconds, self._evaluation_seconds, self._curve_seconds = 0.0, list[float](), list[float]()
+        self._loss_sum, self._loss_count = 0.0, 0
+        self._begun, self._before = time.perf_counter(), 0.0
+
+    def start(self) -> None:
+        """Start the clock of this session."""
+        self._begun, self._before = time.perf_counter(), self.seconds
+
+    def tick(self) -> float:
+        """Take the time and return the seconds since the start of this session."""
+        passed = time.perf_counter() - self._begun
+        self.seconds = self._before + passed
+        return passed
+
+    def trained(self, losses: Tensor, samples: int) -> None:
+        """Count clients that have trained, by their mean losses [K], and the samples they drew."""
+        self.samples += samples
+        self._loss_sum += float(losses.sum())
+        self._loss_count += len(losses)
+
+    def evaluate(self, round_index: int, server: State) -> None:
+        """Append a row to the curve: the server's state after ``round_index`` rounds."""
+        begun = time.perf_counter()
+        self.tick()
+        self._curve_seconds.append(self.seconds - sum(self._evaluation_seconds))
+        row: dict[str, float] = {
+            "iteration": round_index * (self._period or 1),
+            "round": round_index,
+            "samples": self.samples,
+            "floats_up": self.ledger.up,
+            "floats_down": self.ledger.down,
+            "floats_buffers": self.ledger.buffers,
+            "train_loss": self._loss_sum / self._loss_count if self._loss_count else float("nan"),
+        }
+        for suffix, (x, buffers) in self._method.points(server).items():
+            row |= self._evaluator.metrics(x, buffers, suffix)
+        row |= self._method.report(server)
+        for name, values in self._method.traces(server).items():
+            each = {f"client{client}": value for client, value in enumerate(values.tolist())}
+            self.clients.append({"round": round_index, "quantity": name, **each})
+        self._loss_sum, self._loss_count = 0.0, 0
+        if not self.curve:
+            self._check_selectable(row)
+        self.curve.append(row)
+        self._evaluation_seconds.append(time.perf_counter() - begun)
+
+    def outcome(self, final: dict[str, float], diverged: str = "") -> Outcome:
+        """Return what the run gave: the reported row and ``final`` metrics, or why it ``diverged``."""
+        self.tick()
+        metrics = dict(self._reported()) | final if self.curve and not diverged else {}
+        status = "diverged" if diverged else "finished"
+        return Outcome(
+            status, diverged, self.curve, self.clients, metrics, self.seconds, self._evaluation_seconds,
+            self._curve_seconds,
+        )  # fmt: skip
+
+    def _reported(self) -> dict[str, float]:
+        """Return the last row, or the first of those that validation finds best."""
+        if self._select is None:
+            return self.curve[-1]
+        name, measure = self._select, measures.find(self._select)
+        sign = 1 if measure is None else measure.sign
+        values = [sign * row[name] for row in self.curve]
+        return self.curve[max(range(len(values)), key=lambda at: (values[at], -at))]
+
+    def _check_selectable(self, row: dict[str, float]) -> None:
+        """Raise UserError, before training, where nothing could be selected."""
+        name = self._select
+        if name is None:
+            return
+        if name not in row:
+            raise unknown(
+                "metric on validation data (train.select)",
+                name,
+                [key for key in row if key.startswith("val_")],
+            )
+        if math.isnan(row[name]):
+            raise UserError(
+                f"train.select: {name} is undefined on this validation part, as if it held one class only"
+            )
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that a resumed run goes on recording from."""
+        return {
+            "samples": self.samples,
+            "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers],
+            "curve": self.curve,
+            "clients": self.clients,
+            "seconds": self.seconds,
+            "evaluation_seconds": self._evaluation_seconds,
+            "curve_seconds": self._curve_seconds,
+            "loss": [self._loss_sum, self._loss_count],
+        }
+
+    def restore(self, dumped: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.samples, self.ledger = dumped["samples"], Ledger(*dumped["ledger"])
+        self.curve, self.clients = dumped["curve"], dumped["clients"]
+        self.seconds, self._evaluation_seconds = dumped["seconds"], dumped["evaluation_seconds"]
+        self._curve_seconds = dumped["curve_seconds"]
+        self._loss_sum, self._loss_count = dumped["loss"]

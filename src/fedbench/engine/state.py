@@ -1,0 +1,49 @@
+"""What a run is in the middle of: the server's tensors, what each client keeps, how many rounds are done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Problem, State
+
+
+@dataclass
+class RunState:
+    """Everything that later rounds depend on.
+
+    Attributes:
+        server: what the server keeps, without client axis.
+        own: what each client keeps for itself between rounds, [N, ...] each.
+        round: how many rounds are done.
+    """
+
+    server: State
+    own: State
+    round: int = 0
+
+    @classmethod
+    def initial(cls, method: FederatedMethod, problem: Problem, device: torch.device) -> Self:
+        """Return the state before the first round."""
+        net = problem.net
+        server = method.init(problem, net.initial().to(device))
+        if net.n_buffers:
+            server |= {name: net.initial_buffers().to(device) for name in method.running}
+        start = method.init_own(problem, server)
+        own = {
+            name: tensor[None].expand(problem.n_clients, *tensor.shape).clone()
+            for name, tensor in start.items()
+        }
+        return cls(server, own)
+
+    def dump(self) -> dict[str, Any]:
+        """Return this state as a checkpoint holds it."""
+        return {"server": self.server, "own": self.own, "round": self.round}
+
+    def restore(self, dumped: Mapping[str, Any]) -> None:
+        """Become the state of a checkpoint."""
+        self.server, self.own, self.round = dumped["server"], dumped["own"], dumped["round"]

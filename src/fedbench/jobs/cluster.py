@@ -1,0 +1,57 @@
+"""Makes the job arrays of Snakemake's SLURM executor (snakemake-executor-plugin-slurm 2.8) do what they promise.
+
+Both functions do nothing where the executor is not in use, or works in another way than version 2.8 does.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+COMMANDS = "--slurm-jobstep-array-execs"
+
+
+def mend_arrays() -> None:
+    """Let the executor submit the jobs it is handed at once, in arrays of jobs that ask for the same.
+
+    On its own it waits until all ready jobs of a kind are handed over together and forgets those it was handed
+    meanwhile: where a cap on GPUs holds some jobs back it stands still for ever (its issue 473). Here it is
+    told that no job is held back. And it asks for a whole array what its first job needs, so that a retry could get no
+    more than the jobs beside it.
+    """
+    plugin = sys.modules.get("snakemake_executor_plugin_slurm")
+    if plugin is None or not hasattr(plugin, "pending_jobs_for_rule"):
+        return
+    plugin.pending_jobs_for_rule = lambda dag, rule_name: 0  # type: ignore[attr-defined]
+    submit = plugin.Executor.run_jobs
+
+    @functools.wraps(submit)
+    def run_jobs(executor: Any, jobs: Iterable[Any]) -> None:
+        alike: dict[tuple[tuple[str, str], ...], list[Any]] = {}
+        for job in jobs:
+            needs = tuple(sorted((name, str(value)) for name, value in job.resources.items()))
+            alike.setdefault(needs, []).append(job)
+        for some in alike.values():
+            submit(executor, some)
+
+    plugin.Executor.run_jobs = run_jobs
+
+
+def run_own_task() -> None:
+    """In a task of an array that is not its first, become the Snakemake of the task's own job.
+
+    The executor starts all tasks as the first job. It has the other jobs' commands with it and runs the right one, but
+    then looks for the first job's results and fails unless they are there already (its issue 447).
+    """
+    task, first = (os.environ.get(f"SLURM_ARRAY_TASK_{name}") for name in ("ID", "MIN"))
+    given = [part for part in sys.argv if part.startswith(f"{COMMANDS}=")]
+    if task is None or task == first or not given:
+        return
+    command = json.loads(base64.b64decode(given[0].partition("=")[2]))[task]
+    os.execvp("sh", ["sh", "-c", zlib.decompress(bytes.fromhex(command)).decode()])

@@ -1,0 +1,77 @@
+"""Trains cells one after another, says where it is, and goes on when one of them fails."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from fedbench.errors import DiskError, UserError
+from fedbench.jobs import preflight
+from fedbench.jobs.progress import Reporter, counts, say
+from fedbench.jobs.training import train_cell
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.store.runs import Store
+
+DIVERGED = 3
+"""Exit status when a seed diverged and nothing failed: a result, but one to look at."""
+
+
+def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
+    """Train cells, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
+
+    Raises:
+        UserError: what the cells ask for is wrong, and nothing was trained; or cells failed: the message has the reason
+            of each and the command to run it alone. A disk that takes no files, or gives none, ends the work at once:
+            every other cell would fail alike.
+    """
+    preflight.check(chosen)
+    diverged, failed = [], dict[str, str]()
+    for number, cell in enumerate(chosen, 1):
+        left = f", {len(failed)} failed" if failed else ""
+        say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
+        try:
+            diverged += _train(cell, config, store)
+        except Exception as error:
+            if len(chosen) == 1 or isinstance(error, DiskError):
+                raise
+            if not isinstance(error, UserError):
+                traceback.print_exc()
+            failed[cell.name] = str(error) or type(error).__name__
+            say(f"  failed: {failed[cell.name]}")
+    if len(chosen) > 1:
+        say(counts(len(chosen), len(chosen) - len(failed), 0, len(failed)))
+    if diverged:
+        print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
+    if failed:
+        each = [f"\n  {name}: {why}\n    alone: {_alone(name, config)}" for name, why in failed.items()]
+        raise UserError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
+    return DIVERGED if diverged else 0
+
+
+def _train(cell: Cell, config: Config, store: Store) -> list[str]:
+    """Train one cell, print its results, and return what to say of the seeds that diverged."""
+    reporter = Reporter()
+    result = train_cell(cell, config, store, reporter)
+    reporter.clear()
+    for item in result["runs"]:
+        say(f"  seed {item['seed']}: {item['status']} {item['reason'] or _scores(item['metrics'])}")
+    return [
+        f"{cell.name} seed {item['seed']}: {item['reason']}"
+        for item in result["runs"]
+        if item["status"] == "diverged"
+    ]
+
+
+def _scores(metrics: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.4f}"
+        for name, value in metrics.items()
+        if name.startswith("test_") and value is not None
+    )
+
+
+def _alone(name: str, config: Config) -> str:
+    return f"fedbench run {name} --scale {config.scale}"

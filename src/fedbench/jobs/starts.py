@@ -1,0 +1,69 @@
+"""The weights that a run starts from: of another run in the store, trained first if need be, or of a user's file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from fedbench.errors import UserError
+from fedbench.specs import RunSpec, StartSpec
+from fedbench.store.runs import MODEL, Record, Store
+
+Weights = dict[str, Tensor]
+
+
+def weights(start: StartSpec, store: Store, train: Callable[[RunSpec], Record]) -> Weights:
+    """Return what a run starts from, by name; ``train`` returns a run from the store, or trains it.
+
+    Raises:
+        UserError: the run it names diverged or left no model; the file is missing, not the one meant, or holds none.
+    """
+    if start.run is None:
+        return _of_file(start)
+    record = train(start.run)
+    what = f"run {record.key} ({start.run.method} on {start.run.data.dataset}, seed {start.run.seed})"
+    if record.status != "finished":
+        raise UserError(f"{what}, which another starts from, {record.status}: {record.reason}")
+    if MODEL not in record.files:
+        raise UserError(
+            f"{what}, which another starts from, has no {MODEL}; remove it and it is trained again"
+        )
+    return _read((store.path(record.key) / MODEL).read_bytes(), f"{MODEL} of {what}")
+
+
+def model_bytes(model: Weights) -> bytes:
+    """Return the content of a file that keeps a model."""
+    buffer = io.BytesIO()
+    torch.save(model, buffer)
+    return buffer.getvalue()
+
+
+def _of_file(start: StartSpec) -> Weights:
+    if start.weights is None:
+        raise UserError("start.weights, the path of the file to start from, is not given")
+    try:
+        content = Path(start.weights).read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read start.weights {start.weights}: {error.strerror}") from None
+    found = hashlib.sha256(content).hexdigest()
+    if found != start.sha256:
+        raise UserError(f"start.weights {start.weights} is not the file meant: its SHA-256 is {found}")
+    return _read(content, f"start.weights {start.weights}")
+
+
+def _read(content: bytes, what: str) -> Weights:
+    """Read a dict of tensors without executing code."""
+    wanted = "a dict of tensors by name, as torch.save(module.state_dict(), path) writes"
+    try:
+        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for what it cannot read
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        raise UserError(f"{what} does not hold {wanted} ({first})") from None
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise UserError(f"{what} does not hold {wanted}")
+    return found

@@ -1,0 +1,151 @@
+"""Trains cells: finds finished runs in the store, trains the others, writes one result per cell."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbench import files
+from fedbench.data import joined
+from fedbench.data.clients import Arrays
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import prepare
+from fedbench.engine.loop import AUTO
+from fedbench.engine.outcome import Progress, Stopped
+from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
+from fedbench.jobs import gpus, starts, stopping
+from fedbench.jobs.progress import Trail, say
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec
+from fedbench.store import journal, results
+from fedbench.store.provenance import provenance
+from fedbench.store.runs import Record, Store
+
+
+def choose_device(wanted: str) -> torch.device:
+    """Resolve ``auto`` to a GPU where there is one, else the CPU.
+
+    Raises:
+        UserError: ``cuda`` was asked for and there is none.
+    """
+    if wanted == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if wanted == "cuda":
+        raise UserError("device is 'cuda', but PyTorch finds no CUDA device; use device=auto or device=cpu")
+    return torch.device("cpu")
+
+
+def own_device(wanted: str) -> torch.device:
+    """Resolve the device as :func:`choose_device` does, after reserving a GPU of our own.
+
+    A card is made to compute in full single precision and, as far as cuDNN goes, the same each time.
+    """
+    if wanted != "cpu":
+        gpus.take()
+    device = choose_device(wanted)
+    if device.type == "cuda":
+        # without these, convolutions round to 10 bits and may add in another order each time
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    if gpus.VISIBLE in os.environ:
+        say(f"  device {device.type}, {gpus.VISIBLE}={os.environ[gpus.VISIBLE]}")
+    return device
+
+
+def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) -> Arrays:
+    """Load what a run trains on, preparing and partitioning first where that was not done yet."""
+    for name in spec.data.datasets:
+        prepare(name, data_dir, mirror)
+    make_partition(spec.data, spec.seed, data_dir)
+    prepared, partition = joined.load(spec.data, data_dir), load_partition(spec.data, spec.seed, data_dir)
+    clients = [partition.client(k) for k in range(partition.n_clients)]
+    binary = spec.data.labels.rule != "original"
+    n_classes = 2 if binary else int(max(partition.y_train.max(), partition.y_test.max())) + 1
+    return Arrays(
+        prepared.x_train,
+        partition.y_train,
+        prepared.x_test,
+        partition.y_test,
+        clients,
+        partition.validation,
+        n_classes,
+    )
+
+
+def train_run(
+    spec: RunSpec, config: Config, store: Store, on_round: Callable[[Progress], None] | None = None
+) -> Record:
+    """Return the finished run: from the store, else trained now (from its checkpoint where there is one)."""
+    found = store.load(spec.key)
+    if found is not None:
+        store.tidy(spec.key)
+        return found
+    start = None
+    if spec.start is not None:
+        # before the claim: what it starts from may take hours, and others may start from it too
+        start = starts.weights(spec.start, store, functools.partial(train_run, config=config, store=store))
+    device = own_device(config.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)  # more threads collapse when processes share the cores
+    with store.claim(spec.key) as folder:
+        found = store.load(spec.key)  # another process may have finished it while this one waited
+        if found is not None:
+            return found
+        files.check_room(folder)
+        arrays = load_arrays(spec, config.data_dir, config.mirror)
+        data = {"data": joined.checksum(spec.data, config.data_dir)}
+        chunk = config.client_chunk if config.client_chunk is not None else AUTO
+        path, every = store.checkpoint(spec.key), config.checkpoint_seconds
+        with stopping.held_back() as stop:
+            simulation = Simulation(
+                spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start
+            )
+            journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
+            try:
+                outcome = simulation.run()
+            except Stopped as stopped:
+                say(f"  seed {spec.seed}: {stopped}; the same command goes on from here")
+                raise
+            metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
+            times = {
+                name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")
+            }
+            record = Record(
+                spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
+                provenance(device.type) | times | data, {},
+            )  # fmt: skip
+            model = None if outcome.model is None else starts.model_bytes(outcome.model)
+            record = store.finish(record, outcome.curve, outcome.clients, model)
+            journal.note(store.root, outcome.status, spec.key)
+        return record
+
+
+def train_cell(
+    cell: Cell, config: Config, store: Store, on_round: Callable[[int, Progress], None] | None = None
+) -> dict[str, Any]:
+    """Train all seeds of a cell, write its result to ``cell.path`` and return it.
+
+    A diverged seed is a result; the other seeds go on.
+    """
+    records = []
+    for spec in cell.runs:
+        seed = spec.seed
+        progress = None if on_round is None else (lambda p, seed=seed: on_round(seed, p))
+        records.append(train_run(spec, config, store, progress))
+    return results.write(cell, records)
+
+
+def _plain(value: float) -> float | None:
+    """Return None for what JSON has no number for."""
+    return None if isinstance(value, float | np.floating) and not math.isfinite(value) else float(value)

@@ -1,0 +1,177 @@
+"""What is measured: every metric's label, direction, range, unit and smallest difference that matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fedbench.errors import unknown
+
+
+class Measure(BaseModel):
+    """One metric. A paper's YAML adds its own under ``measures:``.
+
+    Attributes:
+        name: as runs record it.
+        label: as a reader calls it.
+        better: whether higher or lower values are.
+        low: the least value it can have.
+        high: the largest.
+        matters: the smallest difference that matters, 0 where there is no general one.
+        unit: what it counts, empty for a pure number.
+        decimals: digits after the point in tables whose paper prints none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    label: str
+    better: Literal["higher", "lower"] = "higher"
+    low: float = 0.0
+    high: float = math.inf
+    matters: float = 0.0
+    unit: str = ""
+    decimals: int = 3
+
+    @property
+    def sign(self) -> int:
+        """1 where higher is better, else -1: with it, larger is always better."""
+        return 1 if self.better == "higher" else -1
+
+
+def _measure(name: str, label: str, better: Literal["higher", "lower"] = "higher", **facts: Any) -> Measure:
+    return Measure(name=name, label=label, better=better, **facts)
+
+
+def _table(*measures: Measure) -> dict[str, Measure]:
+    return {measure.name: measure for measure in measures}
+
+
+ON_PARTS = _table(
+    _measure("auc", "AUC", high=1.0, matters=0.005),
+    _measure("ap", "AP", high=1.0, matters=0.005),
+    _measure("accuracy", "accuracy", high=1.0, matters=0.01),
+    _measure("overall_accuracy", "overall accuracy", high=1.0, matters=0.01),
+    _measure("minority_accuracy", "minority accuracy", high=1.0, matters=0.01),
+    _measure("balanced_accuracy", "balanced accuracy", high=1.0, matters=0.01),
+    _measure("f1", "F1", high=1.0, matters=0.01),
+    _measure("sensitivity_at_95_specificity", "sensitivity at 95 % specificity", high=1.0, matters=0.01),
+    _measure("worst_client_accuracy", "worst client's accuracy", high=1.0, matters=0.01),
+    _measure("client_accuracy_std", "spread of accuracy over clients", "lower", matters=0.01),
+    _measure("loss", "loss", "lower", low=-math.inf),
+    _measure("gradient_norm", "gradient norm", "lower"),
+)
+"""What is measured on a part of the data; runs record it as ``test_auc``, ``val_auc`` or ``train_auc``."""
+OF_RUNS = _table(
+    _measure("train_loss", "training loss", "lower", low=-math.inf),
+    _measure("loss", "training loss", "lower", low=-math.inf),
+    _measure("gradient_norm", "gradient norm", "lower"),
+    _measure("dual", "dual variable", "lower"),
+    _measure("iteration", "iterations", "lower", decimals=0),
+    _measure("round", "rounds", "lower", decimals=0),
+    _measure("samples", "samples drawn", "lower", decimals=0),
+    _measure("floats_up", "numbers sent to the server", "lower", unit="per client", decimals=0),
+    _measure("floats_down", "numbers received from the server", "lower", unit="per client", decimals=0),
+    _measure("floats_buffers", "batch-norm statistics sent", "lower", unit="per client", decimals=0),
+    _measure("bytes", "traffic", "lower", unit="bytes per client", decimals=0),
+    _measure("seconds", "training time", "lower", unit="s", decimals=1),
+    _measure("rounds_to", "rounds to the target", "lower", decimals=0),
+    _measure("sample_exponent", "exponent of samples in 1/ε", "lower", low=-math.inf, decimals=2),
+    _measure("communication_exponent", "exponent of rounds in 1/ε", "lower", low=-math.inf, decimals=2),
+)
+"""What a run has as a whole, in its curve or over its budgets."""
+OF_DATA = _table(
+    _measure("n_samples", "samples", decimals=0),
+    _measure("n_positive", "positives", decimals=0),
+    _measure("n_negative", "negatives", decimals=0),
+    _measure("positive_ratio", "share of positives", high=1.0),
+    _measure("positive_percent", "positives (%)", high=100.0, decimals=2),
+)
+"""What can be counted of a dataset, for tables of kind ``facts``."""
+PARTS = {"test": "test", "val": "validation", "train": "training"}
+POINTS = {"_h": "at the running mean"}
+"""Suffixes of the further points that a method evaluates, here LocalSCGDAM's h."""
+DEVICES = {"device_mean_": "mean over clients of", "device_var_": "variance over clients of"}
+
+
+def rounds_to(metric: str, target: float) -> str:
+    """Name the metric "rounds until ``metric`` first reaches ``target``"; :func:`target` reads it."""
+    return f"rounds_to_{metric}_{target:g}"
+
+
+def target(name: str) -> tuple[str, float] | None:
+    """Return the metric and the target of ``rounds_to_<metric>_<target>``, None for any other name."""
+    base, _, number = name.removeprefix("rounds_to_").rpartition("_")
+    try:
+        return (base, float(number)) if name.startswith("rounds_to_") and base else None
+    except ValueError:
+        return None
+
+
+def known(own: Mapping[str, Measure] | None = None) -> list[str]:
+    """List the names a table or figure may ask for, without those of clients and further points."""
+    return [
+        *(f"{part}_{name}" for part in ("test", "val") for name in ON_PARTS),
+        *OF_RUNS,
+        *OF_DATA,
+        *(own or {}),
+    ]
+
+
+def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
+    """Return the measure a run records as ``name``, None where there is none; ``own`` are a paper's additions."""
+    for table in (own or {}, OF_RUNS, OF_DATA):
+        if name in table:
+            return table[name]
+    if (wanted := target(name)) and (base := find(wanted[0], own)):
+        return _renamed(OF_RUNS["rounds_to"], name, f"rounds to {base.label} {wanted[1]:g}")
+    for prefix, words in DEVICES.items():
+        if name.startswith(prefix) and (base := find(name.removeprefix(prefix), own)):
+            spread = prefix == "device_var_"
+            changed: dict[str, Any] = {"better": "lower", "high": math.inf, "matters": 0.0} if spread else {}
+            return _renamed(base, name, f"{words} {base.label}", **changed)
+    for suffix, words in POINTS.items():
+        if name.endswith(suffix) and (base := find(name.removesuffix(suffix), own)):
+            return _renamed(base, name, f"{base.label} {words}")
+    part, _, rest = name.partition("_")
+    if part not in PARTS or (base := _on_part(rest)) is None:
+        return None
+    plain = part == "test" and " " in base.label  # "minority accuracy" is long enough
+    return _renamed(base, name, base.label if plain else f"{PARTS[part]} {base.label}")
+
+
+def _on_part(name: str) -> Measure | None:
+    """Return what is measured on a part; the recall of a class is called by its number."""
+    if (number := name.removeprefix("recall_")) != name and number.isdigit():
+        return _measure(name, f"recall of class {number}", high=1.0, matters=0.01)
+    return ON_PARTS.get(name)
+
+
+def _renamed(base: Measure, name: str, label: str, **changed: Any) -> Measure:
+    return base.model_copy(update={"name": name, "label": label, **changed})
+
+
+def measure(name: str, own: Mapping[str, Measure] | None = None) -> Measure:
+    """Return the measure called ``name``.
+
+    Raises:
+        UserError: nobody measures it.
+    """
+    if (found := find(name, own)) is None:
+        raise unknown("metric", name, known(own))
+    return found
+
+
+def sign(name: str, own: Mapping[str, Measure] | None = None) -> int:
+    """Return 1 for a metric that rises as a run gets better, -1 for one that falls; 1 for one that is in no table."""
+    found = find(name, own)
+    return 1 if found is None else found.sign
+
+
+def label(name: str, own: Mapping[str, Measure] | None = None) -> str:
+    """Name a metric for a reader: ``test_auc`` is "test AUC"; one that is in no table is called as it is recorded."""
+    found = find(name, own)
+    return name.replace("_", " ") if found is None else found.label

@@ -1,0 +1,259 @@
+"""Reads the configuration: the user's own, the papers' experiments, the scales and what was tuned."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedbench import files, reading, seal
+from fedbench.errors import UserError, shortened, unknown
+from fedbench.plan.claim_checks import claim_mistakes
+from fedbench.plan.extend import extended
+from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
+from fedbench.specs import validated
+
+CONFIG_DIR = Path("config")
+AXES = ("dataset", "method", "metric")
+"""What varies in tables and figures besides settings."""
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file; a missing or broken one is a :class:`UserError` naming it."""
+    return copy.deepcopy(_content(path))
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return what a YAML file holds, not to be changed; a file that has not changed is parsed once."""
+    content = _parse(path, Path.cwd(), files.mark(path))
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds no keys but {shortened(content)}")
+    return content
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(path: Path, _folder: Path, _mark: files.Mark | None) -> Any:
+    content = reading.read_yaml(path)
+    return {} if content is None else content
+
+
+def load_config(
+    path: Path = CONFIG_DIR / "config.yaml", overrides: Mapping[str, Any] | None = None
+) -> Config:
+    """Read the user's configuration; ``overrides`` (``--config``) win, and ``null`` keeps the file's value."""
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    for key, kind in (("seeds", int), ("datasets", str)):
+        if isinstance(given.get(key), str | int):
+            parts = [part.strip() for part in str(given[key]).split(",")]
+            if kind is int and not all(
+                part.isdecimal() and part.isascii() and len(part) < 20 for part in parts
+            ):
+                raise UserError(
+                    f"seeds: {shortened(given[key])!r} is not a list of whole numbers such as 0,1,2"
+                )
+            given[key] = [kind(part) for part in parts]
+    if given.get("set"):
+        from fedbench.plan import layers
+
+        given["set"] = layers.given(given["set"])
+    for key in given:
+        if key not in Config.model_fields:
+            raise unknown("key of the configuration", key, Config.model_fields)
+    return validated(Config, {**read_yaml(path), **given}, path)
+
+
+def check_target(path: str, paper: str) -> None:
+    """Refuse the path of a table or figure that nobody defines, with the nearest name; any other text is let pass."""
+    found = re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.\w+", path)
+    if not found or found[2] == "published" or found[3] == "claims":
+        return
+    spec = load_paper(found[2] or paper)
+    known = spec.tables if found[1] == "table" else spec.figures
+    if found[3] not in known:
+        raise unknown(f"{found[1]} of {spec.key}", found[3], known)
+
+
+def check_mirror(config: Config) -> None:
+    """Refuse a mirror that is a folder and does not exist: a download would say so after an hour of training."""
+    mirror = config.mirror
+    if mirror is not None and "://" not in mirror and not Path(mirror).expanduser().is_dir():
+        raise UserError(f"mirror: {mirror} does not exist; give a folder or an address, or leave it out")
+
+
+def _load_named(kind: str, name: str, folder: Path) -> Any:
+    known = {path.stem: path for path in folder.glob("*.yaml")}
+    if name not in known:
+        raise unknown(kind, name, known)
+    return read_yaml(known[name])
+
+
+def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
+    """Read ``config/papers/<key>.yaml`` and check that all its parts name things it defines."""
+    folder = config_dir / "papers"
+    source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
+    if (base := content.get("extends")) is not None:
+        if base not in (known := [other for other in paper_keys(config_dir) if other != key]):
+            raise UserError(f"{source}: {unknown('paper to extend', str(base), known)}")
+        below = read_yaml(folder / f"{base}.yaml")
+        if "extends" in below:
+            raise UserError(f"{source} extends {base}, which extends another paper itself; extend that one")
+        load_paper(base, config_dir)  # its mistakes are its own
+        content = extended(base, below, content)
+    paper = validated(Paper, {**content, "key": key}, source)
+    for place, kind, used, defined in _names(paper):
+        for item in used:
+            if item not in defined:
+                raise UserError(f"{source}: {place}: {unknown(kind, item, defined)}")
+    for mistake in _impossible(paper):
+        raise UserError(f"{source}: {mistake}")
+    for place, metrics in _metrics(paper):
+        for metric in metrics:
+            try:
+                paper.measure(metric)
+            except UserError as error:
+                raise UserError(f"{source}: {place}: {error}") from None
+    for mistake in claim_mistakes(paper):
+        raise UserError(f"{source}: {mistake}")
+    return paper
+
+
+def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str]]]:
+    """List what the parts of a paper name: the part, the kind of thing, the names, and those there are."""
+    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
+    for name, spec in specs.items():
+        yield name, "dataset", spec.datasets, paper.datasets
+        yield name, "method", spec.methods, paper.methods
+        yield name, "setting", spec.settings, paper.settings
+    for name, figure in paper.figures.items():
+        yield name, "panels of a figure", figure.panel_axes, [*AXES, *paper.settings]
+        x = paper.settings if figure.kind == "final" else COURSE
+        yield name, f"x of a figure of kind {figure.kind}", [figure.x], x
+    for name, what in paper.settings.items():
+        yield f"{name}: datasets", "dataset", what.datasets, paper.datasets
+    for name, plan in paper.scales.items():
+        yield f"scales: {name}", "setting", plan.settings, paper.settings
+    for name, table in paper.tables.items():
+        yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
+        yield f"{name}: pool", "setting", table.pool, paper.settings
+    for name, method in paper.methods.items():
+        for part, chosen in (("only", method.only), ("at", method.at)):
+            yield f"{name}: {part}", "setting", chosen, paper.settings
+            for setting, values in chosen.items():
+                yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
+    if paper.tune is not None:
+        yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
+        yield "tune", "setting", [*paper.tune.setting, *paper.tune.each], paper.settings
+
+
+def _values(paper: Paper, setting: str) -> set[str]:
+    """Collect the values that a setting takes anywhere in a paper."""
+    entry = paper.settings[setting]
+    asked: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
+    shown = {value for spec in asked for value in spec.settings.get(setting, [])}
+    tried = {paper.tune.setting[setting]} if paper.tune and setting in paper.tune.setting else set()
+    return {str(value) for value in {entry.default, *entry.values, *shown, *tried}}
+
+
+def _impossible(paper: Paper) -> Iterator[str]:
+    """List what fits no cell: methods of a table or figure without one, grids that a setting would overrule."""
+    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
+    for name, spec in specs.items():
+        for method in spec.methods:
+            for setting, values in paper.methods[method].only.items():
+                asked = spec.settings.get(setting, [paper.settings[setting].default])
+                if not set(asked) & set(values):
+                    yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
+    for name, figure in paper.figures.items():
+        if figure.kind == "final":
+            yield from _not_numeric(paper, name, figure)
+    places = {place: name for name, entry in paper.settings.items() for place in entry.sets}
+    for name, entry in paper.methods.items():
+        tried = {part for key in entry.grid for part in key.split(", ")}
+        for place in sorted(tried & places.keys()):
+            yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
+
+
+def _not_numeric(paper: Paper, name: str, figure: FigureSpec) -> Iterator[str]:
+    values = figure.settings.get(figure.x, [paper.settings[figure.x].default])
+    words = [value for value in values if isinstance(value, bool | str)]
+    if words:
+        yield f"{name}: x: {figure.x} takes {_words(words)} here, which is no number to draw against"
+    if figure.x in figure.panel_axes:
+        yield f"{name}: {figure.x} is x and panels; name it once"
+
+
+def _words(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _metrics(paper: Paper) -> Iterator[tuple[str, Sequence[str]]]:
+    """List where a paper names metrics, and which."""
+    for kind, specs in (("tables", paper.tables), ("figures", paper.figures)):
+        for name, spec in specs.items():
+            yield f"{kind}.{name}.metrics", spec.metrics
+    if paper.tune is not None:
+        yield "tune.metric", [paper.tune.metric]
+
+
+def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
+    """Read ``config/scales/<name>.yaml``."""
+    data = {"name": name, **_load_named("scale", name, config_dir / "scales")}
+    return validated(Scale, data, config_dir / "scales" / f"{name}.yaml")
+
+
+def tuned_path(
+    paper: Paper, dataset: str, setting: Mapping[str, Value], config_dir: Path = CONFIG_DIR
+) -> Path:
+    """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``."""
+    apart = paper.tune.each if paper.tune is not None else {}
+    at = "".join(f"_{name}{setting[name]}" for name in apart)
+    return config_dir / "tuned" / paper.key / f"{dataset}{at}.yaml"
+
+
+def load_tuned(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the tuned hyper-parameters of each method from a file; empty where nothing was tuned."""
+    marked = files.mark(path)
+    return _chosen(path.resolve(), marked) if marked else {}
+
+
+@functools.lru_cache(maxsize=64)
+def _chosen(path: Path, _mark: files.Mark) -> dict[str, dict[str, Any]]:
+    """Parse a file of tuned values once: every run of a paper asks for it."""
+    chosen = read_tuned(path).get("chosen")
+    if not isinstance(chosen, dict) or not all(isinstance(values, dict) for values in chosen.values()):
+        raise UserError(f"{path} has no section `chosen` with the values of each method; remove the file")
+    return chosen
+
+
+def read_tuned(path: Path) -> dict[str, Any]:
+    """Read a file that `fedbench tune` wrote and hold it against its checksum; one written by hand has none."""
+    content: dict[str, Any] = read_yaml(path)
+    given = content.pop("checksum", None)
+    if given is not None and given != seal.checksum(content):
+        raise UserError(
+            f"{path} is not what `fedbench tune` wrote: bring it back, or remove the line `checksum` if you changed it"
+        )
+    return content
+
+
+def paper_keys(config_dir: Path = CONFIG_DIR) -> list[str]:
+    """List the papers the configuration knows."""
+    return sorted(path.stem for path in (config_dir / "papers").glob("*.yaml"))
+
+
+def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge mappings key by key, later ones winning; nested mappings merge, ``None`` removes a key."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, Mapping):
+                old = result.get(key)
+                result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+            elif value is None:
+                result.pop(key, None)
+            else:
+                result[key] = value
+    return result

@@ -1,0 +1,77 @@
+"""A paper that builds on another: ``extends: <key>`` in its YAML, and only what is different."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ENTRIES = ("datasets", "methods", "settings")
+OVERLAID = ("defaults", *ENTRIES)
+PUBLISHED = "tables/published"
+
+
+def extended(base_key: str, base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay a paper's YAML over the one it extends.
+
+    Whatever defines experiments (defaults, datasets, methods, settings, tuning) is taken over, changed where ``own``
+    repeats it. A table or figure is there only if ``own`` names it; one that the base has too keeps what ``own``
+    leaves out, its published numbers included. Claims are about the base's own tables and are left behind.
+
+    A dataset that is added keeps its labels and all of its samples unless its entry, or the defaults of ``own``, say
+    otherwise: what the base does to labels is about the base's data. A table that names it holds what it names.
+
+    Returns:
+        The keys of :class:`fedbench.plan.schema.Paper`; ``defined`` lists what ``own`` adds or changes.
+    """
+    result = {key: value for key, value in base.items() if key not in ("tables", "figures", "claims")}
+    result |= {key: value for key, value in own.items() if key not in OVERLAID}
+    for key in OVERLAID:
+        if key in base or key in own:
+            result[key] = overlaid(base.get(key, {}), own.get(key, {}))
+    for kind in ("tables", "figures"):
+        if isinstance(own.get(kind), Mapping):
+            result[kind] = {
+                name: overlaid(_with_file(base.get(kind, {}).get(name, {}), base_key), entry)
+                for name, entry in own[kind].items()
+            }
+    listed = [*own["datasets"]] if isinstance(own.get("datasets"), Mapping) else []
+    added = [name for name in listed if name not in base.get("datasets", {})]
+    for name in added:
+        result["datasets"][name] = _as_it_is(result["datasets"][name], own.get("defaults") or {})
+    for entry in result.get("tables", {}).values() if listed else []:
+        if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
+            entry.setdefault("additions", [])  # a table of one's own data holds what it names
+    inherited = {
+        scale: {**plan, "datasets": [*plan["datasets"], *listed]} if plan.get("datasets") else plan
+        for scale, plan in base.get("scales", {}).items()
+    }
+    result["scales"] = overlaid(inherited, own.get("scales", {}))
+    return result | {"defined": {key: [*own[key]] for key in ENTRIES if isinstance(own.get(key), Mapping)}}
+
+
+def _as_it_is(entry: Any, defaults: Mapping[str, Any]) -> Any:
+    """Give the entry of an added dataset plain rules for what neither it nor the new paper's defaults speak of."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("data"), Mapping):
+        return entry  # a mistake, named when the paper is validated
+    said = {**(defaults.get("data") or {}), **entry["data"]}
+    plain = {
+        "labels": {"rule": "original", "positive": None, "flip": None},
+        "imbalance": {"rule": "none", "share": None},
+    }
+    return {
+        **entry,
+        "data": {**{key: rule for key, rule in plain.items() if key not in said}, **entry["data"]},
+    }
+
+
+def overlaid(base: Any, own: Any) -> Any:
+    """Lay ``own`` over ``base`` key by key, all the way down; unlike a merge of layers it keeps every ``null``."""
+    if not isinstance(base, Mapping) or not isinstance(own, Mapping):
+        return own
+    return {**base, **{key: overlaid(base.get(key), value) for key, value in own.items()}}
+
+
+def _with_file(table: Mapping[str, Any], base_key: str) -> dict[str, Any]:
+    """Name a base's file of published numbers by its path: the new paper has a folder of its own."""
+    name = table.get("published")
+    return {**table, "published": f"{PUBLISHED}/{base_key}/{name}"} if name and "/" not in name else {**table}

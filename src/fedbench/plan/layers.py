@@ -1,0 +1,99 @@
+"""Where each value of a run comes from: the layers of the configuration, and what a call lays over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedbench.errors import UserError, shortened, unknown
+from fedbench.plan.configuration import merged
+from fedbench.plan.schema import PIECES
+from fedbench.reading import parse_yaml
+
+ALTERNATIVES = (
+    ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
+)  # fmt: skip
+"""Keys of ``train`` of which one is given: saying one takes the others away."""
+ROOTS = ("params", *PIECES)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A piece of a run specification, and what it is called."""
+
+    name: str
+    piece: Mapping[str, Any]
+
+
+def nested(dotted: str, value: Any) -> dict[str, Any]:
+    """Return ``{"a": {"b": value}}`` for the place ``a.b``."""
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    return value  # type: ignore[no-any-return]
+
+
+def places(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by their places; an empty mapping is a value."""
+    if not isinstance(value, Mapping) or not value:
+        return {prefix: value}
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        found |= places(inner, f"{prefix}.{key}" if prefix else str(key))
+    return found
+
+
+def origins(layers: Sequence[Layer]) -> dict[str, str]:
+    """Return which layer has the last word on each place that the layers give a value."""
+    found: dict[str, str] = {}
+    for layer in layers:
+        found |= dict.fromkeys(places(layer.piece) if layer.piece else (), layer.name)
+    kept = places(merged(*(layer.piece for layer in layers)))
+    return {place: name for place, name in found.items() if place in kept}
+
+
+def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Read places and values as ``--config set=train.iterations=200,params.lr=0.1`` gives them.
+
+    Raises:
+        UserError: it is nothing of the kind, or a place that no run has.
+    """
+    if isinstance(text, Mapping):
+        found = dict(text)
+    else:
+        found = {}
+        for item in re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip()):
+            place, equals, value = item.partition("=")
+            if not equals:
+                raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {item!r}")
+            try:
+                found[place] = parse_yaml(value)
+            except ValueError:
+                raise UserError(f"set {place}: {shortened(value)!r} is not valid YAML") from None
+    for place in found:
+        root, dot, _ = place.partition(".")
+        if not dot or root not in ROOTS:
+            raise unknown("place of a run", place, [f"{name}.…" for name in ROOTS])
+    return found
+
+
+def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a call sets as the last piece of a run; ``train.iterations`` takes ``train.epochs`` away."""
+    pieces = []
+    for place, value in chosen.items():
+        root, _, key = place.partition(".")
+        others = next((names for names in ALTERNATIVES if root == "train" and key in names), ())
+        pieces += [nested(f"train.{name}", None) for name in others if name != key]
+        pieces.append(nested(place, value))
+    return overlaid_pieces(pieces)
+
+
+def overlaid_pieces(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join pieces key by key, keeping every ``None``: it takes away what layers below say."""
+    from fedbench.plan.extend import overlaid
+
+    result: dict[str, Any] = {}
+    for piece in pieces:
+        result = overlaid(result, piece)
+    return result

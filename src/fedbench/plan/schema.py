@@ -1,0 +1,315 @@
+"""What configuration files may say: the user's own, the papers' experiments and the scales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from fedbench import measures
+from fedbench.measures import Measure
+from fedbench.plan.claims import ClaimSpec
+from fedbench.plan.claims import Value as Value
+from fedbench.specs import Name, Spec
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is given twice; it would count as two repeats")
+    return seeds
+
+
+def _on_validation(metric: str) -> str:
+    if not metric.startswith("val_"):
+        raise ValueError(f"{metric!r} is not measured on validation data: choose one that begins with val_")
+    return metric
+
+
+def _folder(path: str) -> str:
+    if set(path) & {"{", "}"} or not path.isprintable():
+        raise ValueError(
+            "braces and control characters in the name of this folder mean something to Snakemake"
+        )
+    return path
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
+
+
+def _named(entries: Any) -> Any:
+    """Give each measure the name it stands under."""
+    if not isinstance(entries, Mapping):
+        return entries
+    return {
+        name: {**entry, "name": name} if isinstance(entry, Mapping) else entry
+        for name, entry in entries.items()
+    }
+
+
+Measures = Annotated[dict[str, Measure], BeforeValidator(_named)]
+
+
+class Config(Spec):
+    """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
+
+    scale: str = "demo"
+    paper: str = "localscgdam"
+    seeds: Seeds | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    client_chunk: int | None = Field(None, ge=1)
+    checkpoint_seconds: float = Field(30.0, ge=0)
+    data_dir: Annotated[str, AfterValidator(_folder)] = "data"
+    mirror: str | None = None
+    datasets: list[str] | None = None
+    tolerance: float = Field(0.01, ge=0)
+    shipped: bool = True
+    set: dict[str, Any] = {}
+
+
+PIECES = ("data", "network", "train", "task", "start")
+"""The parts of a run specification that a dataset or a method can lay over a paper's defaults."""
+
+
+class Entry(Spec):
+    """What datasets and methods have in common."""
+
+    train: dict[str, Any] = {}
+    task: dict[str, Any] | None = None
+    start: dict[str, Any] | None = None
+
+    def piece(self) -> dict[str, Any]:
+        """Return what is written here as a piece of a run specification; a written ``null`` takes away."""
+        return {name: getattr(self, name) for name in PIECES if name in self.model_fields_set}
+
+
+class DatasetEntry(Entry):
+    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions.
+
+    ``fixed`` is laid over everything else, settings included: what a small stand-in cannot follow, said in ``note``.
+    """
+
+    printed: bool = True
+    note: str = ""
+    data: dict[str, Any]
+    network: dict[str, Any]
+    fixed: dict[str, Any] = {}
+
+
+class MethodEntry(Entry):
+    """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries.
+
+    ``only`` names the values of settings at which the method is run; elsewhere it has no cell. ``at`` gives, for values
+    of a setting, a piece of a run specification that is laid over the settings. A key of ``grid`` with dots is a place
+    in the run specification (``train.decay_at``), any other a hyper-parameter.
+    """
+
+    algorithm: Name
+    params: dict[str, Any] = {}
+    grid: dict[str, list[Any]] = {}
+    only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
+    at: dict[str, dict[Value, dict[str, Any]]] = {}
+
+    def has(self, setting: Mapping[str, Value]) -> bool:
+        """Say whether the method is run at a setting, or at a part of one."""
+        return all(setting[name] in values for name, values in self.only.items() if name in setting)
+
+
+class SettingEntry(Spec):
+    """One thing a table varies: the places of the run specification it sets, and its default.
+
+    ``values`` translates a value into what is set; the place ``.`` takes a translation that is a piece of a run
+    specification itself. On datasets other than ``datasets``, if some are named, the setting sets nothing.
+    """
+
+    sets: list[str]
+    default: Value
+    label: str
+    values: dict[Value, Any] = {}
+    datasets: list[str] = []
+
+    def holds(self, dataset: str) -> bool:
+        """Say whether the setting sets something on a dataset."""
+        return not self.datasets or dataset in self.datasets
+
+
+class TableSpec(Spec):
+    """Which cells make the rows and columns of a table, and which published file it is held against.
+
+    ``additions`` lists which of the datasets that the paper does not print stand in the table too, if the scale runs
+    them; ``null``: all of them. ``average`` names an axis that gets the average over its values beside them, taken seed
+    by seed. The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds
+    until a curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
+
+    ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets; ``data``: the
+    datasets as partitioned; or ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
+    against print.
+    """
+
+    title: str
+    kind: Literal["results", "rates", "data", "facts"] = "results"
+    datasets: list[str]
+    additions: list[str] | None = None
+    methods: list[str] = []
+    settings: dict[str, list[Value]] = {}
+    metrics: list[str] = []
+    rounds_to: dict[str, float | list[float]] = {}
+    rows: list[str] = []
+    columns: list[str] = []
+    splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
+    average: str | None = None
+    pool: list[str] = []
+    published: str | None = None
+    caption: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _targets(cls, data: Any) -> Any:
+        """Write the targets of ``rounds_to`` as metrics."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
+            return data
+        found = [*data.get("metrics", [])]
+        for metric, values in data["rounds_to"].items():
+            found += [
+                measures.rounds_to(metric, value)
+                for value in (values if isinstance(values, list) else [values])
+            ]
+        return {**data, "metrics": list(dict.fromkeys(found))}
+
+
+COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
+"""What a curve can be drawn against."""
+
+
+class FigureSpec(Spec):
+    """What a figure shows, against what, and what its panels are.
+
+    ``kind``: ``curves`` over the course of training, ``final`` values against a setting, ``duals`` of every client.
+    ``x`` is one of :data:`COURSE`, or for ``final`` a setting with numbers for values. ``panels`` is an axis (dataset,
+    method, a setting or metric), or two: one for the rows, one for the columns. ``log`` names the axes that are
+    logarithmic.
+    """
+
+    title: str
+    kind: Literal["curves", "final", "duals"] = "curves"
+    panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
+    datasets: list[str]
+    methods: list[str]
+    settings: dict[str, list[Value]]
+    metrics: list[str]
+    x: str = "iteration"
+    log: Literal["", "x", "y", "xy"] = ""
+    caption: str = ""
+
+    @property
+    def panel_axes(self) -> list[str]:
+        """What its panels are, as a list."""
+        return [self.panels] if isinstance(self.panels, str) else self.panels
+
+
+class TrialSpec(Spec):
+    """What trials on one dataset have of their own."""
+
+    metric: Annotated[str, AfterValidator(_on_validation)] | None = None
+    train: dict[str, Any] = {}
+    seeds: Seeds | None = None
+
+
+class TuneSpec(Spec):
+    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
+
+    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
+    (:func:`fedbench.jobs.tune.race`). ``validation`` is the share of the training data held out for it; left out, the
+    runs have a validation part as they are configured. ``per_dataset`` changes metric, ``train`` and seeds, for all
+    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
+    communication window, with the same trials; elsewhere nothing is.
+    """
+
+    late: ClassVar[tuple[str, ...]] = ("each",)
+
+    setting: dict[str, Value]
+    each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
+    trials: int = Field(ge=1)
+    metric: Annotated[str, AfterValidator(_on_validation)]
+    validation: float | None = Field(None, gt=0, lt=1)
+    train: dict[str, Any] = {}
+    per_dataset: dict[str, TrialSpec] = {}
+    seeds: Seeds
+
+    def on(self, dataset: str) -> TuneSpec:
+        """Return what holds on a dataset, with nothing left that depends on it."""
+        own = self.per_dataset.get(dataset, TrialSpec())
+        changed = {
+            "metric": own.metric or self.metric,
+            "train": {**self.train, **own.train},
+            "seeds": own.seeds or self.seeds,
+            "per_dataset": {},
+        }
+        return self.model_copy(update=changed)
+
+    def at(self, values: Mapping[str, Value]) -> TuneSpec:
+        """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""
+        return self.model_copy(update={"setting": {**self.setting, **values}, "each": {}})
+
+    def points(self) -> list[dict[str, Value]]:
+        """List where everything is tuned: one empty dict without ``each``."""
+        return [{name: value} for name, values in self.each.items() for value in values] or [{}]
+
+
+class ScalePaper(Spec):
+    """What one scale runs of one paper (``None``: all its datasets), and what it shortens.
+
+    ``settings`` lists the values of a setting that the scale runs, where it does not run all that a table names.
+    """
+
+    datasets: list[str] | None = None
+    stand_in: str | None = None
+    settings: dict[str, list[Value]] = {}
+    train: dict[str, Any] = {}
+    per_dataset: dict[str, dict[str, Any]] = {}
+
+
+class Paper(Spec):
+    """The experiments of one paper.
+
+    One that ``extends`` another takes over what that defines (:mod:`fedbench.plan.extend`); ``defined`` is what its own
+    file adds or changes. ``measures`` adds metrics to :mod:`fedbench.measures`. ``scales`` says here what a file under
+    ``config/scales`` could say about it.
+    """
+
+    key: Name
+    extends: str | None = None
+    title: str
+    citation: str
+    defaults: dict[str, Any] = {}
+    datasets: dict[Name, DatasetEntry]
+    methods: dict[Name, MethodEntry]
+    settings: dict[Name, SettingEntry] = {}
+    measures: Measures = {}
+    tables: dict[Name, TableSpec] = {}
+    figures: dict[Name, FigureSpec] = {}
+    claims: list[ClaimSpec] = []
+    tune: TuneSpec | None = None
+    scales: dict[str, ScalePaper] = {}
+    defined: dict[str, list[str]] = {}
+
+    def measure(self, metric: str) -> Measure:
+        """Return what is known of a metric: by this paper's own ``measures``, else by the table of all.
+
+        Raises:
+            UserError: nobody measures it.
+        """
+        return measures.measure(metric, self.measures)
+
+    def defines(self, dataset: str, method: str) -> bool:
+        """Say whether this paper's own file, and not the one it extends, has the word on a dataset or a method."""
+        return dataset in self.defined.get("datasets", []) or method in self.defined.get("methods", [])
+
+
+class Scale(Spec):
+    """How much is computed: never what."""
+
+    name: Name
+    description: str
+    seeds: Seeds
+    papers: dict[str, ScalePaper]

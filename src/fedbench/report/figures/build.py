@@ -1,0 +1,151 @@
+"""A figure of a paper: a panel per dataset or setting value, a curve per method, a band over seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fedbench import measures
+from fedbench.errors import unknown
+from fedbench.plan.cells import Cell, cells_of, datasets_run
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.report.figures.panels import BUNDLES, layout, points
+from fedbench.report.figures.plot import Across, Panel, draw, render
+from fedbench.report.figures.style import Style, style_of, styles_in_order
+from fedbench.report.files import FIGURES, write_forms
+from fedbench.report.numbers import collect, described, stats
+from fedbench.report.numbers.names import axis_name, phrase
+from fedbench.report.tables.document import stamp
+
+FORMATS = ("pdf", "svg", "png")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure ready to be written: its picture, the words below its title, the points drawn, their origin."""
+
+    paper: str
+    name: str
+    title: str
+    words: str
+    picture: Figure
+    points: pd.DataFrame
+    provenance: dict[str, Any]
+
+    def forms(self) -> dict[str, str | bytes]:
+        """Return what is written, by suffix."""
+        return {
+            **{kind: render(self.picture, kind) for kind in FORMATS},
+            "csv": self.points.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
+            "json": json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n",
+        }
+
+
+def build(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> list[Path]:
+    """Write ``figures/<paper>/<figure>.{pdf,svg,png,csv,json}`` and return the paths, the PDF first.
+
+    The CSV holds the points drawn, the JSON where they come from. The same inputs give the same bytes.
+    """
+    drawing = make(paper_key, figure_name, config, root)
+    return write_forms(root / FIGURES / paper_key / figure_name, drawing.forms())
+
+
+def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> Drawing:
+    """Draw a figure from the curves on disk.
+
+    Panels that the scale does not run are left out and named below the title; a figure without any curve says so.
+    """
+    config_dir = root / CONFIG_DIR
+    paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
+    if figure_name not in paper.figures:
+        raise unknown(f"figure of {paper_key}", figure_name, paper.figures)
+    spec = paper.figures[figure_name]
+    cells = cells_of(config, paper_key, figure_name, config_dir)
+    here = datasets_run(config, paper, scale, spec)
+    shown = layout(paper, spec, cells, here, root)
+    title = phrase(spec.title)
+    missing = missing_columns(spec, cells, root)
+    words = subtitle(paper, spec, scale.name, cells, here, shown.empty, missing)
+    origin = {
+        "paper": paper_key,
+        "figure": figure_name,
+        "scale": scale.name,
+        **collect.provenance(cells, root),
+    }
+    origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
+    styles = _styles(paper, spec, shown.panels)
+    picture = draw(shown.panels, styles, title, words, across(paper, spec), shown.columns)
+    return Drawing(paper_key, figure_name, title, words, picture, points(shown.panels), origin)
+
+
+def across(paper: Paper, spec: FigureSpec) -> Across:
+    """Return the x axis of a figure."""
+    ticks: tuple[float, ...] = ()
+    if spec.kind == "final":
+        values = spec.settings.get(spec.x, [paper.settings[spec.x].default])
+        label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
+        label = label if label == words else f"{label} ({words})"
+        ticks = tuple(sorted(map(float, values)))
+    elif spec.x in ("iteration", "round", "cycle"):
+        label = spec.x
+    else:
+        measure = measures.measure(spec.x)
+        label = ", ".join(filter(None, [measure.label, measure.unit]))
+    return Across(label, log="x" in spec.log, log_y="y" in spec.log, ticks=ticks)
+
+
+def missing_columns(spec: FigureSpec, cells: Sequence[Cell], root: Path) -> str:
+    """Name what a figure asks for and no curve on file has; empty where nothing is missing."""
+    if spec.kind != "curves":
+        return ""
+    missing, known = collect.lacking(cells, [spec.x, *spec.metrics], root)
+    return f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
+
+
+def subtitle(
+    paper: Paper,
+    spec: FigureSpec,
+    scale: str,
+    cells: Sequence[Cell],
+    here: Sequence[str],
+    empty: Sequence[str],
+    missing: str,
+) -> str:
+    """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
+    words = [phrase(spec.caption)] if spec.caption else []
+    words.append(", ".join(filter(None, [f"Scale: {scale}", described.lengths(cells)])))
+    seeds = max((len(cell.runs) for cell in cells), default=0)
+    if spec.kind == "duals":
+        words += ["one line per client, first seed"]
+    elif seeds:
+        interval = f"bars: {stats.LEVEL:.0%} t-interval, dots: each seed"
+        spread = interval if spec.kind == "final" else "band from lowest to highest"
+        words.append("one seed" if seeds == 1 else f"mean over {seeds} seeds, {spread}")
+    own = [name for name in here if name not in spec.datasets]
+    replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
+    words += [f"{name} stands in for {replaced}" for name in own]
+    words += [note.rstrip(".") for name in own if (note := paper.datasets[name].note)]
+    absent = [name for name in spec.datasets if name not in here and not own]
+    words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
+    what = "value" if spec.kind == "final" else "curve"
+    words += [missing] if missing else []
+    words += [f"no {what} yet: {', '.join(dict.fromkeys(empty))}"] if empty and here and not missing else []
+    return "; ".join(words) + "."
+
+
+def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str, Style]:
+    bundles = [bundle.label for panel in panels for bundle in panel.bundles]
+    if bundles:
+        return {label: BUNDLES[label] for label in BUNDLES if label in bundles}
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    if all(label in paper.methods for label in labels):
+        ordered = [name for name in spec.methods if name in labels]
+        return {name: style_of(name) for name in ordered}
+    return styles_in_order(labels)

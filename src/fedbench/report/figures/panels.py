@@ -1,0 +1,197 @@
+"""The panels of a figure from results on disk: curves over seeds, final values, or one line per client."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import FigureSpec, Paper, Value
+from fedbench.report.figures.plot import Bundle, Curve, Panel
+from fedbench.report.figures.style import BLACK, GREY, RED, Style
+from fedbench.report.numbers import collect, stats
+from fedbench.report.numbers.names import axis_text
+
+OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
+BUNDLES = {
+    OTHERS: Style(GREY, "-", "", 0.4),
+    TOP: Style(RED, "-", "", 0.8),
+    MEAN: Style(BLACK, (0, (4, 2)), "", 1.6),
+}
+COLUMNS = 3
+"""Panels in a row of a figure whose panels are one axis."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The panels that have something to show, in rows of ``columns``, and the titles of those that have nothing."""
+
+    panels: list[Panel]
+    columns: int
+    empty: list[str]
+
+
+def layout(
+    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
+) -> Layout:
+    """Collect the panels of a figure.
+
+    One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
+    and columns; those are left out that are empty as a whole.
+    """
+    axes = axes_of(paper, spec, datasets)
+    order = _panel_axes(spec)
+    panels = panels_of(paper, spec, cells, datasets, root)
+    empty = [panel.title for panel in panels if panel.empty]
+    width = len(axes[order[-1]])
+    if len(panels) == width:
+        return Layout([panel for panel in panels if not panel.empty], COLUMNS, empty)
+    rows = [panels[at : at + width] for at in range(0, len(panels), width)]
+    rows = [row for row in rows if not all(panel.empty for panel in row)]
+    kept = [i for i in range(width) if not all(row[i].empty for row in rows)]
+    return Layout([row[i] for row in rows for i in kept], len(kept), empty)
+
+
+def axes_of(paper: Paper, spec: FigureSpec, datasets: Sequence[str]) -> dict[str, list[Value]]:
+    """Return the values of each axis of a figure."""
+    settings = {
+        name: list(spec.settings.get(name, [entry.default])) for name, entry in paper.settings.items()
+    }
+    return {"metric": [*spec.metrics], "dataset": [*datasets], "method": [*spec.methods], **settings}
+
+
+def _panel_axes(spec: FigureSpec) -> list[str]:
+    """Return what the panels vary in; metrics are rows, unless they are named."""
+    return spec.panel_axes if "metric" in spec.panel_axes else ["metric", *spec.panel_axes]
+
+
+def panels_of(
+    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
+) -> list[Panel]:
+    """Collect the panels of a figure, row after row; one without results shows nothing."""
+    axes, order = axes_of(paper, spec, datasets), _panel_axes(spec)
+    inside = [*order, *([spec.x] if spec.kind == "final" else [])]
+    labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
+    labels = list(dict.fromkeys(labels)) or ["method"]
+    if "dataset" in labels:
+        raise UserError(f"{spec.title}: several datasets need panels: dataset")
+    panels = []
+    for values in itertools.product(*(axes[name] for name in order)):
+        place = dict(zip(order, values, strict=True))
+        metric = str(place.pop("metric"))
+        there = [cell for cell in cells if place.items() <= _coordinates(cell).items()]
+        named: dict[str, list[Cell]] = {}
+        for cell in there:
+            label = ", ".join(axis_text(paper, name, _coordinates(cell)[name]) for name in labels)
+            named.setdefault(label, []).append(cell)
+        measure = paper.measure(metric)
+        curves, bundles = list[Curve | None](), list[Bundle]()
+        if spec.kind == "duals":
+            bundles = bundles_of(there, metric, spec.metrics[0], root)
+        elif spec.kind == "final":
+            curves = [final_of(label, some, metric, spec.x, root) for label, some in named.items()]
+        else:
+            curves = [
+                curve_of(label, cell, metric, root, spec.x) for label, some in named.items() for cell in some
+            ]
+        title = _title(paper, spec, place, metric)
+        found = [curve for curve in curves if curve is not None]
+        panels.append(Panel(title, metric, measure.label, found, bundles, measure.better == "lower"))
+    return panels
+
+
+def _coordinates(cell: Cell) -> dict[str, Value]:
+    return {"dataset": cell.dataset, "method": cell.method, **cell.setting}
+
+
+def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: str) -> str:
+    words = [axis_text(paper, name, value) for name, value in place.items()]
+    if "metric" in spec.panel_axes:
+        label = paper.measure(metric).label
+        words.append(label if words else label.capitalize())
+    stands_in = "dataset" in place and place["dataset"] not in spec.datasets
+    return ", ".join(words) + " (stand-in)" * stands_in
+
+
+def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str) -> Curve | None:
+    """Return a cell's curve over its seeds, None when no seed has one.
+
+    Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
+    curve. Where x differs between seeds (``seconds``) its mean is taken.
+    """
+    found = collect.curves([cell], metric, root, x)
+    found["at"] = found.groupby("seed").cumcount() if x == "seconds" else found["x"]
+    wide = found.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
+    if found.empty or wide.empty:
+        return None
+    seeds = found["seed"].nunique()
+    bad = found.loc[found["status"] == collect.DIVERGED, "seed"].nunique()
+    remark = f"{seeds} of {len(cell.runs)} seeds" if seeds < len(cell.runs) else ""
+    remark = f"diverged in {bad} of {len(cell.runs)} seeds" if bad else remark
+    points = spread(wide)
+    if x == "seconds":
+        points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
+    return Curve(label, points, remark, broken=bool(bad))
+
+
+def final_of(label: str, cells: Sequence[Cell], metric: str, x: str, root: Path) -> Curve | None:
+    """Return the final values of cells against a setting, None where no cell has one.
+
+    ``low`` and ``high`` are the ends of the t-interval over seeds, the mean itself for one seed. A cell without a full
+    mean has no point; what became of it stands in the remark, unless it is only not run yet.
+    """
+    rows, repeats, remarks = [], [], list[str]()
+    for cell, one in zip(cells, collect.measure(cells, [metric], root), strict=True):
+        at = float(cell.setting[x])
+        if one.status not in (collect.FINISHED, collect.NOT_RUN):
+            remarks.append(f"{one.status} at {at:g}")
+        if math.isfinite(one.mean):
+            half = stats.half_width(one.std, one.n_seeds) or 0.0
+            rows.append({"x": at, "mean": one.mean, "low": one.mean - half, "high": one.mean + half})
+            repeats += [{"x": at, "value": value} for value in one.values.values()]
+    if not rows:
+        return None
+    points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
+    return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats))
+
+
+def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, root: Path) -> list[Bundle]:
+    """Return what a method traced for every client in the first seed: one line per client, and their mean.
+
+    The tenth of the clients with the largest last value of ``leading`` is a bundle of its own, the same
+    clients in every panel.
+    """
+    for cell in cells:
+        values, ranking = (collect.clients(cell, name, root) for name in (quantity, leading))
+        if values is None or ranking is None:
+            continue
+        last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")
+        top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
+        rest = [name for name in values.columns if name not in top]
+        groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
+        return [Bundle(label, lines) for label, lines in groups if lines.shape[1]]
+    return []
+
+
+def points(panels: Sequence[Panel]) -> pd.DataFrame:
+    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high (of a bundle: over its lines)."""
+    parts = []
+    for panel in panels:
+        drawn = {curve.label: curve.points for curve in panel.curves}
+        drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
+        for label, data in drawn.items():
+            parts.append(data.assign(panel=panel.title, metric=panel.metric, curve=label))
+    columns = ["panel", "metric", "curve", "x", "mean", "low", "high"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def spread(wide: pd.DataFrame) -> pd.DataFrame:
+    """Reduce one column per seed or client to x, mean, low, high."""
+    found = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
+    return found.rename_axis("x").reset_index()

@@ -1,0 +1,116 @@
+"""Measurements made of others: cells pooled as repeats of one, and the average along an axis of a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedbench.plan.schema import Value
+from fedbench.report.numbers.measurement import (
+    DIVERGED,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    NAN,
+    NOT_REACHED,
+    NOT_RUN,
+    UNDEFINED,
+    Cost,
+    Measurement,
+    Repeat,
+)
+from fedbench.report.numbers.names import AVERAGE
+
+Place = tuple[tuple[str, Value], ...]
+"""Where a number stands: (axis, value) for dataset, every setting, and method."""
+Measured = Mapping[tuple[Place, str], Measurement]
+"""Measurements by place and metric."""
+
+
+def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str], Measurement]:
+    """Take cells that differ in ``settings`` alone as repeats of one, which stands at the place without them."""
+    groups: dict[tuple[Place, str], list[Measurement]] = {}
+    for (place, metric), one in measured.items():
+        rest = tuple((axis, value) for axis, value in place if axis not in settings)
+        groups.setdefault((rest, metric), []).append(one)
+    return {key: pooled(parts, settings) for key, parts in groups.items()}
+
+
+def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
+    """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
+    values: dict[Repeat, float] = {}
+    for part in parts:
+        where = " ".join(f"{name}{part.setting[name]}" for name in settings)
+        values |= {f"{where} seed{seed}": value for seed, value in part.values.items()}
+    wanted = sum(part.n_wanted for part in parts)
+    setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
+    return replace(joined(parts, values, wanted), setting=setting)
+
+
+def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
+    """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`."""
+    groups: dict[tuple[Place, str], list[Measurement]] = {}
+    for (place, metric), one in measured.items():
+        if dict(place)[axis] in values:
+            there = tuple((name, AVERAGE if name == axis else value) for name, value in place)
+            groups.setdefault((there, metric), []).append(one)
+    return {key: averaged(parts, axis, len(values)) for key, parts in groups.items()}
+
+
+def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
+    """Average measurements of one metric seed by seed, so that the spread is that of the average over seeds.
+
+    Only seeds that all parts have count. Without all of the ``wanted`` parts there is nothing to compare: the status
+    is ``not run``.
+    """
+    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
+    seeds = [seed for seed in parts[0].values if seed in shared]
+    values = {seed: float(np.mean([part.values[seed] for part in parts])) for seed in seeds}
+    if len(parts) < wanted:
+        result = replace(
+            joined(parts, {}, 0), status=NOT_RUN, reason=f"only {len(parts)} of its {wanted} values are run"
+        )
+    else:
+        result = joined(parts, values, max(part.n_wanted for part in parts))
+    first = parts[0]
+    if axis == "dataset":
+        return replace(result, dataset=AVERAGE)
+    return replace(result, setting={**first.setting, axis: AVERAGE})
+
+
+def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
+    """Return what several measurements give together: the worst status among them decides."""
+    status, reason = FINISHED, ""
+    troubled = [
+        word for word in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) if any(p.status == word for p in parts)
+    ]
+    if troubled:
+        status = troubled[0]
+        bad = [part for part in parts if part.status == status]
+        reason = f"{len(bad)} of {len(parts)} cells: {'; '.join(_each(part.reason for part in bad))}"
+    elif not values:
+        status, reason = NOT_RUN, "; ".join(_each(part.reason for part in parts))
+    elif len(values) < wanted:
+        status, reason = INCOMPLETE, f"{len(values)} of {wanted} runs are done"
+    return replace(
+        parts[0],
+        status=status,
+        reason=reason,
+        values=values,
+        n_wanted=wanted,
+        n_bad=sum(part.n_bad for part in parts),
+        commit=" ".join(sorted(set(itertools.chain(*(part.commit.split() for part in parts))))),
+        device_mean=NAN,
+        device_variance=NAN,
+        key=" ".join(part.key for part in parts),
+        cost=Cost(),
+        shipped=any(part.shipped for part in parts),
+        summary=None,
+    )
+
+
+def _each(texts: Iterable[str]) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text]

@@ -1,0 +1,241 @@
+"""Measured beside published: every number of a table with its printed value, difference and verdict."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.errors import UserError, unknown
+from fedbench.measures import Measure
+from fedbench.plan.cells import Cell, datasets_run
+from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.report.numbers import collect, combine, rates, stats
+from fedbench.report.numbers.combine import Place
+from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.numbers.names import AVERAGE
+from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.numbers.shipped import Shelf
+
+NO_REFERENCE = "no reference"
+"""The verdict on a number that the paper has no value for."""
+OURS = ("mean", "std", "values_text", "n_seeds", "n_wanted", "status", "reason")
+MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "key")
+"""Columns of a table's CSV that say what was measured, and how it was made."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One number of a table: ours and the published one, the verdict, whether the scale runs it."""
+
+    place: dict[str, Value]
+    metric: str
+    measured: Measurement
+    published: Published | None
+    verdict: stats.Verdict
+    here: bool
+    measure: Measure
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a number of ours: trained here, still to be, or shipped with the repository."""
+        return self.here or self.measured.shipped
+
+    @property
+    def mean(self) -> float:
+        """The mean over all wanted seeds, NaN for any other status (a part of the seeds is never ranked)."""
+        return self.measured.mean if self.measured.status == collect.FINISHED else math.nan
+
+    @property
+    def printed(self) -> float:
+        """The published value, NaN where there is none."""
+        found = self.published.mean if self.published else None
+        return math.nan if found is None else found
+
+
+def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[str, list[Value]]:
+    """Return the values of each axis of a table: dataset (printed, then our own), settings, method.
+
+    Settings whose cells are pooled are no axis; the axis that is averaged over has the average last.
+    """
+    here = datasets_run(config, paper, scale, spec)
+    datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
+    settings = {
+        name: list(spec.settings.get(name, [entry.default]))
+        for name, entry in paper.settings.items()
+        if name not in spec.pool
+    }
+    found: dict[str, list[Value]] = {"dataset": datasets, **settings, "method": list(spec.methods)}
+    if spec.average is not None:
+        if spec.average not in found or spec.average == "method":
+            raise unknown("axis to average over", spec.average, found.keys() - {"method"})
+        found[spec.average] = [*found[spec.average], AVERAGE]
+    return found
+
+
+def compare(
+    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
+) -> tuple[list[Compared], PublishedTable | None]:
+    """Hold every number of a table against its published value, in the order of its axes and metrics.
+
+    The published table comes with them, unless it has nothing on any of these numbers.
+    """
+    table = load(paper.key, spec.published, root) if spec.published else None
+    by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
+    run = list(by_place.values())
+    listed = (
+        rates.measure(run, spec, root) if spec.kind == "rates" else collect.measure(run, spec.metrics, root)
+    )
+    measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
+    grid = axes(config, paper, scale, spec)
+    if spec.kind != "rates":
+        measured = _with_shipped(config, paper, scale, spec, measured, root)
+    if spec.pool and spec.kind != "rates":
+        measured = combine.pool(measured, spec.pool)
+    if spec.average is not None:
+        over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
+        measured |= combine.averages(measured, spec.average, over)
+    result = []
+    for values in itertools.product(*grid.values()):
+        place = dict(zip(grid, values, strict=True))
+        dataset, method = str(place["dataset"]), str(place["method"])
+        setting = {name: value for name, value in place.items() if name not in ("dataset", "method")}
+        if not paper.methods[method].has({n: v for n, v in setting.items() if v != AVERAGE}):
+            continue
+        for metric in spec.metrics:
+            key = _place(dataset, setting, method), metric
+            ours = measured.get(key) or _absent(paper, scale, place, setting, metric)
+            found = table.find(dataset, method, setting, metric) if table else None
+            measure = paper.measure(metric)
+            judged = verdict_on(ours, found, config.tolerance, measure)
+            here = key in measured and ours.scale == scale.name
+            result.append(Compared(place, metric, ours, found, judged, here, measure))
+    return result, table if any(item.published for item in result) else None
+
+
+def _with_shipped(
+    config: Config, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured, root: Path
+) -> dict[tuple[Place, str], Measurement]:
+    """Put numbers that travel with the repository where nothing was trained here.
+
+    A cell of this scale takes a number of this scale; a place that the scale does not run that of the nearest.
+    """
+    shelf, found = Shelf(config, paper, root), dict(measured)
+    if not shelf.scales:
+        return found
+    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+    datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
+    for dataset, *values in itertools.product(datasets, *settings.values()):
+        setting = dict(zip(settings, values, strict=True))
+        for method, metric in itertools.product(spec.methods, spec.metrics):
+            key = _place(dataset, setting, method), metric
+            ours = measured.get(key)
+            if ours is not None and ours.status != collect.NOT_RUN:
+                continue
+            look = shelf.nearest if ours is None else shelf.find
+            if (shipped := look(scale.name, dataset, setting, method, metric)) is not None:
+                found[key] = shipped
+    return found
+
+
+def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[str]:
+    """List the names in a table's published file that nothing of the paper is called."""
+    if not spec.published:
+        return []
+    metrics = {metric for table in paper.tables.values() for metric in table.metrics}
+    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics)
+
+
+def verdict_on(
+    ours: Measurement, found: Published | None, tolerance: float, measure: Measure
+) -> stats.Verdict:
+    """Return the verdict on one measurement; without a full mean it is the measurement's status."""
+    if ours.status != collect.FINISHED:
+        return stats.Verdict(ours.status)
+    if found is None or found.mean is None:
+        return stats.Verdict(NO_REFERENCE)
+    std = None if math.isnan(ours.std) else ours.std
+    theirs = found.comparable_std, found.n_seeds
+    higher = measure.better == "higher"
+    return stats.verdict(ours.mean, found.mean, tolerance, std, ours.n_seeds, *theirs, higher)
+
+
+def method_groups(compared: Sequence[Compared]) -> list[list[Compared]]:
+    """Group the numbers that methods compete in: same dataset, settings and metric."""
+    groups: dict[tuple[Place, str], list[Compared]] = {}
+    for item in compared:
+        rest = tuple((axis, value) for axis, value in item.place.items() if axis != "method")
+        groups.setdefault((rest, item.metric), []).append(item)
+    return list(groups.values())
+
+
+def agreement(group: Sequence[Compared]) -> tuple[float | None, int]:
+    """Kendall's tau between our order of the methods of one group and the published one, and of how many."""
+    both = [item for item in group if math.isfinite(item.mean) and math.isfinite(item.printed)]
+    ours = {str(item.place["method"]): item.mean for item in both}
+    return stats.rank_agreement(ours, {str(item.place["method"]): item.printed for item in both})
+
+
+def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
+    """Return the machine-readable form of a table: one row per number, nothing rounded away."""
+    rows = []
+    for item in compared:
+        ours, found, judged = item.measured, item.published, item.verdict
+        rows.append(
+            {
+                "paper": ours.paper,
+                "table": table_name,
+                **item.place,
+                "metric": item.metric,
+                **{name.removesuffix("_text"): getattr(ours, name) for name in OURS},
+                "published_mean": found.text if found else "",
+                "published_std": found.std_text if found else "",
+                "published_note": found.note if found else "",
+                "difference": judged.difference,
+                "half_width": judged.half_width,
+                "verdict": judged.kind,
+                "basis": judged.basis,
+                "seeds_to_decide": judged.seeds,
+                # seconds differ from run to run, and a table's bytes do not: they are in exports and on the page
+                **{name: value for name, value in asdict(ours.cost).items() if name != "seconds"},
+                **{name: getattr(ours, name) for name in MADE},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> None:
+    """Refuse rows and columns that name an unknown axis, one twice, or leave out one with several values."""
+    placed = [*spec.rows, *spec.columns]
+    for axis in placed:
+        if axis not in grid:
+            raise unknown(f"row or column of {where}", axis, grid)
+    twice = sorted({axis for axis in placed if placed.count(axis) > 1})
+    if twice:
+        raise UserError(f"{where}: {', '.join(twice)} is in rows and columns twice; name each once")
+    left = [axis for axis, values in grid.items() if len(values) > 1 and axis not in placed]
+    if left or not spec.rows:
+        what = f"{', '.join(left)} takes several values" if left else "rows is empty"
+        raise UserError(f"{where}: {what}; rows and columns must place every axis that varies")
+
+
+def _place(dataset: Value, setting: Mapping[str, Value], method: Value) -> Place:
+    return (("dataset", dataset), *setting.items(), ("method", method))
+
+
+def _absent(
+    paper: Paper, scale: Scale, place: Mapping[str, Value], setting: Mapping[str, Value], metric: str
+) -> Measurement:
+    return Measurement(
+        paper=paper.key,
+        scale=scale.name,
+        dataset=str(place["dataset"]),
+        setting=setting,
+        method=str(place["method"]),
+        metric=metric,
+        reason=f"not part of scale {scale.name}",
+    )

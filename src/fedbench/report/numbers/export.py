@@ -1,0 +1,127 @@
+"""Measured numbers as CSV to be kept in git: the columns of the published file, and how ours were made."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedbench.errors import UserError, unknown
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import CONFIG_DIR, load_paper
+from fedbench.plan.schema import Config
+from fedbench.report.files import REPRODUCED, write
+from fedbench.report.numbers import collect
+from fedbench.report.numbers.measurement import FAILED, FINISHED, INCOMPLETE, NOT_RUN, Measurement
+from fedbench.report.numbers.published import load
+
+LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
+"""How much a row has of its runs' results; any other status: all of them."""
+MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
+KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware"]
+"""What every run gave and cost; rows from before 2026-11-22 have the values of single seeds only."""
+
+
+def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
+    """Write ``reproduced/<scale>/<paper>/<table>.csv`` and return its path.
+
+    One row per number that the scale runs: paper, table, dataset, method, the published file's settings,
+    metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. ``key`` is the
+    cell's, a digest of all that decides its runs: where the store lacks some of them, a row that the file has under
+    the same key stays, so that a table can be measured bit by bit and on several machines. Other cells that are
+    not run yet are rows with that status and no mean.
+
+    Raises:
+        UserError: an unknown table; one without measured numbers; or a measured row of the file would be lost,
+            because its cell has another key now and no runs or fewer, or is not part of the table.
+    """
+    paper = load_paper(paper_key, root / CONFIG_DIR)
+    if table_name not in paper.tables:
+        raise unknown(f"table of {paper_key}", table_name, paper.tables)
+    spec = paper.tables[table_name]
+    if spec.kind != "results" or not spec.metrics:
+        raise UserError(
+            f"{paper_key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
+        )
+    cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
+    measured = collect.measure(cells, spec.metrics, root)
+    published = load(paper_key, spec.published, root) if spec.published else None
+    settings = list(published.settings) if published else list(paper.settings)
+    settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]
+    owners = [cell for cell in cells for _ in spec.metrics]
+    rows = [_row(one, cell, table_name, settings) for one, cell in zip(measured, owners, strict=True)]
+    for row in rows:
+        row["metric"] = published.metric_name(row["metric"]) if published else row["metric"]
+    columns = [
+        "paper",
+        "table",
+        "dataset",
+        "method",
+        *settings,
+        "metric",
+        "mean",
+        "std",
+        "note",
+        *MADE,
+        *KEPT,
+    ]
+    path = root / REPRODUCED / config.scale / paper_key / f"{table_name}.csv"
+    text = pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    made = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    if path.exists():
+        made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made, path)
+    return write(path, made.to_csv(index=False, lineterminator="\n"))
+
+
+def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Put a row of the file in the place of a new one that has fewer runs, where both have the same key.
+
+    Raises:
+        UserError: a measured row of the file would be lost; the message says how many.
+    """
+    before = before.assign(**{name: "" for name in KEPT if name not in before})
+    if list(before.columns) != list(made.columns):
+        raise UserError(f"{path} has other columns than the table has now; remove it to start anew")
+    place = list(made.columns[: made.columns.get_loc("mean")])
+    before, made = before.set_index(place, drop=False), made.set_index(place, drop=False)
+    shared = made.index.intersection(before.index)
+    old, new = before.loc[shared], made.loc[shared]
+    kept = shared[(old["key"] == new["key"]) & (_amount(old) > _amount(new))]
+    made.loc[kept] = before.loc[kept]
+    now = made.reindex(before.index)
+    lost = int(((_amount(before) > _amount(now)) | _fewer_seeds(before, now)).sum())
+    if lost:
+        raise UserError(
+            f"{lost} of {(_amount(before) > 0).sum()} measured rows of {path} would be lost: as configured now, their "
+            "cells have no results, or fewer. Give the seeds and datasets that the file was made with (--set seeds=0 "
+            "--set datasets=NAME), or remove those rows, or the file, to start anew"
+        )
+    return made
+
+
+def _amount(rows: pd.DataFrame) -> pd.Series[int]:
+    """Rank rows by how much they have of their runs' results."""
+    return rows["status"].map(lambda status: LACKING.get(status, 2)).where(rows["status"].notna(), 0)
+
+
+def _fewer_seeds(before: pd.DataFrame, made: pd.DataFrame) -> pd.Series[bool]:
+    """Say of which rows the mean would be over fewer seeds than before."""
+    fewer = pd.to_numeric(made["n_seeds"]) < pd.to_numeric(before["n_seeds"])
+    return fewer & made["status"].isin([FINISHED, INCOMPLETE])
+
+
+def _row(one: Measurement, cell: Cell, table_name: str, settings: list[str]) -> dict[str, Any]:
+    places = {"n_clients": cell.runs[0].data.clients, **cell.setting}
+    return {
+        **{name: getattr(one, name) for name in ("paper", "dataset", "method", "metric", "mean", "std")},
+        **{name: places.get(name, math.nan) for name in settings},
+        "table": table_name.removeprefix("table"),
+        "note": one.reason,
+        **{name: getattr(one, name) for name in MADE},
+        "values": one.values_text,
+        **asdict(one.cost),
+    }

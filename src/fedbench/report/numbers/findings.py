@@ -1,0 +1,204 @@
+"""A paper's claims held against the numbers: in print, and at every scale that has any."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fedbench.measures import Measure
+from fedbench.plan.claims import ClaimSpec
+from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
+from fedbench.plan.schema import Config, Paper
+from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
+from fedbench.report.numbers.readers import Print, Runs, places_of, shown
+from fedbench.report.numbers.significance import false_discovery
+from fedbench.report.numbers.verdicts import FEWEST, NOT_RUN, UNDECIDED, Rule, Verdict, leans, verdict
+
+LAST = ("reduced", "paper")
+"""Scales in the order in which they come nearer to the paper; others come before."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """At how many places the numbers show what is claimed."""
+
+    won: int
+    places: int
+
+    def __str__(self) -> str:
+        """As in a table."""
+        return f"{self.won} of {self.places}" if self.places else "–"
+
+
+@dataclass(frozen=True)
+class AtScale:
+    """What one scale says of a claim.
+
+    Attributes:
+        scale: its name.
+        verdict: what the numbers say; of a stand-in no verdict on the paper.
+        places: where they were read, in the order of ``verdict.places``.
+        total: how many places the claim is about.
+        stand_in: the datasets that stand in for the paper's, none where those ran.
+        shipped: whether some of it came with the repository.
+        keys: of the cells that were looked at.
+        commits: of the code that made them.
+        means: whether nobody kept the values of single seeds.
+        left_out: whether the verdict leans the same way without any one seed, None where there is no second.
+        q: of the verdict's p-value among all claims of the paper at this scale.
+    """
+
+    scale: str
+    verdict: Verdict
+    places: list[Place]
+    total: int
+    stand_in: tuple[str, ...] = ()
+    shipped: bool = False
+    keys: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    means: bool = False
+    left_out: bool | None = None
+    q: float = math.nan
+
+    @property
+    def ran(self) -> bool:
+        """Whether there is anything to look at."""
+        return self.verdict.kind != NOT_RUN
+
+    @property
+    def tally(self) -> Tally:
+        """At how many of the places that ran the means show it."""
+        return Tally(self.verdict.won, len(self.verdict.places))
+
+    @property
+    def words(self) -> str:
+        """The verdict with its coverage, as a table has it."""
+        if not self.ran:
+            return NOT_RUN
+        if self.stand_in:
+            return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
+        if self.verdict.kind == UNDECIDED:
+            part = f" ({self.total} in the paper)" if self.tally.places < self.total else ""
+            return f"undecided, leans {self.tally}{part}"
+        if self.total == 1:
+            return self.verdict.kind
+        part = (
+            f"{self.tally.places} of {self.total}" if self.tally.places < self.total else f"all {self.total}"
+        )
+        return f"{self.verdict.kind} on {part} settings"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim with what print and scales say of it; ``number`` counts the paper's claims from 1."""
+
+    number: int
+    claim: ClaimSpec
+    measure: Measure
+    rule: Rule
+    printed: Tally
+    scales: list[AtScale]
+
+    @property
+    def main(self) -> AtScale:
+        """The scale nearest to the paper with runs of the paper's data; without any the nearest with runs."""
+        ran = [one for one in self.scales if one.ran]
+        own = [one for one in ran if not one.stand_in]
+        return (own or ran or self.scales)[-1]
+
+    @property
+    def strip(self) -> list[tuple[str, bool]]:
+        """Which way each part of the evidence leans: every scale, and every scale without one seed."""
+        found = []
+        for one in self.scales:
+            if one.ran and not one.stand_in:
+                found.append((one.scale, leans(one.verdict, self.rule)))
+                if one.left_out is not None:
+                    found.append((f"{one.scale}, without one seed", found[-1][1] == one.left_out))
+        return found
+
+    @property
+    def fragile(self) -> bool:
+        """Whether parts of the evidence lean different ways."""
+        return len({leans for _, leans in self.strip}) > 1
+
+
+def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, list[Finding]]:
+    """Hold the claims of a paper against print and all scales; ``config`` is that of its own scale."""
+    config_dir = root / CONFIG_DIR
+    paper = load_paper(paper_key, config_dir)
+    targets = list(dict.fromkeys(target for claim in paper.claims for target in claim.targets))
+    names = sorted(path.stem for path in (config_dir / "scales").glob("*.yaml"))
+    names.sort(key=lambda name: LAST.index(name) if name in LAST else -1)
+    file = load_config(config_dir / "config.yaml") if (config_dir / "config.yaml").exists() else config
+    readers = {
+        name: Runs((config if name == config.scale else file).model_copy(
+            update={"scale": name, "paper": paper_key, "shipped": config.shipped}), paper, targets, root)
+        for name in names
+    }  # fmt: skip
+    found = [_finding(number, claim, paper, readers, root) for number, claim in enumerate(paper.claims, 1)]
+    for at, _ in enumerate(names):
+        ps = [math.nan if one.scales[at].stand_in else one.scales[at].verdict.p for one in found]
+        for one, q in zip(found, false_discovery(ps), strict=True):
+            one.scales[at] = replace(one.scales[at], q=q)
+    return paper, found
+
+
+def _finding(number: int, claim: ClaimSpec, paper: Paper, readers: dict[str, Runs], root: Path) -> Finding:
+    measure = paper.measure(claim.metric)
+    rule = rule_of(claim, measure)
+    methods = list(dict.fromkeys(m for target in claim.targets for m in shown(paper, target).methods))
+    places = places_of(paper, claim.targets)
+    printed = effects(claim, measure, places, methods, Print(paper, claim.targets, root))
+    said = verdict(printed.values, rule)
+    scales = [_at_scale(name, claim, paper, rule, places, methods, runs) for name, runs in readers.items()]
+    return Finding(number, claim, measure, rule, Tally(said.won, len(said.places)), scales)
+
+
+def _at_scale(
+    name: str, claim: ClaimSpec, paper: Paper, rule: Rule, places: list[Place], methods: list[str], runs: Runs
+) -> AtScale:
+    measure = paper.measure(claim.metric)
+    runs.used.clear()
+    found = effects(claim, measure, places, methods, runs)
+    stand_in: tuple[str, ...] = ()
+    judged, total = verdict(found.values, rule), len(found.places)
+    if judged.kind == NOT_RUN:
+        own = tuple(d for d in runs.datasets if not paper.datasets[d].printed)
+        narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
+        instead = effects(narrowed, measure, _settings_run(paper, claim, runs, own), methods, runs)
+        shown_there = verdict(instead.values, rule)
+        if shown_there.kind != NOT_RUN:
+            found, judged, stand_in = instead, shown_there, own
+    ran = [place for place, there in zip(found.places, _ran(found), strict=True) if there]
+    shipped = any(one.shipped for one in runs.used.values())
+    commits = {commit for one in runs.used.values() for commit in one.commit.split()}
+    keys = tuple(sorted(runs.used)) if judged.kind != NOT_RUN else ()
+    return AtScale(
+        name, judged, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
+        MEAN in found.seeds, _left_out(found, rule),
+    )  # fmt: skip
+
+
+def _settings_run(paper: Paper, claim: ClaimSpec, runs: Runs, datasets: Sequence[str]) -> list[Place]:
+    """List the places of stand-ins that the scale runs for the tables and figures of a claim."""
+    wanted = places_of(paper, claim.targets, datasets)
+    there = {place for place, _ in runs.cells}
+    return [place for place in wanted if place in there]
+
+
+def _ran(found: Effects) -> list[bool]:
+    return [not np.isnan(found.values[:, at]).any(0).all() for at in range(len(found.places))]
+
+
+def _left_out(found: Effects, rule: Rule) -> bool | None:
+    """Say whether the effect leans the same way without any one of the seeds; None with fewer than three."""
+    if len(found.seeds) < FEWEST:
+        return None
+    whole = leans(verdict(found.values, rule), rule)
+    rest = [verdict(np.delete(found.values, i, 2), rule) for i in range(len(found.seeds))]
+    return all(leans(one, rule) == whole for one in rest if one.kind != NOT_RUN)

@@ -1,0 +1,124 @@
+"""One number of our own: a metric of a cell over its seeds, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedbench.plan.schema import Value
+
+FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
+    "finished",
+    "incomplete",
+    "diverged",
+    "failed",
+    "not run",
+    "undefined",
+    "not reached",
+)
+NAN = float("nan")
+Repeat = int | str
+"""A run of a cell: its seed, or where several cells are pooled, a word that has the seed in it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run of a cell costs, the mean over its seeds; NaN or empty where nobody noted it.
+
+    Attributes:
+        floats_up: numbers that a client sends to the server.
+        floats_down: numbers that it receives.
+        samples: samples that all clients draw.
+        seconds: training and evaluation together.
+        hardware: what it ran on.
+    """
+
+    floats_up: float = NAN
+    floats_down: float = NAN
+    samples: float = NAN
+    seconds: float = NAN
+    hardware: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A metric of a cell.
+
+    Attributes:
+        paper: whose cell it is.
+        scale: at which scale.
+        dataset: the cell's dataset, by the paper's label.
+        setting: the cell's setting.
+        method: the cell's method, by the paper's label.
+        metric: what was measured.
+        status: one of the words above; only ``finished`` (all wanted seeds) and ``incomplete`` have a mean.
+        reason: why the status is not ``finished``.
+        values: the metric of each run that ended, by its seed; NaN where it is undefined, infinite where the target of
+            ``rounds_to`` was not reached.
+        n_wanted: how many seeds the configuration asks for.
+        n_bad: how many diverged or failed.
+        commit: the commits of the code that made the runs, separated by blanks.
+        device_mean: mean over seeds of the mean over the devices' own models, NaN where nobody measured it.
+        device_variance: likewise of the variance over devices.
+        key: the cell's key, a digest of all that decides its runs.
+        cost: what its runs cost.
+        shipped: whether it came with the repository, under ``reproduced/``, and was not trained here.
+        summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
+    """
+
+    paper: str
+    scale: str
+    dataset: str
+    setting: Mapping[str, Value]
+    method: str
+    metric: str
+    status: str = NOT_RUN
+    reason: str = ""
+    values: Mapping[Repeat, float] = field(default_factory=dict)
+    n_wanted: int = 0
+    n_bad: int = 0
+    commit: str = ""
+    device_mean: float = NAN
+    device_variance: float = NAN
+    key: str = ""
+    cost: Cost = Cost()
+    shipped: bool = False
+    summary: tuple[float, float, int] | None = None
+
+    @property
+    def n_seeds(self) -> int:
+        """How many runs ended as they should."""
+        return self.summary[2] if self.summary else len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds there are, NaN unless finished or incomplete."""
+        if self.status not in (FINISHED, INCOMPLETE):
+            return NAN
+        if self.summary:
+            return self.summary[0]
+        return float(np.mean(list(self.values.values())))
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over the seeds there are (ddof 1), NaN for one seed or without a mean."""
+        if math.isnan(self.mean) or self.n_seeds < 2:
+            return NAN
+        if self.summary:
+            return self.summary[1]
+        return float(np.std(list(self.values.values()), ddof=1))
+
+    @property
+    def constant(self) -> list[Repeat]:
+        """The seeds whose AUC is exactly one half: all samples got the same score, so nothing was learned."""
+        if not self.metric.partition("_")[2].startswith("auc"):
+            return []
+        return [seed for seed, value in self.values.items() if value == 0.5]
+
+    @property
+    def values_text(self) -> str:
+        """The value of each seed as ``0:0.9786 1:0.9791``; nothing where nobody kept them."""
+        return " ".join(f"{seed}:{value:.6g}" for seed, value in self.values.items())

@@ -1,0 +1,200 @@
+"""The printed numbers of a paper: ``tables/published/<paper>/*.csv`` and how a cell finds its own."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbench import files
+from fedbench.errors import UserError, unknown
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, paper_keys
+from fedbench.report.numbers.strict_csv import StrictCsv
+
+FOLDER = Path("tables", "published")
+COORDINATES = ("dataset", "method", "metric")
+BESIDE = {"paper", "table", "mean", "std", "note", "spread", "n_seeds", *COORDINATES}
+"""Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed number.
+
+    ``text`` and ``std_text`` are the digits as printed, ``mean`` is None where the print is lost. ``spread``
+    says what the printed ± is (``std`` over ``n_seeds`` runs, ``device variance``, ``none``), ``doubt`` is
+    the note of a cell that the transcription flags, empty otherwise. ``row`` counts data rows from 0.
+    """
+
+    row: int
+    mean: float | None
+    text: str
+    std: float | None
+    std_text: str
+    note: str
+    doubt: str
+    spread: str
+    n_seeds: int | None
+
+    @property
+    def comparable_std(self) -> float | None:
+        """The printed spread when it is a standard deviation over runs, as ours is."""
+        return self.std if self.spread == "std" else None
+
+
+class PublishedTable:
+    """A published CSV, searchable by the coordinates of a cell."""
+
+    def __init__(self, path: Path, spread: str = "none", n_seeds: int | None = None) -> None:
+        """Read ``path``; :class:`UserError` when it is missing, lacks a column or has words for a number."""
+        self.path = path
+        try:
+            self._csv = StrictCsv(path)
+        except FileNotFoundError:
+            raise UserError(
+                f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/"
+            ) from None
+        self.columns, self.rows = self._csv.columns, self._csv.rows
+        missing = [name for name in ("method", "metric", "mean") if name not in self.columns]
+        if missing:
+            raise UserError(f"{path} lacks the column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        self.settings = [name for name in self.columns if name not in BESIDE]
+        notes = [row.get("note") or "" for row in self.rows]
+        self.common_note = notes[0] if len(set(notes)) == 1 else ""
+        self.values = [self._value(i, row, spread, n_seeds) for i, row in enumerate(self.rows)]
+        self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
+
+    def _value(self, index: int, row: Mapping[str, str], spread: str, n_seeds: int | None) -> Published:
+        mean = self._csv.number(index, "mean")
+        runs = self._csv.number(index, "n_seeds", least=0 if mean is None else 1, whole=True)
+        note = row.get("note") or ""
+        plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
+        return Published(
+            row=index,
+            mean=mean,
+            text=(row["mean"] or "").strip(),
+            std=self._csv.number(index, "std", least=0),
+            std_text=(row.get("std") or "").strip(),
+            note=note,
+            doubt="" if plain else note,
+            spread=row.get("spread") or spread,
+            n_seeds=n_seeds if runs is None else int(runs),
+        )
+
+    def metric_name(self, metric: str) -> str:
+        """Return what the file calls a metric; its own name when the file has none."""
+        return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
+
+    def unknown_names(self, methods: Iterable[str], metrics: Iterable[str]) -> list[str]:
+        """List the names in the file that are no method or metric of ours, each once: a slip, or a method we lack."""
+        known, measured = set(methods), {_parts(metric) for metric in metrics}
+        strange = []
+        for row in self.rows:
+            method, metric = row["method"].strip(), row["metric"].strip()
+            strange += [f"method {method}"] if method not in known else []
+            strange += [f"metric {metric}"] if _parts(metric) not in measured else []
+        return list(dict.fromkeys(strange))
+
+    def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
+        """Return the number of one cell, or None.
+
+        A setting counts when both the file and the cell have it; an empty place in the file fits every value
+        (a setting the paper does not state). Two fitting rows are an error: the cell does not say which one
+        it is.
+        """
+        wanted = {"dataset": dataset, "method": method, "metric": metric, **setting}
+        keys = [key for key in (*COORDINATES, *self.settings) if key in self.columns and key in wanted]
+        fits = [
+            value
+            for value, row in zip(self.values, self.rows, strict=True)
+            if all(_same(row[key], wanted[key], key in self.settings, key == "metric") for key in keys)
+        ]
+        if len(fits) > 1:
+            lines = ", ".join(str(self._csv.lines[value.row]) for value in fits)
+            raise UserError(
+                f"{self.path}: lines {lines} all fit {dataset}/{method} at {dict(setting)}; "
+                "give the cell a setting, or the file a column, that tells them apart"
+            )
+        return fits[0] if fits else None
+
+
+def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
+    text = text.strip()
+    if metric:
+        return same_metric(text, str(value))
+    if optional and not text:
+        return True
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return math.isclose(float(text), value, rel_tol=1e-9, abs_tol=1e-12)
+        except ValueError:
+            return False
+    return text == str(value)
+
+
+def same_metric(one: str, other: str) -> bool:
+    """Tell whether two names say the same metric: minority_test_accuracy is test_minority_accuracy."""
+    return _parts(one) == _parts(other)
+
+
+def _parts(metric: str) -> tuple[str, ...]:
+    return tuple(sorted(metric.split("_")))
+
+
+def locate(paper: str, filename: str, root: Path = Path()) -> Path:
+    """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file under ``root``."""
+    usual = FOLDER / paper / filename
+    return usual if (root / usual).exists() or not (root / filename).is_file() else Path(filename)
+
+
+def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
+    """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
+
+    What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
+    standard deviation over runs, unless its column ``spread`` says something else.
+    """
+    path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
+    for each in (path, FOLDER / "index.csv"):
+        _check_sum(root, each)
+    if index.exists() and path.is_relative_to(FOLDER):
+        listed = StrictCsv(index)
+        for number, row in enumerate(listed.rows):
+            if row.get("file") == path.relative_to(FOLDER).as_posix():
+                runs = listed.number(number, "n_seeds", least=1, whole=True)
+                return PublishedTable(root / path, row["spread"], None if runs is None else int(runs))
+    table = PublishedTable(root / path, "std")
+    _check_columns(table, paper, root)
+    return table
+
+
+def _check_columns(table: PublishedTable, paper: str, root: Path) -> None:
+    """Refuse a column of a user's own file that is neither one of ours nor a setting of the paper: a slip, mostly."""
+    settings = (
+        load_paper(paper, root / CONFIG_DIR).settings if paper in paper_keys(root / CONFIG_DIR) else None
+    )
+    if settings is None:
+        return
+    known = {*BESIDE, *settings, "n_clients", "split"}
+    for name in table.columns:
+        if name not in known:
+            raise UserError(f"{table.path}, line 1: {unknown('column', name, known)}")
+
+
+def _check_sum(root: Path, path: Path) -> None:
+    """Hold a transcription against ``SHA256SUMS``; a file that is not listed there is a user's own."""
+    sums = root / FOLDER / "SHA256SUMS"
+    if not path.is_relative_to(FOLDER) or not (root / path).is_file() or not sums.is_file():
+        return
+    try:
+        listed = [line.split("  ", 1) for line in files.read(sums).decode().splitlines()]
+        content = files.read(root / path)
+    except ValueError as error:
+        raise UserError(f"{sums} or {path}: {error}") from None
+    wanted = [each[0] for each in listed if each[1:] == [path.relative_to(FOLDER).as_posix()]]
+    if wanted and hashlib.sha256(content).hexdigest() not in wanted:
+        raise UserError(
+            f"{root / path} is not the file that {sums} lists: bring it back or, if you meant it, write the list "
+            "again (make published-sums)"
+        )

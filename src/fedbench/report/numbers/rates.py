@@ -1,0 +1,112 @@
+"""Rates: how many samples and rounds a method needs for a gradient norm epsilon, as exponents of 1/epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import TableSpec, Value
+from fedbench.report.numbers import collect
+from fedbench.report.numbers.combine import joined
+from fedbench.report.numbers.measurement import FINISHED, UNDEFINED, Measurement, Repeat
+
+EPSILON = "test_gradient_norm"
+SPENT = {"sample_exponent": "samples", "communication_exponent": "round"}
+"""What a run spends, by the exponent that is fitted to it."""
+LEAST = 3
+"""Fewest budgets that a slope is fitted to."""
+RULE = (
+    "ε of a run: the mean over its evaluations after the first of the exact gradient norm, which is the expectation of "
+    "the theory's random output. Exponents: slopes of log samples (log rounds) over log 1/ε by least squares over the "
+    f"budgets, seed by seed; fewer than {LEAST} budgets give none. The paper's are bounds: lower is better."
+)
+
+
+class Point(NamedTuple):
+    """One run: what it reached, and what it spent."""
+
+    epsilon: float
+    spent: float
+
+
+def exponent(points: Sequence[Point]) -> float:
+    """Return the slope of log spent over log 1/epsilon; nan for fewer than three points.
+
+    Raises:
+        ValueError: an epsilon is 0 or not finite.
+    """
+    if len(points) < LEAST:
+        return math.nan
+    if bad := [p.epsilon for p in points if not (math.isfinite(p.epsilon) and p.epsilon > 0)]:
+        raise ValueError(f"epsilon is {bad[0]}")
+    epsilon, spent = np.log(np.array(points)).T
+    return float(np.polyfit(-epsilon, spent, 1)[0])
+
+
+def measure(cells: Sequence[Cell], spec: TableSpec, root: Path = Path()) -> list[Measurement]:
+    """Fit the exponents of cells that differ in the budget alone; a budget that failed is named, never fitted."""
+    groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], list[Cell]] = {}
+    for cell in cells:
+        rest = tuple((name, value) for name, value in cell.setting.items() if name not in spec.pool)
+        groups.setdefault((cell.dataset, cell.method, rest), []).append(cell)
+    return [
+        _fitted(group, dict(rest), metric, root)
+        for (_, _, rest), group in groups.items()
+        for metric in spec.metrics
+    ]
+
+
+def _fitted(cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, root: Path) -> Measurement:
+    """Fit one exponent over the budgets of a method, a value for each seed that has them all."""
+    spent = SPENT.get(metric)
+    if spent is None:
+        raise ValueError(f"{metric} is no exponent; a table of kind rates has {', '.join(SPENT)}")
+    parts = [_named(part, cell) for cell in cells for part in collect.measure([cell], [EPSILON], root)]
+    whole = replace(joined(parts, _points(cells, parts), len(cells[0].runs)), metric=metric, setting=setting)
+    if whole.status not in (FINISHED, collect.INCOMPLETE):
+        return replace(whole, values={})
+    values: dict[Repeat, float] = {}
+    for run in cells[0].runs:
+        points = [_point(cell, run.seed, spent, root) for cell in cells]
+        if all(point is not None for point in points):
+            try:
+                values[run.seed] = exponent([point for point in points if point is not None])
+            except ValueError as error:
+                return replace(whole, status=UNDEFINED, reason=f"seed {run.seed}: {error}", values={})
+    if not values:
+        return replace(whole, status=collect.NOT_RUN, reason="no seed has all budgets", values={})
+    if len(cells) < LEAST:
+        reason = f"{len(cells)} budgets are too few for a slope, which takes {LEAST}"
+        return replace(whole, status=UNDEFINED, reason=reason, values={})
+    partial = len(values) < len(cells[0].runs)
+    return replace(
+        whole,
+        values=values,
+        status=collect.INCOMPLETE if partial else FINISHED,
+        reason=f"{len(values)} of {len(cells[0].runs)} seeds have all budgets" if partial else "",
+    )
+
+
+def _points(cells: Sequence[Cell], parts: Sequence[Measurement]) -> dict[Repeat, float]:
+    """Return the seeds that some budget has, so that the status says what is missing and what went wrong."""
+    return {seed: value for part in parts for seed, value in part.values.items()}
+
+
+def _named(part: Measurement, cell: Cell) -> Measurement:
+    """Put the cell's setting before the reason why it has no value."""
+    return replace(part, reason=f"{cell.setting_label}: {part.reason}" if part.reason else "")
+
+
+def _point(cell: Cell, seed: int, spent: str, root: Path) -> Point | None:
+    """Return what a run reached and spent, None where it is not there."""
+    key = next(run.key for run in cell.runs if run.seed == seed)
+    curve = collect.curve_of(cell, key, root)
+    if EPSILON not in curve or spent not in curve or len(curve) < 2:
+        return None
+    return Point(float(curve[EPSILON].iloc[1:].mean()), float(curve[spent].iloc[-1]))

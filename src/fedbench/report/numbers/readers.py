@@ -1,0 +1,143 @@
+"""Where the effects of claims come from: the runs of a scale, those shipped with the repository, and print."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
+from fedbench.report.numbers import collect, published
+from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
+from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, NOT_RUN, Measurement, Repeat
+from fedbench.report.numbers.shipped import Shelf
+
+COSTS = ("floats_up", "floats_down", "samples", "seconds")
+
+
+def shown(paper: Paper, target: str) -> TableSpec | FigureSpec:
+    """Return a table or figure by its name."""
+    return paper.tables[target] if target in paper.tables else paper.figures[target]
+
+
+def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | None = None) -> list[Place]:
+    """List the places of tables and figures, each once; on ``datasets`` instead of their own."""
+    found: dict[Place, None] = {}
+    for target in targets:
+        spec = shown(paper, target)
+        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        for dataset, *values in itertools.product(
+            spec.datasets if datasets is None else datasets, *axes.values()
+        ):
+            found[place_of(str(dataset), dict(zip(axes, values, strict=True)))] = None
+    return list(found)
+
+
+def place_of(dataset: str, setting: Mapping[str, Value]) -> Place:
+    """Return a dataset and a setting as a place."""
+    return (("dataset", dataset), *setting.items())
+
+
+class Runs:
+    """The runs of a paper at one scale: trained here, else shipped."""
+
+    def __init__(self, config: Config, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
+        self._root, self._scale = root, config.scale
+        self._shelf = Shelf(config, paper, root)
+        self.cells: dict[tuple[Place, str], Cell] = {}
+        for target in targets:
+            for cell in cells_of(config, paper.key, target, root / CONFIG_DIR):
+                self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
+        self._known: dict[tuple[Place, str, str], Measurement | None] = {}
+        self._curves: dict[str, pd.DataFrame] = {}
+        self.used: dict[str, Measurement] = {}
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets that the scale runs."""
+        return list(dict.fromkeys(cell.dataset for cell in self.cells.values()))
+
+    def end(self, place: Place, method: str, metric: str) -> Values:
+        """Return the final value of each seed, under one name the mean of seeds that nobody kept."""
+        one = self._measured(place, method, metric)
+        if one is None and metric in COSTS:
+            return self._cost(place, method, metric)
+        if one is None or one.status not in (FINISHED, INCOMPLETE):
+            return {}
+        self.used[one.key] = one
+        if one.summary:
+            return {MEAN: one.mean}
+        return {seed: value for seed, value in one.values.items() if math.isfinite(value)}
+
+    def mean(self, place: Place, method: str, metric: str) -> Values:
+        """Return the mean of each seed's curve."""
+        return {
+            seed: float(curve[metric].mean()) for seed, curve in self._runs(place, method) if metric in curve
+        }
+
+    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
+        """Return the ``x`` at which each seed's curve first reaches a target, and where the curve ends."""
+        found: dict[Repeat, tuple[float, float]] = {}
+        for seed, curve in self._runs(place, method):
+            if metric in curve and x in curve and len(curve):
+                reached = curve.loc[sign * curve[metric] >= sign * target, x]
+                found[seed] = (float(reached.iloc[0]) if len(reached) else math.inf, float(curve[x].iloc[-1]))
+        return found
+
+    def _measured(self, place: Place, method: str, metric: str) -> Measurement | None:
+        key = place, method, metric
+        if key not in self._known:
+            cell = self.cells.get((place, method))
+            one = collect.measure([cell], [metric], self._root)[0] if cell else None
+            if one is None or one.status == NOT_RUN:
+                setting = dict(place[1:])
+                one = self._shelf.find(self._scale, str(place[0][1]), setting, method, metric) or one
+            self._known[key] = one if one and one.status != NOT_RUN else None
+        return self._known[key]
+
+    def _cost(self, place: Place, method: str, metric: str) -> Values:
+        """Return what a shipped run cost, which the row of any of its metrics says."""
+        rows = (one for (at, name, _), one in self._known.items() if (at, name) == (place, method) and one)
+        value = next((float(getattr(one.cost, metric)) for one in rows), math.nan)
+        return {} if math.isnan(value) else {MEAN: value}
+
+    def _runs(self, place: Place, method: str) -> list[tuple[int, pd.DataFrame]]:
+        cell = self.cells.get((place, method))
+        found = []
+        for run in collect.runs_of(cell, self._root)[0] if cell else ():
+            if cell and run["status"] == FINISHED:
+                if run["key"] not in self._curves:
+                    self._curves[run["key"]] = collect.curve_of(cell, run["key"], self._root)
+                found.append((int(run["seed"]), self._curves[run["key"]]))
+        return found
+
+
+class Print:
+    """The paper's own numbers, each as if it were one seed."""
+
+    def __init__(self, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
+        names = dict.fromkeys(
+            name for target in targets if (name := getattr(shown(paper, target), "published", None))
+        )
+        self._tables = [published.load(paper.key, name, root) for name in names]
+
+    def end(self, place: Place, method: str, metric: str) -> Values:
+        """Return the printed value, nothing where there is none."""
+        for table in self._tables:
+            found = table.find(str(place[0][1]), method, dict(place[1:]), metric)
+            if found is not None and found.mean is not None:
+                return {0: found.mean}
+        return {}
+
+    def mean(self, place: Place, method: str, metric: str) -> Values:
+        """Return nothing: no curve is printed in numbers."""
+        return {}
+
+    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
+        """Return nothing: no curve is printed in numbers."""
+        return {}

@@ -1,0 +1,119 @@
+"""Numbers that travel with the repository: rows of ``reproduced/`` whose key is still the key of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell, cell_at
+from fedbench.plan.configuration import CONFIG_DIR, load_scale
+from fedbench.plan.schema import Config, Paper, Scale, Value
+from fedbench.report.files import REPRODUCED
+from fedbench.report.numbers.measurement import DIVERGED, FINISHED, INCOMPLETE, Cost, Measurement, Repeat
+from fedbench.report.numbers.published import PublishedTable
+from fedbench.specs import digest
+
+FIRST = ("paper", "reduced")
+"""Scales in the order in which their numbers are shown where another scale has none; others follow."""
+
+
+class Shelf:
+    """What ``reproduced/`` has of a paper. A number counts only while the configuration still gives its key."""
+
+    def __init__(self, config: Config, paper: Paper, root: Path = Path()) -> None:
+        self._config, self._paper, self._root = config, paper, root
+        self._tables: dict[str, list[PublishedTable]] = {}
+        self._cells: dict[tuple[Any, ...], Cell | None] = {}
+        found = sorted((root / REPRODUCED).glob(f"*/{paper.key}/*.csv")) if config.shipped else []
+        known = {path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml")}
+        for path in found:
+            if (scale := path.parent.parent.name) in known:
+                self._tables.setdefault(scale, []).append(PublishedTable(path))
+        self.scales = sorted(
+            self._tables, key=lambda scale: (scale not in FIRST, scale not in FIRST[:1], scale)
+        )
+
+    def find(
+        self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
+    ) -> Measurement | None:
+        """Return the number of a place at a scale, None where there is none under the key of today."""
+        for table in self._tables.get(scale, []):
+            found = table.find(dataset, method, setting, metric)
+            if found is None:
+                continue
+            row = table.rows[found.row]
+            if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED):
+                continue
+            seeds = list(values_of(row)) or None
+            cell = self._cell(scale, dataset, setting, method)
+            if cell is not None and row["key"] in _keys(cell, seeds, int(row["n_seeds"] or 0)):
+                return _measurement(row, cell, metric)
+        return None
+
+    def nearest(
+        self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
+    ) -> Measurement | None:
+        """Return the number of a place at ``scale``, else at the scale next to the paper that has one."""
+        for each in dict.fromkeys((scale, *self.scales)):
+            if (found := self.find(each, dataset, setting, method, metric)) is not None:
+                return found
+        return None
+
+    def _cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
+        place = (scale, dataset, tuple(setting.items()), method)
+        if place not in self._cells:
+            try:
+                spec = self._scale(scale)
+                self._cells[place] = cell_at(
+                    self._config, self._paper, spec, dataset, dict(setting), method, self._root / CONFIG_DIR
+                )
+            except UserError:  # no cell of today's configuration
+                self._cells[place] = None
+        return self._cells[place]
+
+    def _scale(self, name: str) -> Scale:
+        return load_scale(name, self._root / CONFIG_DIR)
+
+
+def _keys(cell: Cell, seeds: list[int] | None, count: int) -> set[str]:
+    """Return the keys that a cell has with the seeds of a row; of unknown ones, those that the first so many have."""
+    tried = [seeds] if seeds else [list(range(n)) for n in range(max(count, 1), count + 4)]
+    first = cell.runs[0]
+    return {digest([first.seeded(seed).key for seed in each]) for each in tried}
+
+
+def values_of(row: Mapping[str, str]) -> dict[int, float]:
+    """Read the values of the seeds from a row: ``0:0.9786 1:0.9791``."""
+    pairs = [pair.split(":") for pair in (row.get("values") or "").split()]
+    return {int(seed): float(value) for seed, value in pairs}
+
+
+def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement:
+    def number(name: str) -> float:
+        return float(row.get(name) or "nan")
+
+    values, count = values_of(row), int(row["n_seeds"] or 0)
+    return Measurement(
+        paper=cell.paper,
+        scale=cell.scale,
+        dataset=cell.dataset,
+        setting=dict(cell.setting),
+        method=cell.method,
+        metric=metric,
+        status=row["status"],
+        reason=row["note"],
+        values=dict[Repeat, float](values.items()),
+        n_wanted=max(count, 1),
+        commit=row["commit"],
+        device_mean=number("device_mean"),
+        device_variance=number("device_variance"),
+        key=row["key"],
+        cost=Cost(
+            **{name: number(name) for name in ("floats_up", "floats_down", "samples", "seconds")},
+            hardware=row.get("hardware") or "",
+        ),
+        shipped=True,
+        summary=None if values or not count else (number("mean"), number("std"), count),
+    )

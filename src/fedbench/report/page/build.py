@@ -1,0 +1,131 @@
+"""The report page: one HTML file with every table, figure, curve, configuration, failure and origin in it.
+
+The template is plain Jinja2; styles, script, pictures and data are inside, so the file opens from disk, without a
+server and without a network. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fedbench import measures
+from fedbench.jobs import progress
+from fedbench.plan.schema import Config
+from fedbench.report.figures.style import style_of
+from fedbench.report.files import write
+from fedbench.report.numbers import collect, stats
+from fedbench.report.numbers.compare import NO_REFERENCE
+from fedbench.report.numbers.findings import AtScale
+from fedbench.report.numbers.names import target_name
+from fedbench.report.numbers.verdicts import CONTRADICTED, SUPPORTED, UNSUPPORTED
+from fedbench.report.page.cells import troubled
+from fedbench.report.page.data import Chapter, chapters
+from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
+from fedbench.report.tables.claims import effect_text, seeds_text
+from fedbench.store.provenance import commit, package_version
+
+PAGE = Path("report.html")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A headline: the cases it counts together, and the class of its colour."""
+
+    name: str
+    css: str
+    states: tuple[str, ...]
+
+    def of(self, counts: Mapping[str, int]) -> int:
+        """Return how many of ``counts`` belong to it."""
+        return sum(counts.get(name, 0) for name in self.states)
+
+    def detail(self, counts: Mapping[str, int]) -> str:
+        """Say which cases make the count, unless its name says so."""
+        found = [name for name in self.states if name in counts]
+        said = found in ([self.name], [stats.MATCHES])
+        return "" if said else ", ".join(f"{counts[name]} {name}" for name in found)
+
+
+def _both(*kinds: str) -> tuple[str, ...]:
+    """Name verdicts over several seeds and on one."""
+    return tuple(f"{kind}{one}" for kind in kinds for one in ("", f" ({stats.ONE_SEED})"))
+
+
+CARDS = (
+    Card("match", "match", _both(stats.MATCHES)),
+    Card("differ", "worse", _both(stats.BETTER, stats.WORSE)),
+    Card(stats.INCONCLUSIVE, "open", (stats.INCONCLUSIVE,)),
+    Card(NO_REFERENCE, "plain", (NO_REFERENCE,)),
+    Card("diverged", "diverged", (collect.DIVERGED,)),
+    Card("failed", "failed", (collect.FAILED,)),
+    Card(
+        "partly done",
+        "partial",
+        (TRAINING, UNFINISHED, collect.INCOMPLETE, collect.UNDEFINED, collect.NOT_REACHED),
+    ),
+    Card("not run", "absent", (collect.NOT_RUN,)),
+)
+
+
+def build(config: Config, root: Path = Path(), target: Path = PAGE) -> Path:
+    """Write the report of what is on disk and return its path; ``config`` says which paper and scale come first."""
+    return write(root / target, render(chapters(config, root), config))
+
+
+def render(shown: list[Chapter], config: Config) -> str:
+    """Return the page as HTML."""
+    environment = Environment(
+        loader=PackageLoader("fedbench.report.page", "assets"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {
+        "duration": duration,
+        "exact": exact,
+        "short": short,
+        "name": target_name,
+        "metric": measures.label,
+        "colour_of_claim": colour_of_claim,
+        "effect": effect_text,
+        "seeds": seeds_text,
+        "colour": lambda method: style_of(method).colour,
+    }
+    views = [view for chapter in shown for view in chapter.views]
+    numbers = [(view, number) for view in views for number in view.numbers.values()]
+    return environment.get_template("report.html").render(
+        chapters=shown,
+        numbers=numbers,
+        views=views,
+        troubled=troubled(views),
+        cards=CARDS,
+        counts=counted(number.state for _, number in numbers),
+        states=STATES,
+        config=config.model_dump(exclude_none=True),
+        made_by=f"fedbench {package_version('fedbench')}, code {commit()}",
+    )
+
+
+def colour_of_claim(at: AtScale) -> str:
+    """Return the class of a verdict's colour; what decides nothing is grey."""
+    if at.stand_in or not at.ran:
+        return "absent"
+    return {SUPPORTED: "match", CONTRADICTED: "worse", UNSUPPORTED: "worse"}.get(at.verdict.kind, "plain")
+
+
+def exact(value: float | None) -> str:
+    """Return what a column is sorted by: the number in full, nothing where there is none."""
+    return "" if value is None or not math.isfinite(value) else f"{value:.17g}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time for a reader, a dash where it is unknown."""
+    return progress.duration(seconds) if math.isfinite(seconds) else "–"
+
+
+def short(value: float | None) -> str:
+    """Return a metric of one run."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.4f}"

@@ -1,0 +1,209 @@
+"""One cell as the report page shows it: its numbers, curves, runs, configuration, log and command."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config, Paper
+from fedbench.report.figures.style import style_of
+from fedbench.report.numbers import collect, rule
+from fedbench.report.numbers.compare import Compared
+from fedbench.report.numbers.logs import Log
+from fedbench.report.numbers.names import axis_text
+from fedbench.report.page.curves import Columns, Line, chart, read_curve
+from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
+from fedbench.report.tables.layout import Entry
+from fedbench.store.runs import STORE, Store
+
+LOSS = "train_loss"
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a cell: what a table prints of it, its metric's name, its case, and where the table is."""
+
+    entry: Entry
+    item: Compared
+    state: State
+    target: str
+
+    @property
+    def metric(self) -> str:
+        """The metric as a reader calls it."""
+        return self.item.measure.label
+
+    @property
+    def reason(self) -> str:
+        """Why there is no full mean, empty where there is one."""
+        return self.item.measured.reason
+
+    @property
+    def stuck(self) -> str:
+        """Name the seeds in which nothing was learned, empty where there are none."""
+        seeds = ", ".join(map(str, self.item.measured.constant))
+        return f"constant scores in seed {seeds}: nothing was learned" if seeds else ""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        judged = self.item.verdict
+        if judged.difference is None:
+            return "; ".join(filter(None, [self.state.meaning, self.stuck]))
+        half = "" if judged.half_width is None else f", {rule.LEVEL_TEXT} ±{judged.half_width:.2g}"
+        return "; ".join(
+            filter(
+                None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(judged), self.stuck]
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of a cell, as the store has it."""
+
+    seed: int
+    key: str
+    status: str
+    reason: str
+    metrics: dict[str, float | None]
+    made: dict[str, Any]
+    curve: Columns
+
+    @property
+    def seconds(self) -> float:
+        """How long it trained, NaN where the store does not say."""
+        return float(self.made.get("seconds", math.nan))
+
+    @property
+    def sent(self) -> str:
+        """How much all clients together sent and received, where the curve counts it."""
+        sides = [self.curve.get(name) for name in ("floats_up", "floats_down")]
+        return " / ".join(f"{4 * side[-1] / 1e6:.3g}" for side in sides if side)
+
+
+@dataclass
+class CellView:
+    """A cell and all that one click shows of it."""
+
+    cell: Cell
+    paper: Paper
+    log: Log | None
+    where: str
+    numbers: dict[str, Number] = field(default_factory=dict)
+    charts: list[Markup] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    command: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The address of the cell in the page."""
+        return f"{self.cell.scale}/{self.cell.name}"
+
+    @property
+    def setting(self) -> str:
+        """The setting as a reader writes it."""
+        return " · ".join(axis_text(self.paper, name, value) for name, value in self.cell.setting.items())
+
+    @property
+    def colour(self) -> str:
+        """The colour of its method in figures."""
+        return style_of(self.cell.method).colour
+
+    @property
+    def seconds(self) -> float:
+        """Training time of all its seeds, NaN where nothing ran."""
+        known = [run.seconds for run in self.runs if math.isfinite(run.seconds)]
+        return sum(known) if known else math.nan
+
+    @property
+    def trouble(self) -> str:
+        """The most urgent thing that keeps a number from being compared, empty where nothing does."""
+        names = {number.state.name for number in self.numbers.values()}
+        return next((name for name in TROUBLE if name in names), "")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why numbers are missing, each reason once."""
+        said = [self.where, *(number.reason for number in self.numbers.values())]
+        return list(dict.fromkeys(filter(None, said)))
+
+    @property
+    def configuration(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What its runs have in common: groups of (key, value), nothing that is not set."""
+        spec = self.cell.runs[0].model_dump(mode="json")
+        how = {"algorithm": spec["method"], **spec["params"]}
+        groups = {"method": how, "training": spec["train"], "data": spec["data"], "network": spec["network"]}
+        return [(name, flat(group)) for name, group in groups.items()]
+
+    def add(self, entry: Entry, target: str) -> None:
+        """Take a number over from a table or figure; one that has a published value wins."""
+        item = entry.item
+        if item is None:
+            return
+        known = self.numbers.get(item.metric)
+        if known is None or (known.item.published is None and item.published is not None):
+            says = TRAINING if self.where else self.log.says if self.log else ""
+            state = state_of(item, says)
+            self.numbers[item.metric] = Number(entry, item, state, target)
+
+    def complete(self, config: Config, file: Config, root: Path) -> None:
+        """Read what a click shows: runs and curves from the store."""
+        found = {run["key"]: run for run in collect.runs_of(self.cell, root)[0]}
+        self.runs = [run_of(spec.seed, spec.key, found.get(spec.key), root) for spec in self.cell.runs]
+        x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
+        printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
+        for metric, value in printed.items():
+            lines = [
+                Line.of(run.seed, run.curve, x, metric, run.status == collect.DIVERGED) for run in self.runs
+            ]
+            self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
+        self.command = command(self.cell, config, file)
+
+
+def command(cell: Cell, config: Config, file: Config) -> str:
+    """Return the command that trains one cell alone, with what this report's call laid over the ``file``."""
+    given, kept = (c.model_dump(exclude={"scale", "paper", "tolerance"}) for c in (config, file))
+    if given["datasets"] != kept["datasets"]:
+        given["datasets"] = [cell.dataset]
+    sets = [f"--set {shlex.quote(f'{k}={json.dumps(v)}')}" for k, v in given.items() if v != kept[k]]
+    return " ".join(["fedbench run", shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
+
+
+def run_of(seed: int, key: str, result: dict[str, Any] | None, root: Path) -> Run:
+    """Join what a cell's result and the run store know of one seed."""
+    if result is None:
+        return Run(seed, key, collect.NOT_RUN, "", {}, {}, {})
+    made, curve = result.get("provenance", {}), Columns()
+    with contextlib.suppress(UserError):  # of a damaged run the page shows what its cell vouches for
+        if record := Store(root / STORE).load(key):
+            made = {**made, **record.provenance}
+        curve = read_curve(Store(root / STORE).table(key, "curve.csv") or b"")
+    return Run(seed, key, result["status"], result.get("reason", ""), result["metrics"], made, curve)
+
+
+def flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Flatten a specification to (dotted key, value as written in YAML); what is unset or empty is left out."""
+    if isinstance(value, dict):
+        return [
+            pair for key, inner in value.items() for pair in flat(inner, f"{prefix}.{key}" if prefix else key)
+        ]
+    if value is None or value == []:
+        return []
+    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+
+
+def troubled(views: Sequence[CellView]) -> dict[str, list[CellView]]:
+    """Return the cells that need a reason by what they are, the most urgent first."""
+    kinds = {name: [view for view in views if view.trouble == name] for name in TROUBLE}
+    return {name: found for name, found in kinds.items() if found}

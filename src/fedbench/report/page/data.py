@@ -1,0 +1,261 @@
+"""What the report page shows, gathered from disk: a chapter per paper and scale."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedbench.jobs.progress import whereabouts
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper, load_scale, paper_keys
+from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.report.figures import build as figures
+from fedbench.report.figures.claims import Forest, draw
+from fedbench.report.figures.plot import render
+from fedbench.report.files import REPRODUCED
+from fedbench.report.numbers import collect, compare
+from fedbench.report.numbers.logs import log_of
+from fedbench.report.numbers.names import ABSENT
+from fedbench.report.page.cells import CellView
+from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
+from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims as claim_tables
+from fedbench.report.tables.claims import ClaimTable
+from fedbench.report.tables.document import Table
+from fedbench.report.tables.layout import Entry, state_text
+from fedbench.store.runs import STORE, Store
+
+RESULTS = Path("results", "cells")
+PIXELS = 130
+"""Of the page for an inch of a figure."""
+Place = tuple[tuple[str, Value], ...]
+Views = dict[Place, CellView]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table with the cells behind its numbers."""
+
+    table: Table
+    views: Views
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All places of the table that compare something."""
+        lines = [line for row in self.table.grid.rows for line in row.entries]
+        return [entry for line in lines for entry in line if entry.item]
+
+    @property
+    def states(self) -> dict[str, int]:
+        """How many numbers are in which case."""
+        return counted(self.state(entry) for entry in self.entries)
+
+    @property
+    def shipped(self) -> int:
+        """How many numbers came with the repository and were not trained here."""
+        return sum(bool(entry.item and entry.item.measured.shipped) for entry in self.entries)
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The files of the table as (name, data address)."""
+        forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
+        stem = f"{self.table.paper}-{self.table.name}"
+        return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
+
+    @property
+    def partial(self) -> bool:
+        """Whether some blocks, but not all, are outside this scale."""
+        return len({block.here for block in self.table.grid.blocks}) > 1
+
+    def cell(self, entry: Entry) -> CellView | None:
+        """Return the cell behind an entry, None where the scale has none."""
+        return self.views.get(_place(entry.item.place)) if entry.item and entry.item.here else None
+
+    def state(self, entry: Entry) -> State:
+        """Return the case of an entry."""
+        behind = self.cell(entry)
+        if entry.item is None:
+            return STATES[ELSEWHERE]
+        return behind.numbers[entry.item.metric].state if behind else state_of(entry.item)
+
+    def text(self, entry: Entry) -> str:
+        """Return what stands for ours: the number, or a word for what became of it."""
+        state = self.state(entry)
+        return state.name if entry.value == ABSENT and state.css in ("failed", "partial") else entry.value
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A figure as an embedded picture."""
+
+    drawing: figures.Drawing
+
+    @property
+    def picture(self) -> str:
+        """The figure as a data address."""
+        return _address("image/svg+xml", render(self.drawing.picture, "svg"))
+
+    @property
+    def width(self) -> int:
+        """How wide it is shown, in pixels."""
+        return round(self.drawing.picture.get_figwidth() * PIXELS)
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The points drawn as (name, data address)."""
+        points = self.drawing.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        name = f"{self.drawing.paper}-{self.drawing.name}.csv"
+        return [(name, _address("text/csv", points.encode()))]
+
+
+@dataclass(frozen=True)
+class ClaimsView:
+    """A paper's claims, at all scales, with their picture."""
+
+    table: ClaimTable
+    forest: Forest
+
+    @property
+    def picture(self) -> str:
+        """The forest plot as a data address."""
+        return _address("image/svg+xml", render(self.forest.picture, "svg"))
+
+    @property
+    def width(self) -> int:
+        """How wide it is shown, in pixels."""
+        return round(self.forest.picture.get_figwidth() * PIXELS)
+
+    @property
+    def downloads(self) -> list[tuple[str, str]]:
+        """The files of the claims as (name, data address)."""
+        forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
+        stem = f"{self.table.paper.key}-claims"
+        return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One paper at one scale; ``claims`` are with the first chapter of a paper, None with others."""
+
+    paper: Paper
+    scale: Scale
+    tables: list[TableView]
+    figures: list[FigureView]
+    views: list[CellView]
+    origin: dict[str, Any]
+    claims: ClaimsView | None = None
+
+    @property
+    def anchor(self) -> str:
+        """The chapter's address in the page."""
+        return f"{self.scale.name}/{self.paper.key}"
+
+    @property
+    def wanted(self) -> int:
+        """How many runs the scale has."""
+        return sum(len(view.runs) for view in self.views)
+
+    @property
+    def finished(self) -> int:
+        """How many of them are on file, diverged ones included."""
+        return sum(run.status != collect.NOT_RUN for view in self.views for run in view.runs)
+
+
+def chapters(config: Config, root: Path = Path()) -> list[Chapter]:
+    """Gather the configured paper at the configured scale, then whatever else has results on disk."""
+    file = load_config(root / CONFIG_DIR / "config.yaml")
+    found: list[Chapter] = []
+    for paper, scale in present(config, root):
+        asked = config if (paper, scale) == (config.paper, config.scale) else file
+        chosen = asked.model_copy(update={"paper": paper, "scale": scale, "shipped": config.shipped})
+        first = paper not in [other.paper.key for other in found]
+        found.append(chapter(chosen, file, root, first))
+    return found
+
+
+def present(config: Config, root: Path = Path()) -> list[tuple[str, str]]:
+    """List the (paper, scale) pairs to show, the configured one first."""
+    scales = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
+    papers = [config.paper, *(key for key in paper_keys(root / CONFIG_DIR) if key != config.paper)]
+    pairs = [(paper, scale) for paper in papers for scale in sorted(scales, key=lambda s: s != config.scale)]
+    asked = (config.paper, config.scale)
+    return [pair for pair in pairs if pair == asked or _trained(*pair, root) or _shipped(config, *pair, root)]
+
+
+def _trained(paper: str, scale: str, root: Path) -> bool:
+    """Say whether a paper has results on disk at a scale."""
+    return any((root / RESULTS / scale / paper).rglob("*.json"))
+
+
+def _shipped(config: Config, paper: str, scale: str, root: Path) -> bool:
+    """Say whether numbers of a paper at a scale came with the repository."""
+    return config.shipped and any((root / REPRODUCED / scale / paper).glob("*.csv"))
+
+
+def _widened(config: Config, root: Path) -> Config:
+    """Add the datasets with results on disk to those of the scale, unless the user has named some."""
+    folder = root / RESULTS / config.scale / config.paper
+    if config.datasets is not None or not folder.is_dir():
+        return config
+    run = [cell.dataset for cell in cells_of(config, config.paper, None, root / CONFIG_DIR)]
+    known = load_paper(config.paper, root / CONFIG_DIR).datasets
+    kept = [name for name in known if (folder / name).is_dir() and name not in run]
+    return config.model_copy(update={"datasets": [*dict.fromkeys(run), *kept]}) if kept else config
+
+
+def chapter(config: Config, file: Config, root: Path = Path(), claims: bool = True) -> Chapter:
+    """Gather the configured paper and scale; ``file`` is what the commands of cells need not repeat."""
+    config, config_dir = _widened(config, root), root / CONFIG_DIR
+    paper, scale = load_paper(config.paper, config_dir), load_scale(config.scale, config_dir)
+    cells, store = cells_of(config, paper.key, None, config_dir), Store(root / STORE)
+    views = {
+        _place_of(cell): CellView(cell, paper, log_of(cell, root), whereabouts(cell, store)) for cell in cells
+    }
+    made = [_table(name, config, views, root) for name in paper.tables]
+    asked = paper.figures if _trained(paper.key, scale.name, root) else {}  # shipped numbers have no curves
+    drawn = [_figure(paper, scale, name, config, views, root) for name in asked]
+    for each in views.values():
+        each.complete(config, file, root)
+    origin = collect.provenance(cells, root)
+    asserted = claim_tables.make(paper.key, config, root) if claims and paper.claims else None
+    view = ClaimsView(asserted, draw(asserted)) if asserted else None
+    return Chapter(paper, scale, made, drawn, list(views.values()), origin, view)
+
+
+def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
+    shown = TableView(tables.make(config.paper, name, config, root), views)
+    for entry in shown.entries:
+        behind = shown.cell(entry)
+        if behind:
+            behind.add(entry, name)
+    return shown
+
+
+def _figure(paper: Paper, scale: Scale, name: str, config: Config, views: Views, root: Path) -> FigureView:
+    spec = paper.figures[name]
+    shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
+    if spec.kind == "duals":  # what it draws are no results: show those of the tables
+        shared["metrics"] = next((table.metrics for table in paper.tables.values() if table.metrics), [])
+    cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
+    for item in compare.compare(config, paper, scale, TableSpec(**shared), cells, root)[0]:
+        behind = views.get(_place(item.place)) if item.here else None
+        if behind:
+            value, spread = state_text(item, tables.DECIMALS)
+            behind.add(Entry(value, spread, item=item), name)
+    return FigureView(figures.make(paper.key, name, config, root))
+
+
+def _place(place: Mapping[str, Value]) -> Place:
+    """Return what tells the cells of a paper apart, from the axes of a table."""
+    return tuple(sorted(place.items()))
+
+
+def _place_of(cell: Cell) -> Place:
+    return _place({"dataset": cell.dataset, **cell.setting, "method": cell.method})
+
+
+def _address(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

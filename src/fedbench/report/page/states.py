@@ -1,0 +1,72 @@
+"""What can be said of one number of a table: a name, a symbol, a colour's class and a sentence for each case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fedbench.report.numbers import collect, logs, rule, stats
+from fedbench.report.numbers.compare import NO_REFERENCE, Compared
+
+TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
+
+
+@dataclass(frozen=True)
+class State:
+    """One case: its name, its symbol (it has to be told without colour), the class of its colour, its meaning."""
+
+    name: str
+    symbol: str
+    css: str
+    meaning: str
+
+
+COLOURS = {stats.MATCHES: "match", stats.BETTER: "better", stats.WORSE: "worse", stats.INCONCLUSIVE: "open"}
+
+
+def _judged(judged: stats.Verdict, css: str) -> State:
+    meaning = rule.MEANING[judged.basis or judged.kind]
+    return State(rule.name(judged), rule.symbol(judged), css, meaning)
+
+
+STATES = {
+    state.name: state
+    for state in (
+        *(_judged(stats.Verdict(kind), css) for kind, css in COLOURS.items()),
+        *(
+            _judged(stats.Verdict(kind, basis=stats.ONE_SEED), f"{css} one")
+            for kind, css in COLOURS.items()
+            if css != "open"
+        ),
+        State(NO_REFERENCE, "○", "plain", rule.MEANING[NO_REFERENCE]),
+        State(collect.DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
+        State(collect.FAILED, "!", "failed", "the job ended with an error; its log says why"),
+        State(TRAINING, "▸", "partial", "in training while this page was made"),
+        State(UNFINISHED, "…", "partial", "interrupted; rerun to resume"),
+        State(collect.INCOMPLETE, "◐", "partial", "some of the seeds are done; compared when all are"),
+        State(collect.UNDEFINED, "∅", "partial", "the metric has no finite value"),
+        State(collect.NOT_REACHED, "∞", "partial", "the target was not reached within the run"),
+        State(collect.NOT_RUN, "–", "absent", "part of this scale, not run yet"),
+        State(ELSEWHERE, "·", "absent", "published, but not part of this scale"),
+    )
+}
+"""In the order of legends and counts."""
+TROUBLE = (
+    collect.FAILED, collect.DIVERGED, UNFINISHED, TRAINING, collect.UNDEFINED, collect.NOT_REACHED, collect.INCOMPLETE,
+)  # fmt: skip
+"""What needs a reason, the most urgent first."""
+
+
+def state_of(item: Compared, without: str = "") -> State:
+    """Return the case of a number; ``without`` is what is known of a cell without results."""
+    if not item.shown:
+        return STATES[ELSEWHERE]
+    kind = rule.name(item.verdict)
+    return STATES[without if kind == collect.NOT_RUN and without else kind]
+
+
+def counted(states: Iterable[State]) -> dict[str, int]:
+    """Count the states, in the order of :data:`STATES`, those that occur."""
+    counts = Counter(state.name for state in states)
+    return {name: counts[name] for name in STATES if counts[name]}

@@ -1,0 +1,101 @@
+"""Build a table of a paper: one spec in, ``.tex``, ``.csv``, ``.md`` and a provenance ``.json`` out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fedbench.errors import UserError, unknown
+from fedbench.plan.cells import cells_of
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.schema import Config, Paper, Scale, TableSpec
+from fedbench.report.files import TABLES, write_forms
+from fedbench.report.numbers import collect, compare, described
+from fedbench.report.tables import data as data_table
+from fedbench.report.tables import facts, layout, notes
+from fedbench.report.tables.document import Table, stamp
+
+DECIMALS = 3
+"""Digits of a table whose paper prints none."""
+
+
+def build(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> list[Path]:
+    """Write ``tables/<paper>/<table>.{tex,csv,md,json}`` and return the paths, the ``.tex`` first.
+
+    The same inputs give the same bytes. The PDF is a step of its own: :func:`fedbench.report.document.pdf.build_pdf`.
+    """
+    table = make(paper_key, table_name, config, root)
+    return write_forms(root / TABLES / paper_key / table_name, table.forms())
+
+
+def show(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> str:
+    """Return a table as plain text for a terminal; nothing is written."""
+    return make(paper_key, table_name, config, root).terminal()
+
+
+def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Table:
+    """Assemble a table from what is on disk: results, or partitions for a table of kind ``data``.
+
+    Raises :class:`UserError` for an unknown table, rows and columns that do not fit it, or missing published
+    numbers.
+    """
+    paper, scale = load_paper(paper_key, root / CONFIG_DIR), load_scale(config.scale, root / CONFIG_DIR)
+    if table_name not in paper.tables:
+        raise unknown(f"table of {paper_key}", table_name, paper.tables)
+    spec = paper.tables[table_name]
+    if spec.kind == "data":
+        return data_table.make(paper, scale, table_name, config, root)
+    if spec.kind == "facts":
+        return facts.make(paper, scale, table_name, config, root)
+    if not spec.metrics:
+        raise UserError(f"{paper_key}/{table_name} names no metrics; give it a list such as [test_auc]")
+    return _results(paper, scale, table_name, spec, config, root)
+
+
+def _results(
+    paper: Paper, scale: Scale, table_name: str, spec: TableSpec, config: Config, root: Path
+) -> Table:
+    cells = cells_of(config, paper.key, table_name, root / CONFIG_DIR)
+    axes = compare.axes(config, paper, scale, spec)
+    compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
+    compared, published = compare.compare(config, paper, scale, spec, cells, root)
+    decimals = published.decimals if published else DECIMALS
+    if spec.kind == "rates":  # bounds are printed as whole numbers
+        decimals = max(paper.measure(metric).decimals for metric in spec.metrics)
+    made = collect.provenance(cells, root)
+    keys = [run["key"] for cell in made["cells"] for run in cell["runs"]]
+    origin = {
+        "paper": paper.key,
+        "table": table_name,
+        "scale": scale.name,
+        "stamp": stamp(made["commits"], keys),
+        "tolerance": config.tolerance,
+        "published": spec.published,
+        **made,
+    }
+    shown = notes.Shown(
+        paper=paper,
+        scale=scale,
+        spec=spec,
+        cells=cells,
+        compared=compared,
+        published=published,
+        tolerance=config.tolerance,
+        decimals=decimals,
+        unknown_names=compare.unknown_names(paper, spec, root),
+        facts=[
+            *described.trained(cells),
+            *described.chosen(paper, cells, root / CONFIG_DIR),
+            *described.tasks(cells, root / config.data_dir),
+        ],
+        mixed_data=[name for name, found in made["data"].items() if len(found) > 1],
+        stamp=origin["stamp"],
+    )
+    return Table(
+        paper=paper.key,
+        name=table_name,
+        title=notes.caption(spec, scale, compared, cells, config.set),
+        grid=layout.layout(paper, spec, axes, compared, decimals),
+        notes=notes.notes(shown),
+        rows=compare.tidy(compared, table_name),
+        provenance=origin,
+    )

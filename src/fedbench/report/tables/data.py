@@ -1,0 +1,87 @@
+"""The table of datasets: what is trained and tested on, read from the partitions' summaries."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.data.summary import DataRow, data_rows
+from fedbench.plan.cells import datasets_run, resolve
+from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.schema import Config, Paper, Scale
+from fedbench.report.numbers.names import ABSENT, phrase
+from fedbench.report.tables.document import Table
+from fedbench.report.tables.layout import Block, Entry, Grid, Row
+
+COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
+
+
+def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+    """Assemble a table of kind ``data``: the datasets it lists, then our own that the scale runs.
+
+    A dataset that is not partitioned yet keeps its line; the notes say why it is empty.
+    """
+    spec = paper.tables[table_name]
+    here = datasets_run(config, paper, scale, spec)
+    labels = [*spec.datasets, *(label for label in here if label not in spec.datasets)]
+    seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
+    setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
+    method = next(iter(paper.methods))
+    rules = {
+        label: resolve(paper, scale, label, setting, method, seed, config_dir=root / CONFIG_DIR).data
+        for label in labels
+    }
+    rows = data_rows([(label, rule, seed) for label, rule in rules.items()], root / config.data_dir)
+    keys = {label: rule.partition_key(seed) for label, rule in rules.items()}
+    return Table(
+        paper=paper.key,
+        name=table_name,
+        title=". ".join(filter(None, [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}"]))
+        + ".",
+        grid=shape(rows),
+        notes=_notes(rows, seed),
+        rows=_tidy(paper.key, table_name, rows),
+        provenance={
+            "paper": paper.key,
+            "table": table_name,
+            "scale": scale.name,
+            "stamp": f"partitions of seed {seed}",
+            "partitions": keys,
+        },
+    )
+
+
+def _tidy(paper: str, table: str, rows: list[DataRow]) -> pd.DataFrame:
+    frame = pd.DataFrame([{"paper": paper, "table": table, **asdict(row)} for row in rows])
+    frame["shape"] = ["x".join(map(str, row.shape or ())) for row in rows]
+    counts = ("train", "positive", "negative", "validation", "test", "classes", "clients")
+    return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def shape(rows: list[DataRow]) -> Grid:
+    """Arrange the rows under ``COLUMNS``."""
+
+    def count(value: int | None) -> str:
+        return ABSENT if value is None else f"{value:,}"
+
+    def line(row: DataRow) -> Row:
+        size = "×".join(map(str, row.shape)) if row.shape else ABSENT
+        ratio = ABSENT if row.ratio is None else f"{row.ratio:.3g}"
+        numbers = (count(row.train), count(row.positive), count(row.negative), ratio, count(row.test))
+        cells = [Entry(cell) for cell in (*numbers, size, count(row.clients))]
+        return Row(row.dataset, [cells], [])
+
+    header = [(name, 1) for name in COLUMNS]
+    return Grid("Dataset", [header], [Block("", [line(row) for row in rows], [], True)], compares=False)
+
+
+def _notes(rows: list[DataRow], seed: int) -> list[str]:
+    held = {row.dataset: row.validation for row in rows if row.validation}
+    first = f"Training samples of all clients together (seed {seed}); ratio: share of positives."
+    lines = [first, *(f"{label}: {n:,} samples held out for validation." for label, n in held.items())]
+    missing = [row.dataset for row in rows if row.missing]
+    return lines + (
+        [f"{ABSENT}: not prepared here ({', '.join(missing)}); the CSV says how."] if missing else []
+    )

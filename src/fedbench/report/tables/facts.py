@@ -1,0 +1,186 @@
+"""A table of facts about the data, counted from our own preparation and held against what the paper prints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedbench.data.summary import Counts, split_counts
+from fedbench.plan.cells import datasets_run, resolve
+from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.report.numbers import compare
+from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, phrase, signed
+from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.tables.document import Table
+from fedbench.report.tables.layout import Block, Entry, Grid, Row
+
+EQUAL, DIFFERENT = "=", "≠"
+
+
+@dataclass
+class Facts:
+    """Counts a table's facts; each dataset and setting is read once, what is missing is remembered."""
+
+    paper: Paper
+    scale: Scale
+    seed: int
+    root: Path
+    data_dir: Path
+    splits: Sequence[str]
+    keys: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
+
+    def value(self, place: Mapping[str, Value]) -> float | None:
+        """Return one fact, None where it is not known here."""
+        setting = {name: place[name] for name in self.paper.settings}
+        where = (place["dataset"], *setting.values())
+        if where not in self._known:
+            self._known[where] = self._read(str(place["dataset"]), setting)
+        counts = self._known[where].get(str(place["split"]))
+        return None if counts is None else counts.fact(str(place["metric"]))
+
+    def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
+        config, method = self.root / CONFIG_DIR, next(iter(self.paper.methods))
+        run = resolve(self.paper, self.scale, dataset, setting, method, self.seed, config_dir=config)
+        counts, reason = split_counts(run.data, self.seed, self.data_dir)
+        if reason and not {*self.splits} <= counts.keys():
+            self.missing[dataset] = reason
+        self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(self.seed)
+        return counts
+
+
+def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+    """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
+
+    What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
+    """
+    spec = paper.tables[table_name]
+    here = datasets_run(config, paper, scale, spec)
+    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+    axes: dict[str, list[Value]] = {
+        "dataset": [*spec.datasets, *(label for label in here if label not in spec.datasets)],
+        **{name: list(values) for name, values in settings.items()},
+        "split": [*spec.splits],
+        "metric": [*spec.metrics],
+    }
+    compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
+    seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
+    facts = Facts(paper, scale, seed, root, root / config.data_dir, spec.splits)
+    published = load(paper.key, spec.published, root) if spec.published else None
+    builder = _Builder(paper, spec, axes, facts, published)
+    grid = builder.grid()
+    return Table(
+        paper=paper.key,
+        name=table_name,
+        title=". ".join(filter(None, [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}"]))
+        + ".",
+        grid=grid,
+        notes=_notes(facts, builder),
+        rows=pd.DataFrame([{"paper": paper.key, "table": table_name, **row} for row in builder.tidy]),
+        provenance={
+            "paper": paper.key,
+            "table": table_name,
+            "scale": scale.name,
+            "stamp": f"data of seed {seed}",
+            "partitions": facts.keys,
+        },
+    )
+
+
+class _Builder:
+    """Arranges facts as the ``rows`` and ``columns`` of the table say."""
+
+    def __init__(
+        self,
+        paper: Paper,
+        spec: TableSpec,
+        axes: Mapping[str, Sequence[Value]],
+        facts: Facts,
+        published: PublishedTable | None,
+    ) -> None:
+        self.paper, self.spec, self.axes, self.facts, self.published = paper, spec, axes, facts, published
+        self.tidy: list[dict[str, Any]] = []
+
+    def grid(self) -> Grid:
+        outer = itertools.product(*(self.axes[axis] for axis in self.spec.rows[:-1]))
+        blocks = [self._block(dict(zip(self.spec.rows[:-1], values, strict=True))) for values in outer]
+        columns = [dict(zip(self.spec.columns, values, strict=True)) for values in self._columns()]
+        names = [", ".join(self._text(*pair) for pair in column.items()) for column in columns]
+        header = [(name, 1) for name in names or [self._text("metric", self.spec.metrics[0])]]
+        stub = axis_name(self.paper, self.spec.rows[-1])
+        return Grid(stub, [header], blocks, compares=any(row["published"] for row in self.tidy))
+
+    def _columns(self) -> list[tuple[Value, ...]]:
+        return list(itertools.product(*(self.axes[axis] for axis in self.spec.columns)))
+
+    def _block(self, shared: Mapping[str, Value]) -> Block:
+        first = {axis: values[0] for axis, values in self.axes.items()}
+        axis, rows = self.spec.rows[-1], []
+        for value in self.axes[axis]:
+            columns = (dict(zip(self.spec.columns, values, strict=True)) for values in self._columns())
+            entries = [self._entry({**first, **shared, axis: value, **column}) for column in columns]
+            rows.append(Row(self._text(axis, value), [entries], []))
+        heading = " · ".join(self._text(*pair) for pair in shared.items())
+        return Block(heading, rows, [], here=True)
+
+    def _entry(self, place: Mapping[str, Value]) -> Entry:
+        value, found = self.facts.value(place), self._find(place)
+        decimals = self.paper.measure(str(place["metric"])).decimals
+        if found and found.text:
+            decimals = len(found.text.partition(".")[2])
+        text = ABSENT if value is None else f"{value:.{decimals}f}"
+        printed = found.mean if found else None
+        compared = value is not None and printed is not None
+        equal = compared and float(text) == printed
+        varying = {
+            axis: place[axis]
+            for axis in self.axes
+            if len(self.axes[axis]) > 1 or axis in ("dataset", "metric")
+        }
+        self.tidy.append(
+            {
+                **varying,
+                "value": value,
+                "published": found.text if found else "",
+                "equal": equal if compared else "",
+            }
+        )
+        return Entry(
+            text,
+            printed=found.text if found else "",
+            doubtful=bool(found and found.doubt),
+            delta=signed(float(text) - printed, decimals)
+            if compared and not equal and printed is not None
+            else "",
+            symbol=(EQUAL if equal else DIFFERENT) if compared else "",
+        )
+
+    def _find(self, place: Mapping[str, Value]) -> Published | None:
+        if self.published is None:
+            return None
+        setting = {name: value for name, value in place.items() if name not in ("dataset", "metric")}
+        return self.published.find(str(place["dataset"]), "", setting, str(place["metric"]))
+
+    def _text(self, axis: str, value: Value) -> str:
+        if axis == "metric":
+            return self.paper.measure(str(value)).label
+        return str(value) if axis == "split" else axis_text(self.paper, axis, value)
+
+
+def _notes(facts: Facts, builder: _Builder) -> list[str]:
+    lines = [f"Ours: counted from the data as prepared here (seed {facts.seed})."]
+    if any(row["published"] for row in builder.tidy):
+        lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
+    if facts.missing:
+        lines.append(
+            f"{ABSENT}: not here: {', '.join(facts.missing)}; `fedbench doctor` says what is needed."
+        )
+    doubts = [value.doubt for value in (builder.published.values if builder.published else []) if value.doubt]
+    return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])

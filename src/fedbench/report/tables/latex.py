@@ -1,0 +1,222 @@
+"""The LaTeX form of a table. It needs booktabs and nothing else, and fits the page it is meant for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fedbench.errors import visible
+from fedbench.report.numbers.names import ABSENT, together
+from fedbench.report.tables.latex_text import breakable, escape, label_text
+from fedbench.report.tables.layout import Block, Entry, Grid, stacked_agreement
+
+SIZES = {"small": (4.7, 11.0), "footnotesize": (4.3, 9.5), "scriptsize": (4.0, 8.0)}
+"""Type sizes: the width of a digit and the height of a line in points."""
+SPREAD_DIGIT = 3.5
+TEXT_WIDTHS = (397.0, 469.0)
+"""Points: NeurIPS's text width, then an article's with 1 in margins. The first that fits is taken."""
+TEXT_HEIGHT = 560.0
+"""Points for the lines and notes of one float; a longer table continues in further ones, block by block."""
+NOTE_LINE = 130
+"""Characters of a note in one line of scriptsize."""
+
+
+def numbered(kind: str, name: str) -> str:
+    """Return the line after which the next table or figure has the number in its name, as in the paper."""
+    return rf"\renewcommand{{\the{kind}}}{{{escape(name.removeprefix(kind))}}}" + "\n"
+
+
+def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str = "") -> str:
+    r"""Return complete ``table`` environments that need ``\usepackage{booktabs}`` and nothing else.
+
+    Ours, paper and difference stand beside each other, or below each other when that would be too wide; a
+    table longer than a page continues in further floats of the same number.
+    """
+    fitting = fitting_size(grid)
+    size, stacked = fitting or "scriptsize", fitting is None
+    head = [r"\toprule", *(_stacked_head(grid) if stacked else _head(grid)), r"\midrule"]
+    blocks = [_stacked_block(block, grid) if stacked else _block(block, grid) for block in grid.blocks]
+    floats = [f"% {' '.join(visible(comment).split())}"] if comment else []
+    pages = _pages(blocks, SIZES[size][1], sum(math.ceil(len(note) / NOTE_LINE) * 8.0 + 2 for note in notes))
+    for number, page in enumerate(pages):
+        rows = [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
+        floats += [
+            r"\begin{table}[tbp]",
+            r"\centering\setlength{\tabcolsep}{4pt}\setlength{\belowcaptionskip}{3pt}",
+            *(
+                [r"\addtocounter{table}{-1}", r"\caption{(continued)}"]
+                if number
+                else [rf"\caption{{{escape(title)}}}"]
+            ),
+            *([] if number else [rf"\label{{{_reference(label)}}}"]),
+            rf"\{size}",
+            rf"\begin{{tabular}}{{@{{}}{_columns(grid, stacked)}@{{}}}}",
+            *head,
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(_notes(notes) if number == len(pages) - 1 else []),
+            r"\end{table}",
+        ]
+    return "\n".join([*floats, ""])
+
+
+def _reference(label: str) -> str:
+    """Keep what any LaTeX takes in a label."""
+    return re.sub(r"[^\w:.+-]", "-", label, flags=re.ASCII)
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    if not notes:
+        return []
+    start = r"\begin{minipage}{\linewidth}\scriptsize\setlength{\parskip}{2pt}\raggedright"
+    return [r"\par\vspace{4pt}", start, *(breakable(note) + r"\par" for note in notes), r"\end{minipage}"]
+
+
+def _pages(blocks: list[list[str]], line_height: float, notes_height: float) -> list[list[list[str]]]:
+    """Deal the blocks to as few floats as hold them, evenly, the notes with the last."""
+    heights = [len(block) * line_height + 3 for block in blocks]
+    share = (sum(heights) + notes_height) / math.ceil((sum(heights) + notes_height) / TEXT_HEIGHT)
+    pages: list[list[list[str]]] = [[]]
+    filled = 0.0
+    for block, height in zip(blocks, heights, strict=True):
+        if pages[-1] and filled + height / 2 > share * len(pages):
+            pages.append([])
+        pages[-1].append(block)
+        filled += height
+    return pages
+
+
+def _columns(grid: Grid, stacked: bool) -> str:
+    tau = "r" * grid.has_agreement_column
+    if stacked:
+        return "ll" + "l" * len(grid.names) + tau
+    group = r"l@{\hskip 5pt}l@{\hskip 5pt}r@{\hskip 2pt}l" if grid.compares else "r"
+    return "l" + group * len(grid.names) + tau
+
+
+def _levels(grid: Grid, levels: Sequence[Sequence[tuple[str, int]]], span: int, first: int) -> list[str]:
+    """Write the upper levels of a header, each text centred over a rule across what it spans."""
+    lines = []
+    for level in levels:
+        cells, rules, start = [""] * first, [], first + 1
+        for text, columns in level:
+            cells.append(rf"\multicolumn{{{columns * span}}}{{c}}{{{label_text(text)}}}")
+            rules.append(rf"\cmidrule(lr){{{start}-{start + columns * span - 1}}}")
+            start += columns * span
+        lines += [" & ".join(cells) + r" \\", " ".join(rules)]
+    return lines
+
+
+def _head(grid: Grid) -> list[str]:
+    if not grid.compares:
+        return _head_of_names(grid, [label_text(grid.stub)])
+    heads = ["ours", "paper", r"\multicolumn{2}{c}{$\Delta$}"] * len(grid.names)
+    last = [label_text(grid.stub), *heads, *[r"$\tau$"] * grid.has_agreement_column]
+    return [*_levels(grid, grid.headers, 4, 1), " & ".join(last) + r" \\"]
+
+
+def _stacked_head(grid: Grid) -> list[str]:
+    return _head_of_names(grid, [label_text(grid.stub), ""])
+
+
+def _head_of_names(grid: Grid, first: list[str]) -> list[str]:
+    names = [label_text(text) for text, _ in grid.headers[-1]]
+    last = [*first, *names, *[r"$\tau$"] * grid.has_agreement_column]
+    return [*_levels(grid, grid.headers[:-1], 1, len(first)), " & ".join(last) + r" \\"]
+
+
+def _heading(block: Block) -> list[str]:
+    """Write a heading over the columns at its right, without making any of them wider."""
+    return [rf"\rlap{{\textbf{{{label_text(block.heading)}}}}} \\"] if block.heading else []
+
+
+def _block(block: Block, grid: Grid) -> list[str]:
+    span = 4 if grid.compares else 1
+    lines = _heading(block)
+    indent = r"\quad " if block.heading else ""
+    for row in block.rows:
+        for metric, entries in enumerate(row.entries):
+            cells = [text for entry in entries for text in _cells(entry)[:span]]
+            tau = [escape(row.agreement[metric])] if grid.has_agreement_column else []
+            lines.append(
+                " & ".join(["" if metric else indent + label_text(row.label), *cells, *tau]) + r" \\"
+            )
+    if block.agreement:
+        taus = [rf"\multicolumn{{{span}}}{{l}}{{{escape(tau or ABSENT)}}}" for tau in block.agreement]
+        lines.append(" & ".join([rf"{indent}\emph{{order}} $\tau$", *taus]) + r" \\")
+    return lines
+
+
+def _stacked_block(block: Block, grid: Grid) -> list[str]:
+    """Ours, its spread, paper and difference below each other; all metrics of a place in one cell."""
+    lines = _heading(block)
+    for row in block.rows:
+        label = r"\quad " * bool(block.heading) + label_text(row.label)
+        taus = [escape(tau) for tau in stacked_agreement(row)]
+        for name in ("ours", "±", "paper", "Δ"):
+            parts = [[_side(line[column], name) for line in row.entries] for column in range(len(grid.names))]
+            cells = [together(texts, escape(ABSENT)) for texts in parts]
+            if any(cells) and (block.here or name == "paper"):
+                tau = [taus.pop(0) if taus else ""] * grid.has_agreement_column
+                lines.append(" & ".join([label, escape(name), *cells, *tau]) + r" \\")
+                label = ""
+    return lines
+
+
+def _side(entry: Entry, name: str) -> str:
+    if name == "±":
+        return escape(entry.deviation)
+    ours, paper, delta, symbol = _cells(replace(entry, spread="")) if name == "ours" else _cells(entry)
+    return {"ours": ours, "paper": paper, "Δ": delta + symbol}[name]
+
+
+def _cells(entry: Entry) -> list[str]:
+    def number(value: str, spread: str, best: bool) -> str:
+        opened, closed = entry.wrapped(value).split(value) if value else ("", "")
+        text = rf"\textbf{{{escape(value)}}}" if best else escape(value)
+        return opened + text + _small(spread) + closed
+
+    return [
+        number(entry.value, entry.spread, entry.best),
+        number(entry.printed, entry.printed_spread, entry.printed_best) + escape("†" * entry.doubtful),
+        escape(entry.delta),
+        escape(entry.symbol),
+    ]
+
+
+def _small(spread: str) -> str:
+    if not spread:
+        return ""
+    space = r"\," * spread.startswith(" ")
+    return space + rf"{{\tiny {escape(spread.strip())}}}"
+
+
+def fitting_size(grid: Grid) -> str | None:
+    """Choose the largest type that fits a text width, the narrower one first; None if none does."""
+    for limit in TEXT_WIDTHS:
+        for name, (digit, _) in SIZES.items():
+            if _width(grid, digit) <= limit:
+                return name
+    return None
+
+
+def _width(grid: Grid, digit: float) -> float:
+    parentheses = 2 * (len(grid.rows[0].entries) > 1)
+    total = (max(len(row.label) for row in grid.rows) + 2) * digit + 26 * grid.has_agreement_column
+    for column in range(len(grid.names)):
+        entries = [line[column] for row in grid.rows for line in row.entries]
+        total += (
+            max(
+                (len(e.value) + parentheses + 0.6 * e.best) * digit + len(e.spread) * SPREAD_DIGIT
+                for e in entries
+            )
+            + 8
+        )
+        if grid.compares:
+            total += max((len(e.printed) + parentheses + 0.6 * e.printed_best) * digit for e in entries) + 8
+            total += max(len(e.printed_spread) for e in entries) * SPREAD_DIGIT
+            total += (max(len(e.delta) for e in entries) + 2) * digit + 6
+    return total

@@ -1,0 +1,262 @@
+"""The shape of a table, independent of LaTeX or text: headers, blocks of lines, and the entry in every place.
+
+All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fedbench.plan.schema import Paper, TableSpec, Value
+from fedbench.report.numbers import collect, rule
+from fedbench.report.numbers.compare import Compared, agreement, method_groups
+from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_name, axis_text, signed
+
+Axes = Mapping[str, Sequence[Value]]
+"""The values of every axis of a table, in order."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
+
+    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
+    that compares nothing.
+    """
+
+    value: str
+    spread: str = ""
+    best: bool = False
+    printed: str = ""
+    printed_spread: str = ""
+    printed_best: bool = False
+    doubtful: bool = False
+    delta: str = ""
+    symbol: str = ""
+    second: bool = False
+    item: Compared | None = None
+
+    def wrapped(self, text: str) -> str:
+        """Put a second metric's number in parentheses, as papers with two numbers in a cell do."""
+        number = any(character.isdigit() for character in text) and not text[0].isalpha()
+        return f"({text})" if self.second and number else text
+
+    @property
+    def deviation(self) -> str:
+        """The spread alone, for a line of its own."""
+        text = self.spread.removeprefix("±").strip()
+        return self.wrapped(text[1:-1] if text.startswith("(") else text)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: label, entries as ``[metric][column]``, Kendall's tau per metric if methods are columns."""
+
+    label: str
+    entries: list[list[Entry]]
+    agreement: list[str]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under a common heading; ``agreement`` holds one tau per column when methods are rows.
+
+    ``here`` is False when the scale runs none of it: the heading says so, and only the paper's side has
+    numbers.
+    """
+
+    heading: str
+    rows: list[Row]
+    agreement: list[str]
+    here: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A whole table. ``headers`` are the levels above the columns, each a list of (text, columns spanned).
+
+    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference.
+    """
+
+    stub: str
+    headers: list[list[tuple[str, int]]]
+    blocks: list[Block]
+    compares: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The full name of each column, all levels of the header joined."""
+        levels = [[text for text, span in level for _ in range(span)] for level in self.headers]
+        return [", ".join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, block after block."""
+        return [row for block in self.blocks for row in block.rows]
+
+    @property
+    def has_agreement_column(self) -> bool:
+        """Whether a last column holds Kendall's tau."""
+        return any(any(row.agreement) for row in self.rows)
+
+
+def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
+    """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
+    arranger = _Arranger(paper, spec, grid, compared, decimals)
+    values = list(itertools.product(*(grid[axis] for axis in spec.rows[:-1])))
+    compares = any(item.published for item in compared)
+    runs = any(item.shown for item in compared)
+    blocks = [block for each in values if (block := arranger.block(each, keep=compares or not runs))]
+    return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, grid), blocks, compares)
+
+
+class _Arranger:
+    """Finds the numbers of a place and turns them into rows and blocks."""
+
+    def __init__(
+        self, paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int
+    ) -> None:
+        self.paper, self.spec, self.grid = paper, spec, grid
+        printed = {item.metric for item in compared if item.published}
+        self.digits = {
+            name: decimals if name in printed else paper.measure(name).decimals for name in spec.metrics
+        }
+        self.by_place = {(_key(item.place, grid), item.metric): item for item in compared}
+        self.best, self.printed_best = _best(compared, decimals)
+        self.taus = {
+            (_key(group[0].place, grid, "method"), group[0].metric): _tau(group)
+            for group in method_groups(compared)
+        }
+        self.fixed = {axis: values[0] for axis, values in grid.items()}
+        self.columns = [
+            dict(zip(spec.columns, values, strict=True))
+            for values in itertools.product(*(grid[axis] for axis in spec.columns))
+        ]
+
+    def block(self, values: Sequence[Value], keep: bool) -> Block | None:
+        """Return the rows that share the values of all row axes but the last, None where no cell does.
+
+        A block that is not run keeps its rows for the paper's numbers; without any (not ``keep``) it is a heading.
+        """
+        shared = dict(zip(self.spec.rows[:-1], values, strict=True))
+        axis = self.spec.rows[-1]
+        places = [{**self.fixed, **shared, axis: value} for value in self.grid[axis]]
+        rows = [self.row(place, axis) for place in places if self.exists(place)]
+        if not rows:
+            return None
+        inside = [item for item in self.by_place.values() if shared.items() <= item.place.items()]
+        here = any(item.shown for item in inside)
+        away = "" if any(item.here for item in inside) else " (not run at this scale)"
+        if away and here:
+            scales = sorted({item.measured.scale for item in inside if item.measured.shipped})
+            away = f" ({SHIPPED} scale {', '.join(scales)})"
+        heading = " · ".join(axis_text(self.paper, *pair) for pair in shared.items())
+        below = [self.tau({**self.fixed, **shared, **column}) for column in self.columns]
+        return Block(
+            heading=heading + away if heading else "",
+            rows=rows if here or keep or not heading else [],
+            agreement=below if axis == "method" and any(below) else [],
+            here=here,
+        )
+
+    def exists(self, place: Mapping[str, Value]) -> bool:
+        """Say whether a row has a cell: a method may be run at some settings only."""
+        wanted = (_key({**place, **column}, self.grid) for column in self.columns)
+        return any((key, metric) in self.by_place for key in wanted for metric in self.spec.metrics)
+
+    def row(self, place: Mapping[str, Value], axis: str) -> Row:
+        """Return one row: an entry per metric and column."""
+        metrics = self.spec.metrics
+        entries = [[self.entry({**place, **column}, metric) for column in self.columns] for metric in metrics]
+        across = [self.tau(place, metric) for metric in metrics] if self.spec.columns == ["method"] else []
+        return Row(axis_text(self.paper, axis, place[axis]), entries, across)
+
+    def tau(self, place: Mapping[str, Value], metric: str | None = None) -> str:
+        """Return Kendall's tau over the methods of a place, in the first metric unless one is named."""
+        return self.taus.get((_key(place, self.grid, "method"), metric or self.spec.metrics[0]), "")
+
+    def entry(self, place: Mapping[str, Value], metric: str) -> Entry:
+        """Return what stands in one place."""
+        item = self.by_place.get((_key(place, self.grid), metric))
+        if item is None:
+            return Entry("")
+        found, judged = item.published, item.verdict
+        value, spread = state_text(item, self.digits[metric])
+        return Entry(
+            value=value,
+            spread=spread,
+            best=id(item) in self.best,
+            printed=(found.text or ABSENT) if found else "",
+            printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
+            printed_best=id(item) in self.printed_best,
+            doubtful=bool(found and found.doubt),
+            delta="" if judged.difference is None else signed(judged.difference, self.digits[metric]),
+            symbol=rule.symbol(judged),
+            second=metric != self.spec.metrics[0],
+            item=item,
+        )
+
+
+def _key(place: Mapping[str, Value], grid: Axes, but: str = "") -> tuple[Value, ...]:
+    return tuple(place[axis] for axis in grid if axis != but)
+
+
+def _headers(paper: Paper, spec: TableSpec, grid: Axes) -> list[list[tuple[str, int]]]:
+    levels, outer = [], 1
+    inner = math.prod(len(grid[axis]) for axis in spec.columns)
+    for axis in spec.columns:
+        inner //= len(grid[axis])
+        levels.append([(axis_text(paper, axis, value), inner) for value in grid[axis]] * outer)
+        outer *= len(grid[axis])
+    return levels or [
+        [(" (".join(paper.measure(m).label for m in spec.metrics) + ")" * (len(spec.metrics) - 1), 1)]
+    ]
+
+
+def _best(compared: Sequence[Compared], decimals: int) -> tuple[set[int], set[int]]:
+    """Find the best of each group, ours and printed: equal digits are a tie, one alone is not best."""
+    ours: set[int] = set()
+    printed: set[int] = set()
+    for group in method_groups(compared):
+        sign = group[0].measure.sign
+        for chosen, attribute in ((ours, "mean"), (printed, "printed")):
+            values = {
+                id(i): sign * round(v, decimals) for i in group if math.isfinite(v := getattr(i, attribute))
+            }
+            if len(values) > 1:
+                top = max(values.values())
+                chosen |= {key for key, value in values.items() if value == top}
+    return ours, printed
+
+
+def state_text(item: Compared, decimals: int) -> tuple[str, str]:
+    """Return our side of an entry and its spread; a cell without a full mean says why in a word."""
+    ours, status = item.measured, item.measured.status
+    mark = SHIPPED if ours.shipped else ""
+    if status in (collect.FINISHED, collect.INCOMPLETE):
+        spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
+        partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == collect.INCOMPLETE else ""
+        constant = f" ({len(ours.constant)}/{ours.n_seeds} constant)" if ours.constant else ""
+        return f"{ours.mean:.{decimals}f}{mark}", spread + partial + constant
+    if status in (collect.DIVERGED, collect.FAILED):
+        count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
+        return f"{status}{count}{mark}", ""
+    return (status if status in (collect.UNDEFINED, collect.NOT_REACHED) else ABSENT), ""
+
+
+def stacked_agreement(row: Row) -> list[str]:
+    """Return Kendall's tau of each metric of a row for lines below each other, from the second on in parentheses."""
+    first, *more = row.agreement or [""]
+    return [first, *(f"({tau})" if tau else "" for tau in more)]
+
+
+def _tau(group: Sequence[Compared]) -> str:
+    """Print Kendall's tau of a group; over a part of its methods it says so."""
+    tau, methods = agreement(group)
+    if tau is None:
+        return ""
+    part = f" ({methods}/{len(group)})" if methods < len(group) else ""
+    return f"{tau:.2f}{part}".replace("-", "−")

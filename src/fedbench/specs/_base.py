@@ -1,0 +1,116 @@
+"""What all specifications share: immutable, strict, and dumped so that a later field leaves old keys alone."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from fedbench.errors import UserError, shortened, visible
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
+_VALUE = re.compile(r"[A-Za-z0-9_.+-][A-Za-z0-9._+ -]{0,99}")
+MISTAKES = 5
+"""How many mistakes of a file a message names."""
+
+
+def named(text: str) -> str:
+    """Return a name that may stand in a path and on a command line; ValueError for any other."""
+    if not _NAME.fullmatch(text):
+        raise ValueError(
+            f"{shortened(text, 60)!r} is no name: use letters, digits, '.', '_', '+' and '-', and begin with a "
+            "letter, a digit or '_'"
+        )
+    return text
+
+
+def as_value(value: Any) -> Any:
+    """Return a setting's value that may be a part of a path; ValueError for any other."""
+    if isinstance(value, str) and (not _VALUE.fullmatch(value) or ".." in value):
+        raise ValueError(
+            f"{shortened(value, 60)!r}: the value of a setting has letters, digits, '.', '_', '+', '-', spaces"
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(named)]
+
+
+class Spec(BaseModel):
+    """Base of all specifications: immutable, and a key nobody knows is an error.
+
+    Attributes:
+        late: fields that came after runs had been stored. One that equals its default is left out of the dump, so the
+            keys of runs from before it stay what they were.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    late: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_late(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        dumped: dict[str, Any] = dump(self)
+        for name in self.late:
+            default = type(self).model_fields[name].get_default(call_default_factory=True)
+            if getattr(self, name) == default:
+                dumped.pop(name, None)
+        return dumped
+
+
+def digest(value: Any) -> str:
+    """Return 16 hex digits of the SHA-256 of ``value`` as canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validated(model: type[Model], data: Any, source: str | Path) -> Model:
+    """Validate ``data`` as ``model``; a mistake becomes a :class:`UserError` naming the source and the key."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        lines = []
+        for item in error.errors():
+            where = shortened(".".join(str(part) for part in item["loc"]))
+            if item["type"] == "extra_forbidden":
+                key = str(item["loc"][-1])  # may be right elsewhere in the file
+                near = difflib.get_close_matches(key, _field_names(model) - {key}, n=1)
+                lines.append(f"{where}: unknown key." + (f" Did you mean {near[0]!r}?" if near else ""))
+            else:
+                given = "" if item["type"] == "missing" else f" (got {shortened(repr(item['input']))})"
+                lines.append(f"{where or 'the whole'}: {item['msg'].removeprefix('Value error, ')}{given}")
+        more = f"; and {len(lines) - MISTAKES} more" if len(lines) > MISTAKES else ""
+        raise UserError(visible(f"{source}: " + "; ".join(lines[:MISTAKES]) + more)) from None
+
+
+def _field_names(model: type[BaseModel]) -> set[str]:
+    """Collect the keys of a model and of the models inside it: candidates for a misspelt key."""
+    names, todo, seen = set[str](), [model], set[type]()
+    while todo:
+        current = todo.pop()
+        seen.add(current)
+        for name, field in current.model_fields.items():
+            names.add(name)
+            for part in _types_in(field.annotation):
+                if isinstance(part, type) and issubclass(part, BaseModel) and part not in seen:
+                    todo.append(part)
+    return names
+
+
+def _types_in(annotation: Any) -> list[Any]:
+    inner = [part for arg in getattr(annotation, "__args__", ()) for part in _types_in(arg)]
+    return [annotation, *inner]

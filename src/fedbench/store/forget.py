@@ -1,0 +1,40 @@
+"""Forgetting results: a run's key does not see the code of a method, so a change of code needs the runs made anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+
+from fedbench.plan.cells import Cell
+from fedbench.store import journal
+from fedbench.store.runs import Store
+
+
+def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
+    """Remove the runs of cells from the store, unfinished ones too, and the cells' results; yield what was removed.
+
+    The workflow then finds the results missing and trains the cells again. A run that other cells share is gone for
+    them too. A run that is being trained is waited for.
+    """
+    for cell in cells:
+        gone = sum(_forget_run(run.key, store) for run in cell.runs)
+        there = cell.path.exists()
+        cell.path.unlink(missing_ok=True)
+        if gone or there:
+            yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
+
+
+def _forget_run(key: str, store: Store) -> bool:
+    if not store.path(key).exists() and not store.checkpoint(key).parent.exists():
+        return False
+    with store.claim(key) as folder:
+        if store.path(key).exists():
+            aside = folder / "forgotten"
+            store.path(key).replace(aside)  # in one step: no reader sees half a run
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+        journal.note(store.root, "forgotten", key)
+    return True

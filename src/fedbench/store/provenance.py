@@ -1,0 +1,66 @@
+"""Where a number comes from: commit, versions, hardware."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+@functools.cache
+def commit() -> str:
+    """Return the commit of the code that runs, ``+`` appended when its files differ; else the package version."""
+    root = Path(__file__).parents[3]
+    try:
+        here = ["git", "-C", str(root)]
+        head = subprocess.run(
+            [*here, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run(
+            [*here, "status", "--porcelain", "--", "src", "config"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "v" + package_version("fedbench")
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def package_version(name: str) -> str:
+    """Return an installed package's version, or ``unknown``."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@functools.cache
+def hardware(device: str) -> str:
+    """Name the processor or the GPU."""
+    if device == "cuda":
+        import torch
+
+        return str(torch.cuda.get_device_name())
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def provenance(device: str) -> dict[str, Any]:
+    """Collect what a run records about its making, times apart."""
+    packages = ("fedbench", "torch", "numpy", "scikit-learn")
+    return {
+        "commit": commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: package_version(name) for name in packages},
+        },
+        "hardware": hardware(device),
+        "device": device,
+    }

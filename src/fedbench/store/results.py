@@ -1,0 +1,101 @@
+"""The result of a cell: what each of its runs gave, in one sealed file.
+
+Tables are made from these files, so none counts unless it is what was written. One from before they were sealed is
+only a list of runs: their numbers come from the store then.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fedbench import files, seal
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.store.runs import STORE, Record, Store
+
+FOLDER = Path("results", "cells")
+MADE = ("commit", "versions", "hardware", "device", "data")
+DAMAGED = "is not what was written ({}): the next workflow makes it again from its runs"
+
+
+def entry(seed: int, record: Record) -> dict[str, Any]:
+    """Return what a cell's result says of one run."""
+    made = {
+        name: record.provenance[name] for name in MADE if name in record.provenance
+    }  # earlier runs lack some
+    facts = {name: getattr(record, name) for name in ("key", "status", "reason", "metrics")}
+    return {"seed": seed, **facts, "provenance": made}
+
+
+def write(cell: Cell, records: Sequence[Record]) -> dict[str, Any]:
+    """Write the result of a cell to its path, one record per run, and return it."""
+    names = ("paper", "scale", "dataset", "setting", "method", "key")
+    runs = [entry(run.seed, record) for run, record in zip(cell.runs, records, strict=True)]
+    result = {name: getattr(cell, name) for name in names} | {"runs": runs}
+    seal.write(cell.path, result)
+    return result
+
+
+def read(path: Path, root: Path = Path()) -> list[dict[str, Any]]:
+    """Return the runs of the result in ``root / path``; none where there is no such file.
+
+    Raises:
+        ValueError: it is not what was written; the message says so and the cure.
+        ReadError: it cannot be read now.
+    """
+    marked = files.mark(root / path)
+    return _read(root / path, root, marked) if marked else []
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(path: Path, root: Path, _mark: files.Mark) -> list[dict[str, Any]]:
+    try:
+        try:
+            return _runs(seal.read(path))
+        except seal.UnverifiedError:
+            return [_from_store(run, root) for run in _runs(seal.read(path, unverified=True))]
+    except (ValueError, FileNotFoundError) as error:
+        raise ValueError(DAMAGED.format(error)) from None
+
+
+def _runs(content: dict[str, Any]) -> list[dict[str, Any]]:
+    runs = content.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) and "key" in run for run in runs):
+        raise ValueError("it lists no runs")
+    return runs
+
+
+def _from_store(run: dict[str, Any], root: Path) -> dict[str, Any]:
+    try:
+        record = Store(root / STORE).load(str(run["key"]))
+    except UserError as error:
+        raise ValueError(str(error)) from None
+    if record is None:
+        raise ValueError("it has no checksum, and its runs are not in the store")
+    return entry(run.get("seed", 0), record)
+
+
+def set_damaged_aside(folder: Path = FOLDER) -> Iterator[tuple[Path, str]]:
+    """Rename results that are not what was written, so that they are made again; yield each and why."""
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            if files.mark(path):
+                _read(path, folder.parent.parent, files.mark(path) or ())
+        except ValueError as error:
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            yield path, str(error)
+
+
+def drop(keys: Sequence[str], folder: Path = FOLDER) -> Iterator[Path]:
+    """Remove the results that show any of these runs, which are made again; yield their paths."""
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            shown = {run["key"] for run in _runs(seal.read(path, unverified=True))}
+        except (ValueError, FileNotFoundError):
+            continue
+        if shown & {*keys}:
+            path.unlink()
+            yield path

@@ -1,0 +1,355 @@
+"""The run store: one folder per finished run, named by the run's key, whole or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import hashlib
+import io
+import logging
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    ConfigDict,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+from fedbench import files, seal
+from fedbench.errors import UserError, cannot_read, cannot_write, shortened
+from fedbench.specs import digest
+
+log = logging.getLogger(__name__)
+
+STORE = Path("results", "runs")
+MODEL = "model.pt"
+"""The final weights by name, of a run that keeps them."""
+FILES = ("run.json", "curve.csv", "clients.csv", MODEL)
+"""What a run's folder may hold."""
+UNFINISHED, TRAIL = ".unfinished", "progress.json"
+Rows = Sequence[Mapping[str, float | str]]
+MISSING = "run.json is missing"
+
+
+def _like_a_run(spec: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a specification whose parts that the program uses are of the wrong kind; it may have others."""
+    data = spec.get("data", {})
+    seed = spec.get("seed")
+    if type(seed) is not int or seed < 0:
+        raise ValueError("its seed is no whole number from 0")
+    if not isinstance(data, dict) or not all(
+        isinstance(x, str) for x in (spec.get("method", ""), data.get("dataset", ""))
+    ):
+        raise ValueError("its method or dataset is no name")
+    return spec
+
+
+def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a provenance whose known parts are of the wrong kind."""
+    texts = [made.get(name, "") for name in ("commit", "hardware", "device", "data")]
+    versions = made.get("versions", {})
+    times = [made.get("evaluation_seconds", []), made.get("curve_seconds", [])]
+    good = isinstance(versions, dict) and all(isinstance(each, list) for each in times)
+    good = good and all(
+        type(each) in (int, float) for each in [made.get("seconds", 0.0), *times[0], *times[1]]
+    )
+    if not good or not all(isinstance(text, str) for text in [*texts, *versions.values()]):
+        raise ValueError("its provenance holds something else than texts and seconds")
+    return made
+
+
+Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Number = Annotated[StrictFloat, AllowInfNan(False)] | StrictInt | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run.
+
+    Attributes:
+        key: the run's key.
+        spec: its resolved specification.
+        status: ``finished`` or ``diverged``.
+        reason: why it diverged.
+        metrics: final metrics by name; None where a metric is undefined.
+        provenance: commit, versions, hardware, device, times.
+        files: SHA-256 of the other files in its folder.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    key: Key
+    spec: Annotated[dict[str, Any], AfterValidator(_like_a_run)]
+    status: Annotated[str, StringConstraints(pattern=r"^(finished|diverged)$")]
+    reason: str
+    metrics: dict[str, Number]
+    provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
+    files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]
+
+
+class Store:
+    """Finished runs under ``root``. Copying a run's folder in is enough to have the run."""
+
+    def __init__(self, root: Path = STORE) -> None:
+        self.root = root
+
+    def path(self, key: str) -> Path:
+        """Where the run's folder is or will be."""
+        return self.root / key
+
+    def checkpoint(self, key: str) -> Path:
+        """Where the checkpoint of the unfinished run lives."""
+        return self._unfinished(key) / "checkpoint.pt"
+
+    def keys(self, damaged: bool = False) -> list[str]:
+        """List the keys of all finished runs; with ``damaged``, also of folders in their place that lack the record."""
+        try:
+            found = [path for path in self.root.iterdir() if "." not in path.name]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise cannot_read(f"the run store {self.root}", error) from None
+        return sorted(path.name for path in found if damaged or files.mark(path / "run.json"))
+
+    def load(self, key: str) -> Record | None:
+        """Read a finished run; None where there is none.
+
+        Raises:
+            UserError: its folder is damaged, or nothing vouches for it; the message names it and the cure.
+            ReadError: it cannot be read now.
+        """
+        folder = self.path(key)
+        if files.mark(folder) is None:
+            return None
+        try:
+            return read_run(folder, key)
+        except seal.UnverifiedError as error:
+            raise UserError(
+                f"run {folder} is unverified ({error}): nothing says that its numbers are those that were written; "
+                "`fedbench store verify --adopt` takes it as it is"
+            ) from None
+        except ValueError as error:
+            raise UserError(
+                f"run {folder} is damaged ({error}); `fedbench store verify --set-aside` moves damaged runs out of the "
+                "way, and they are trained again"
+            ) from None
+
+    def table(self, key: str, name: str) -> bytes | None:
+        """Return the ``curve.csv`` or ``clients.csv`` of a run as it was written; None where there is none.
+
+        Raises:
+            UserError: the run is damaged or unverified.
+            ReadError: it cannot be read now.
+        """
+        record = self.load(key)
+        if record is None or name not in record.files:
+            return None
+        return files.read(self.path(key) / name)
+
+    def curve(self, key: str) -> Path:
+        """Where the run's curve is: one row per evaluation."""
+        return self.path(key) / "curve.csv"
+
+    @contextlib.contextmanager
+    def claim(self, key: str) -> Iterator[Path]:
+        """Hold the unfinished run's folder; a second process that wants it waits here until the first is done.
+
+        Raises:
+            UserError: the store cannot be written.
+        """
+        folder = self._unfinished(key)
+        while True:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                lock = (folder / "lock").open("a+")
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and self.root.is_dir():
+                    continue  # the one before us removed the folder between these two lines
+                raise cannot_write(f"the run store {self.root}", error) from None
+            files.acquire(lock.fileno(), functools.partial(_tell_waiting, key, lock))
+            if _same_file(lock.fileno(), folder / "lock"):
+                break
+            lock.close()  # the one before us finished and removed the folder: claim it anew
+        try:
+            with contextlib.suppress(OSError):  # only for the message above
+                lock.truncate(0)
+                lock.write(f"{os.getpid()} on {platform.node()}")
+                lock.flush()
+            yield folder
+        finally:
+            with contextlib.suppress(OSError):
+                if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
+                    # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
+                    shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                lock.close()
+
+    def finish(self, record: Record, curve: Rows, clients: Rows = (), model: bytes | None = None) -> Record:
+        """Put a run into the store in one step and return what the store has: the run whole, or not at all.
+
+        The caller holds its claim. A run that is there already, imported meanwhile, stays.
+
+        Args:
+            record: the run; its ``files`` are filled in here.
+            curve: one row per evaluation.
+            clients: one row per evaluation and traced quantity, where the method traces its clients.
+            model: the content of its model's file, where it keeps one.
+        """
+        folder, path = self._unfinished(record.key), self.path(record.key)
+        ready = folder / "ready"
+        tables = {"curve.csv": curve, "clients.csv": clients}
+        content = {name: csv_text(rows).encode() for name, rows in tables.items() if rows}
+        if model is not None:
+            content[MODEL] = model
+        shas = {name: hashlib.sha256(text).hexdigest() for name, text in content.items()}
+        record = Record(**(vars(record) | {"files": shas}))
+        content["run.json"] = seal.sealed(vars(record)).encode()
+        try:
+            shutil.rmtree(ready, ignore_errors=True)
+            ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand
+            for name, text in content.items():
+                _write(ready / name, text)
+            files.sync(ready)
+            if path.exists():
+                # it came from another machine meanwhile: for tables as for curves that is the run
+                record = self.load(record.key) or record
+            else:
+                ready.replace(path)
+            files.sync(self.root)
+        except OSError as error:
+            shutil.rmtree(ready, ignore_errors=True)
+            raise cannot_write(f"the finished run {path}", error) from None
+        shutil.rmtree(folder, ignore_errors=True)
+        return record
+
+    def tidy(self, key: str) -> None:
+        """Remove what a process left that was killed between finishing a run and cleaning up after it."""
+        if self._unfinished(key).exists() and not self.in_training(key):
+            with self.claim(key):
+                pass
+
+    def unfinished(self) -> list[str]:
+        """List the keys of runs that were begun and are not finished."""
+        return sorted(path.name.removesuffix(UNFINISHED) for path in self.root.glob(f"*{UNFINISHED}"))
+
+    def in_training(self, key: str) -> bool:
+        """Say whether a living process holds the unfinished run."""
+        try:
+            with (self._unfinished(key) / "lock").open() as lock:
+                return not files.try_lock(lock.fileno())
+        except OSError:
+            return False
+
+    def set_aside(self, key: str) -> Path:
+        """Move a damaged run out of the way, so that it is trained again; return where it is kept."""
+        aside = next(path for n in range(1, 1000) if not (path := self.root / f"{key}.damaged{n}").exists())
+        self.path(key).rename(aside)
+        return aside
+
+    def _unfinished(self, key: str) -> Path:
+        return self.root / f"{key}{UNFINISHED}"
+
+
+_RECORD = TypeAdapter(Record)
+
+
+def read_run(folder: Path, key: str) -> Record:
+    """Read the run in ``folder`` and hold it against its checksums; once, while its files stay what they are.
+
+    Raises:
+        ValueError: it is not whole, not what was written, or not the run ``key``; the message says which.
+        UnverifiedError: it is from before there were checksums.
+        ReadError: it cannot be read now, which says nothing against it.
+    """
+    return _read_run(folder, key, tuple(files.mark(folder / name) for name in FILES))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _read_run(folder: Path, key: str, _marks: tuple[files.Mark | None, ...]) -> Record:
+    record = _checked(folder, key, unverified=False)
+    for name, sha in record.files.items():
+        if _sha(folder / name) != sha:
+            raise ValueError(f"{name} is not what was written")
+    return record
+
+
+def adopt(folder: Path, key: str) -> None:
+    """Give a run from before there were checksums those of its files as they are.
+
+    Raises:
+        ValueError: it is not whole even so.
+        ReadError, WriteError: its files cannot be read or written now.
+    """
+    record = _checked(folder, key, unverified=True)
+    shas = {name: _sha(folder / name) for name in FILES[1:] if files.mark(folder / name)}
+    if any(shas.get(name) != sha for name, sha in record.files.items()):
+        raise ValueError("a file is not what was written")
+    seal.write(folder / "run.json", vars(record) | {"files": shas})
+
+
+def _checked(folder: Path, key: str, unverified: bool) -> Record:
+    """Return the record in a folder, if it is one and that of the run ``key``."""
+    try:
+        record = _RECORD.validate_python(seal.read(folder / "run.json", unverified))
+    except FileNotFoundError:
+        raise ValueError(MISSING) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(
+            shortened(f"run.json: {where}: {first['msg'].removeprefix('Value error, ')}")
+        ) from None
+    if record.key != key:
+        raise ValueError(f"it holds the run {record.key}")
+    if digest(record.spec) != key:
+        raise ValueError(f"its specification is that of the run {digest(record.spec)}")
+    return record
+
+
+def _sha(path: Path) -> str:
+    try:
+        return hashlib.sha256(files.read(path)).hexdigest()
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} is missing") from None
+
+
+def csv_text(rows: Rows) -> str:
+    """Write rows as CSV text; floats in their shortest exact form."""
+    buffer = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(buffer, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _tell_waiting(key: str, lock: IO[str]) -> None:
+    lock.seek(0)
+    log.warning("run %s is being trained by process %s: waiting for it", key, lock.read() or "?")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

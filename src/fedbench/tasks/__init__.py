@@ -1,0 +1,41 @@
+"""Tasks, one file each; every file defines the class ``Task``.
+
+A separate package adds one through an entry point of the group ``fedbench.tasks``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fedbench import registry
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.task import Task
+from fedbench.errors import UserError
+from fedbench.specs import TaskSpec
+
+DEFAULT = "classification"
+
+
+def make(spec: TaskSpec | None) -> Task:
+    """Build the task of a run from its options; a run without one classifies.
+
+    Raises:
+        UserError: unknown task, or options that are missing, misspelt or of a wrong kind.
+    """
+    spec = spec or TaskSpec(name=DEFAULT)
+    found = registry.find(sys.modules[__name__], "task", spec.name, "Task")
+    return registry.filled(found, Task, f"task {spec.name!r}", "option", spec.options)
+
+
+def check_fit(method: FederatedMethod, task: Task, method_name: str, spec: TaskSpec | None) -> None:
+    """Refuse a method on a task whose batches it cannot read.
+
+    Raises:
+        UserError: they do not fit.
+    """
+    if not isinstance(task, method.task):
+        name = spec.name if spec else DEFAULT
+        raise UserError(
+            f"method {method_name!r} works on {method.task.kind}; task {name!r} has {task.kind}. "
+            "Choose another method, or another task for it (task: null is classification)"
+        )

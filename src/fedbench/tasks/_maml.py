@@ -1,0 +1,232 @@
+"""Model-agnostic meta-learning (Finn et al., ICML 2017) as conditional optimisation (fcsg)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench.contract.task import Conditional, ConditionalTask, Model, Part
+from fedbench.data.batch import Batch
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.errors import UserError
+from fedbench.net import Leaf, Net
+from fedbench.streams import stream
+from fedbench.tasks._nested import at_least, need_period
+
+Episode = tuple[np.ndarray, np.ndarray]
+"""Positions of the support set and of the query set among the samples it was drawn from."""
+
+
+class Episodes:
+    """A round's batches, each of some episodes of every client.
+
+    Args:
+        batches: one a step.
+        clients: how many are stacked.
+        samples: drawn by all of them together.
+    """
+
+    unequal = False
+
+    def __init__(self, batches: Sequence[Any], clients: int, samples: int, device: torch.device) -> None:
+        self._batches, self.steps, self.samples = batches, len(batches), samples
+        self.steps_of_each = torch.full((clients,), self.steps, device=device)
+
+    def active(self, step: int) -> Tensor:
+        """Return that all clients have work."""
+        return self.steps_of_each > step
+
+    def batch(self, step: int) -> Any:
+        """Return the nested batch of ``step``."""
+        return self._batches[step]
+
+
+class Maml(ConditionalTask):
+    """``min_x E_i L_i(x - inner_step grad L_i(x; support); query)``: an outer sample is an episode i, its query set; an
+    inner sample is its support set. The gradient goes through the inner gradient: second order, exactly.
+
+    A model is measured on fixed episodes of a part, after ``test_steps`` inner steps.
+
+    Attributes:
+        shots: support samples of each class.
+        queries: query samples of each class.
+        episodes: outer samples of a step.
+        inner_step: step size of the adaptation.
+        test_steps: steps of the adaptation when measured.
+        test_episodes: how many episodes are measured.
+    """
+
+    shots: int
+    queries: int
+    episodes: int
+    inner_step: float
+    test_steps: int
+    test_episodes: int
+
+    name: ClassVar[str]
+    spread: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for option in ("shots", "queries", "episodes", "test_steps", "test_episodes"):
+            at_least(self.name, option, getattr(self, option), 1)
+        at_least(self.name, "inner_step", self.inner_step, 0)
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse local epochs, running statistics, and clients or parts with too few classes of enough samples."""
+        need_period(self.name, data)
+        if net.n_buffers:
+            raise UserError(
+                f"task {self.name!r} adapts a network to a few samples: one with running statistics is not the same "
+                "function before and after. Take conv4 or mlp"
+            )
+        if data.spec.augment != "none":
+            raise UserError(f"task {self.name!r} takes no train.augment")
+        parts = {f"client {k}": arrays.y_train[own] for k, own in enumerate(arrays.clients)}
+        parts["the test part"] = arrays.y_test
+        if len(arrays.validation):
+            parts["the validation part"] = arrays.y_train[arrays.validation]
+        for who, labels in parts.items():
+            if (enough := len(self.members(labels))) < self.each():
+                raise UserError(
+                    f"task {self.name!r}: {who} has {enough} classes of {self.shots} + {self.queries} samples (shots "
+                    f"and queries); an episode takes {self.each()}"
+                )
+
+    def each(self) -> int:
+        """Return how many classes an episode has."""
+        return 1
+
+    def members(self, labels: np.ndarray) -> list[np.ndarray]:
+        """Return the positions of each class that has enough samples for an episode, given ``labels`` [n]."""
+        order = np.argsort(labels, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        return [group for group in groups if len(group) >= self.shots + self.queries]
+
+    def episode(self, members: Sequence[np.ndarray], rng: np.random.Generator) -> Episode:
+        """Draw classes, then support and query samples of each, apart from each other."""
+        size = self.shots + self.queries
+        chosen = rng.choice(len(members), self.each(), replace=False)
+        drawn = np.stack([rng.permutation(members[c])[:size] for c in chosen])
+        return drawn[:, : self.shots].ravel(), drawn[:, self.shots :].ravel()
+
+    def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Return what samples are to be mapped to, [..., n], from inputs [..., n, *] and labels [..., n]."""
+        raise NotImplementedError
+
+    def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return each episode's mean loss [E] from scores [E, n, C] and targets [E, n]."""
+        raise NotImplementedError
+
+    def results(self, scores: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """Return what is measured of each episode, [E] each."""
+        raise NotImplementedError
+
+    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Episodes:
+        """Draw the episodes of each client's steps from a stream of the client and round."""
+        steps = len(data.steps(round_index))
+        drawn = [
+            self._draw(data, client, steps * self.episodes, stream(data.seed, purpose, client, round_index))
+            for client in clients
+        ]
+        batches = [
+            self._stack(data, clients, [own[step * self.episodes :][: self.episodes] for own in drawn])
+            for step in range(steps)
+        ]
+        samples = sum(len(s) + len(q) for own in drawn for s, q in own)
+        return Episodes(batches, len(clients), samples, data.device)
+
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Conditional:
+        """Draw one step's episodes of each client."""
+        drawn = [
+            self._draw(data, client, self.episodes, stream(data.seed, purpose, client)) for client in clients
+        ]
+        return self._stack(data, clients, drawn)
+
+    def _draw(self, data: ClientData, client: int, number: int, rng: np.random.Generator) -> list[Episode]:
+        labels = data.labels[data.offsets[client] : data.offsets[client + 1]].cpu().numpy()
+        members = self.members(labels)
+        return [self.episode(members, rng) for _ in range(number)]
+
+    def _stack(
+        self, data: ClientData, clients: Sequence[int], drawn: Sequence[Sequence[Episode]]
+    ) -> Conditional:
+        """Gather each client's episodes: inputs [K, b, n, ...] of query and support sets, targets as labels."""
+        parts = []
+        for which in (1, 0):
+            index = np.stack(
+                [
+                    np.stack([episode[which] for episode in own]) + data.offsets[client]
+                    for client, own in zip(clients, drawn, strict=True)
+                ]
+            )
+            parts.append(self._gathered(data, data.inputs, data.labels, torch.from_numpy(index)))
+        return Conditional(*parts)
+
+    def _gathered(self, data: ClientData, inputs: Tensor, labels: Tensor, index: Tensor) -> Batch:
+        index = index.to(inputs.device)
+        chosen = inputs.index_select(0, index.flatten())
+        prepared = data.prepare(chosen).view(*index.shape, *inputs.shape[1:])
+        return Batch(prepared, self.targets(prepared, labels[index]))
+
+    def inner_size(self, net: Net) -> int:
+        """Return d: an inner value is a model."""
+        return net.d
+
+    def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return each episode's adapted model, [K, b, d]."""
+        x = w.flat() if isinstance(w, Leaf) else w
+        inputs, targets = batch.inner.inputs, batch.inner.labels
+        k, b = targets.shape[:2]
+        x = x[:, None].expand(k, b, x.shape[1]).flatten(0, 1)
+        return self.adapted(net, x, Batch(inputs.flatten(0, 1), targets.flatten(0, 1)), True).view(
+            k, b, net.d
+        )
+
+    def adapted(self, net: Net, x: Tensor, support: Batch, create_graph: bool) -> Tensor:
+        """Make one inner step of E models ``x`` [E, d] on their support sets [E, n, ...]."""
+        if not self.inner_step:
+            return x
+        losses = self.losses(_scores(net, x, support.inputs), support.labels)
+        (gradient,) = torch.autograd.grad(losses.sum(), x, create_graph=create_graph)
+        return x - self.inner_step * gradient
+
+    def outer(self, net: Net, u: Tensor, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return the mean over episodes of the adapted models' losses on their query sets, [K]."""
+        k, b = u.shape[:2]
+        scores = _scores(net, u.flatten(0, 1), batch.outer.inputs.flatten(0, 1))
+        return self.losses(scores, batch.outer.labels.flatten(0, 1)).view(k, b).mean(1)
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Adapt to fixed episodes, one after the other, and return the means over them."""
+        rng = stream(model.data.seed, f"{part.name} episodes")
+        labels, members = torch.from_numpy(part.labels).to(part.inputs.device), self.members(part.labels)
+        rows: dict[str, list[float]] = {}
+        for _ in range(self.test_episodes):
+            support, query = (
+                self._gathered(model.data, part.inputs, labels, torch.from_numpy(index)[None])
+                for index in self.episode(members, rng)
+            )
+            x = model.w[None]
+            for _ in range(self.test_steps):
+                x = self.adapted(model.net, x.detach().requires_grad_(), support, False)
+            with torch.no_grad():
+                scores = model.net.scores(x, query.inputs)
+            if not bool(torch.isfinite(scores).all()):
+                raise FloatingPointError("scores became non-finite")
+            for name, value in self.results(scores, query.labels).items():
+                rows.setdefault(name, []).append(float(value))
+        return {name: float(np.mean(values)) for name, values in rows.items()}
+
+
+def _scores(net: Net, x: Tensor, inputs: Tensor) -> Tensor:
+    """Return the scores of E models [E, d] on their own inputs [E, n, ...].
+
+    Convolutions of several models at once are grouped ones, which a CPU computes many times slower than one by one.
+    """
+    if inputs.dim() < 5 or inputs.device.type != "cpu":
+        return net.scores(x, inputs)
+    return torch.cat([net.scores(x[e : e + 1], inputs[e : e + 1]) for e in range(len(x))])

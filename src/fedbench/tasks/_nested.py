@@ -1,0 +1,59 @@
+"""The nested batches of a round: outer samples, and inner samples drawn given them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from fedbench.contract.task import Conditional, Rounds
+from fedbench.data.batch import Batch
+from fedbench.data.clients import ClientData
+from fedbench.errors import UserError
+
+
+class Nested:
+    """A round's batches: those of ``work`` are one half of each, ``pair`` completes them.
+
+    Args:
+        work: ordinary mini-batches.
+        pair: (step, mini-batch) -> the nested batch.
+        more: samples that ``pair`` draws in a whole round, of all clients.
+    """
+
+    def __init__(self, work: Rounds, pair: Callable[[int, Batch], Conditional], more: int) -> None:
+        self._work, self._pair = work, pair
+        self.steps, self.unequal, self.steps_of_each = work.steps, work.unequal, work.steps_of_each
+        self.samples = work.samples + more
+
+    def active(self, step: int) -> Tensor:
+        """Return which clients still have work at ``step``: [K] of bool."""
+        return self._work.active(step)
+
+    def batch(self, step: int) -> Conditional:
+        """Return the nested batch of ``step``."""
+        return self._pair(step, self._work.batch(step))
+
+
+def need_period(task: str, data: ClientData) -> None:
+    """Refuse local epochs: a nested draw has no epoch.
+
+    Raises:
+        UserError: the run has them.
+    """
+    if data.spec.period is None:
+        raise UserError(
+            f"task {task!r} draws nested samples step by step: give train.period, not local_epochs"
+        )
+
+
+def at_least(task: str, option: str, value: float, least: float, above: bool = False) -> None:
+    """Refuse an option that is too small.
+
+    Raises:
+        UserError: it is below ``least``, or not ``above`` it.
+    """
+    if value < least or (above and value == least):
+        raise UserError(
+            f"task {task!r}: {option} is {value}, but has to be {'above' if above else 'at least'} {least}"
+        )

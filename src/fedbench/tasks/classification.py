@@ -1,0 +1,36 @@
+"""Classification by cross-entropy: what a run learns that names no task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from fedbench.contract.task import LabelledTask, Model, Part
+from fedbench.data.clients import ClientData
+from fedbench.net import Leaf, Net
+from fedbench.objectives.cross_entropy import of_network
+from fedbench.objectives.metrics import binary_metrics, multiclass_metrics
+
+
+@dataclass(frozen=True)
+class Task(LabelledTask):
+    """Two classes are measured by AUC and average precision, more of them by accuracies."""
+
+    measures: ClassVar[tuple[str, ...]] = ("auc", "ap", "overall_accuracy", "minority_accuracy")
+
+    def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
+        """Return each client's mean cross-entropy, [K]."""
+        return of_network(net, w, batch.inputs, batch.labels, batch.weight, buffers)
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Measure scores against labels."""
+        return self.of_scores(model.outputs(part.inputs).cpu().numpy(), part.labels, model.data)
+
+    def of_scores(self, scores: np.ndarray, labels: np.ndarray, data: ClientData) -> dict[str, float]:
+        """Return the metrics of outputs [n, C] on a part whose labels are [n]; ``data`` is what clients trained on."""
+        if scores.shape[1] == 1:
+            return binary_metrics(scores[:, 0], labels)
+        return multiclass_metrics(scores, labels, data.spec.minority_classes)

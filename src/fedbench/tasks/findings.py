@@ -1,0 +1,61 @@
+"""Several findings at once, one output each: the pre-training of codasca's Table 4 (section 6.2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench.contract.task import LabelledTask, Model, Part
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.errors import UserError
+from fedbench.net import Leaf, Net
+from fedbench.objectives.metrics import auc
+from fedbench.objectives.multilabel import bits, multilabel
+
+
+@dataclass(frozen=True)
+class Task(LabelledTask):
+    """Cross-entropy on the classes of a dataset whose numbers are bits: class 5 of chest X-rays has findings 0 and 2.
+
+    Measured by the mean AUC over the findings that some samples of a part have and others lack.
+
+    Attributes:
+        count: how many findings.
+    """
+
+    count: int
+
+    measures: ClassVar[tuple[str, ...]] = ("auc",)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= 16:
+            raise UserError(f"task 'findings': count is from 1 to 16, not {self.count}")
+
+    def outputs(self, arrays: Arrays) -> int:
+        """One for each finding."""
+        return self.count
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse classes that the findings cannot number."""
+        if arrays.n_classes > 1 << self.count:
+            raise UserError(
+                f"task 'findings': {self.count} findings make {1 << self.count} classes, but the labels go up to"
+                f" {arrays.n_classes - 1}; it needs labels.rule: original"
+            )
+
+    def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
+        """Return each client's mean cross-entropy, [K]."""
+        return multilabel(net.scores(w, batch.inputs, buffers), batch.labels, batch.weight)
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Average the AUC over findings."""
+        scores = model.outputs(part.inputs).cpu().numpy()
+        labels = bits(torch.from_numpy(part.labels), self.count).numpy()
+        each = [auc(scores[:, place], labels[:, place]) for place in range(self.count)]
+        defined = [value for value in each if not math.isnan(value)]
+        return {"auc": float(np.mean(defined)) if defined else math.nan}

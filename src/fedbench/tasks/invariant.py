@@ -1,0 +1,132 @@
+"""Invariant logistic regression (fcsg; Hu et al.): be right about a point of which only noisy copies are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbench.contract.task import Conditional, ConditionalTask, Model, Part, Rounds
+from fedbench.data.batch import Batch
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.errors import UserError
+from fedbench.net import Leaf, Net
+from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.streams import stream
+from fedbench.tasks._nested import Nested, at_least, need_period
+
+NAME = "invariant"
+
+
+@dataclass(frozen=True)
+class Task(ConditionalTask):
+    """``min_w E_{a, y} log(1 + exp(-y E_{eta | a} s_w(eta))) + R(w)``,
+
+        R(w) = penalty_weight sum_i gamma w_i^2 / (1 + gamma w_i^2),
+
+    with eta ~ N(a, sigma^2 I) and s_w the network's score: the mean of ``copies`` noisy copies stands inside the
+    logistic function. An outer sample is a mini-batch's point with its label; its copies are drawn anew whenever it is
+    used. The clean points are the exact inner mean of a linear score: the metrics are those of the objective itself.
+
+    Attributes:
+        sigma: standard deviation of the noise.
+        copies: inner samples of each outer sample, m.
+        first_samples: outer samples of the first gradient, B.
+        penalty_weight: of the non-convex penalty R.
+        penalty_gamma: its steepness.
+    """
+
+    sigma: float
+    copies: int
+    first_samples: int
+    penalty_weight: float
+    penalty_gamma: float
+
+    measures: ClassVar[tuple[str, ...]] = ("accuracy", "loss", "gradient_norm")
+    spread: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        at_least(NAME, "sigma", self.sigma, 0)
+        at_least(NAME, "copies", self.copies, 1)
+        at_least(NAME, "first_samples", self.first_samples, 1)
+        at_least(NAME, "penalty_weight", self.penalty_weight, 0)
+        at_least(NAME, "penalty_gamma", self.penalty_gamma, 0)
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse images, several classes and local epochs."""
+        need_period(NAME, data)
+        if arrays.n_classes != 2 or data.inputs.dim() != 2:
+            raise UserError(f"task {NAME!r} takes vectors of two classes, such as the dataset 'ilr'")
+        if data.spec.augment != "none" or data.spec.normalize is not None:
+            raise UserError(
+                f"task {NAME!r} makes its own noise: train.augment and train.normalize are for images"
+            )
+        if min(data.sizes) < self.first_samples:
+            raise UserError(
+                f"task {NAME!r}: a client has fewer than first_samples = {self.first_samples} samples"
+            )
+
+    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
+        """Take mini-batches as outer samples and draw their copies, once per client and round."""
+        work = data.work(clients, round_index, purpose)
+        widest, features = max(map(data.batch_size, clients)), data.inputs.shape[1]
+        noise = np.zeros((work.steps, len(clients), widest, self.copies, features), dtype=np.float32)
+        for row, client in enumerate(clients):
+            shape = (work.steps, data.batch_size(client), self.copies, features)
+            rng = stream(data.seed, f"inner {purpose}", client, round_index)
+            noise[:, row, : shape[1]] = rng.standard_normal(shape, dtype=np.float32)
+        everyone = torch.from_numpy(noise).to(data.device)
+        return Nested(
+            work, lambda step, outer: self._noisy(outer, everyone[step]), work.samples * self.copies
+        )
+
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Conditional:
+        """Draw ``first_samples`` points of each client, and copies of them."""
+        drawn = [data.draw(client, self.first_samples, purpose) for client in clients]
+        outer = Batch(torch.cat([part.inputs for part in drawn]), torch.cat([part.labels for part in drawn]))
+        shape = (outer.labels.shape[1], self.copies, data.inputs.shape[1])
+        noise = [
+            stream(data.seed, f"inner {purpose}", client).standard_normal(shape, dtype=np.float32)
+            for client in clients
+        ]
+        return self._noisy(outer, torch.from_numpy(np.stack(noise)).to(data.device))
+
+    def _noisy(self, outer: Batch, noise: Tensor) -> Conditional:
+        copies = outer.inputs[:, :, None] + self.sigma * noise.to(outer.inputs.dtype)
+        return Conditional(outer, Batch(copies, outer.labels[:, :, None].expand(copies.shape[:3])))
+
+    def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return the mean score of each point's copies: [K, b, 1]."""
+        copies = batch.inner.inputs
+        scores = net.scores(w, copies.flatten(1, 2), buffers)
+        return scores.view(*copies.shape[:3], 1).mean(2)
+
+    def outer(self, net: Net, u: Tensor, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return the mean logistic loss at the mean scores, [K]."""
+        return cross_entropy(u, batch.outer.labels, batch.outer.weight)
+
+    def penalty(self, net: Net, w: Tensor | Leaf) -> Tensor:
+        """Return the non-convex penalty of all parameters, [K]."""
+        squares = self.penalty_gamma * (w.flat() if isinstance(w, Leaf) else w).square()
+        return self.penalty_weight * (squares / (1 + squares)).sum(1)
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Measure on clean points: accuracy, objective, and the norm of the objective's gradient."""
+        leaf = model.net.leaf(model.w[None])
+        inputs = model.data.prepare(part.inputs)[None]
+        labels = torch.from_numpy(part.labels).to(part.inputs.device)[None]
+        scores = model.net.scores(leaf, inputs, train=False)
+        loss = cross_entropy(scores, labels) + self.penalty(model.net, leaf)
+        if not bool(torch.isfinite(loss).all()):
+            raise FloatingPointError("the objective became non-finite")
+        (gradient,) = leaf.gradient(loss)
+        right = (scores[..., 0] > 0) == (labels == 1)
+        return {
+            "accuracy": float(right.double().mean()),
+            "loss": float(loss.detach()),
+            "gradient_norm": float(gradient.norm()),
+        }

@@ -1,0 +1,63 @@
+"""Few-shot classification by model-agnostic meta-learning: an episode tells a few classes apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.data.clients import Arrays
+from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.tasks._maml import Maml
+from fedbench.tasks._nested import at_least
+
+
+@dataclass(frozen=True)
+class Task(Maml):
+    """Episodes of ``ways`` classes, numbered anew in each; cross-entropy. See :class:`Maml`.
+
+    The network has ``ways`` outputs, whatever the number of classes. Classes of the test part are those of other
+    characters: what is measured is how well a new class is learned.
+
+    Attributes:
+        ways: classes of an episode.
+    """
+
+    ways: int
+    shots: int
+    queries: int
+    episodes: int
+    inner_step: float
+    test_steps: int
+    test_episodes: int
+
+    name: ClassVar[str] = "maml"
+    measures: ClassVar[tuple[str, ...]] = ("accuracy", "loss")
+
+    def __post_init__(self) -> None:
+        at_least(self.name, "ways", self.ways, 2)
+        super().__post_init__()
+
+    def each(self) -> int:
+        """Return ``ways``."""
+        return self.ways
+
+    def outputs(self, arrays: Arrays) -> int:
+        """Return one output for each class of an episode."""
+        return self.ways
+
+    def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Number the classes of an episode in the order they were drawn."""
+        each = labels.shape[-1] // self.ways
+        return torch.arange(self.ways, device=labels.device).repeat_interleave(each).expand(labels.shape)
+
+    def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return each episode's cross-entropy."""
+        return cross_entropy(scores, targets)
+
+    def results(self, scores: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """Measure accuracy and loss on the query set."""
+        right = (scores.argmax(-1) == targets).double().mean(1)
+        return {"accuracy": right, "loss": cross_entropy(scores, targets)}

@@ -1,0 +1,58 @@
+"""Few-shot regression of sine curves by model-agnostic meta-learning (Finn et al., ICML 2017): MAML in seconds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.datasets.sinusoids import PHASES
+from fedbench.errors import UserError
+from fedbench.net import Net
+from fedbench.tasks._maml import Maml
+
+
+@dataclass(frozen=True)
+class Task(Maml):
+    """Episodes of one curve, amplitude and phase; squared error. See :class:`Maml`.
+
+    A sample of the dataset 'sinusoids' is a point x; its class is a curve, ``(amplitude - 1) PHASES + phase - 1``, and
+    its target amplitude sin(x + phase pi / 5).
+    """
+
+    shots: int
+    queries: int
+    episodes: int
+    inner_step: float
+    test_steps: int
+    test_episodes: int
+
+    name: ClassVar[str] = "sinusoids"
+    measures: ClassVar[tuple[str, ...]] = ("loss",)
+
+    def outputs(self, arrays: Arrays) -> int:
+        """Return one output, the ordinate."""
+        return 1
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse other data."""
+        super().check(data, arrays, net)
+        if data.inputs.shape[1:] != (1,):
+            raise UserError("task 'sinusoids' takes the points of the dataset 'sinusoids'")
+
+    def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the ordinates."""
+        amplitude, phase = labels // PHASES + 1, labels % PHASES + 1
+        return amplitude * torch.sin(inputs[..., 0] + phase * (math.pi / PHASES))
+
+    def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return each episode's mean squared error."""
+        return (scores[..., 0] - targets).square().mean(1)
+
+    def results(self, scores: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """Measure the squared error on the query points."""
+        return {"loss": self.losses(scores, targets)}

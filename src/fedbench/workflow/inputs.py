@@ -1,0 +1,200 @@
+"""Which files the rules of the workflow need and make."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fedbench.errors import UserError, unknown
+from fedbench.plan import cells, configuration, starts
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config, Paper, TableSpec
+from fedbench.report.numbers import published
+from fedbench.specs import RunSpec, digest
+
+ALL = "all"
+"""The split of a table of facts that needs no partition."""
+
+
+class Inputs:
+    """What one call of the workflow asks for. Cells of a paper are resolved once, and only when a job needs them.
+
+    Paths are relative to the project's root, which is the working directory.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._papers: dict[str, Paper] = {}
+        self._cells: dict[tuple[str, str | None], list[Cell]] = {}
+        self._by_path: dict[str, dict[str, Cell]] = {}
+        self._by_partition: dict[str, dict[str, RunSpec]] = {}
+
+    def paper(self, key: str) -> Paper:
+        """Return what the configuration says about a paper."""
+        if key not in self._papers:
+            self._papers[key] = configuration.load_paper(key)
+        return self._papers[key]
+
+    def cells(self, paper: str, target: str | None = None) -> list[Cell]:
+        """List the cells of a table or figure at this scale; of the whole paper when no target is named."""
+        if (paper, target) not in self._cells:
+            self._cells[paper, target] = cells.cells_of(self.config, paper, target)
+        return self._cells[paper, target]
+
+    def cells_by_path(self, paper: str) -> dict[str, Cell]:
+        """Return all cells of a paper by the file their training leaves."""
+        if paper not in self._by_path:
+            self._by_path[paper] = {str(cell.path): cell for cell in self.cells(paper)}
+        return self._by_path[paper]
+
+    def cell(self, scale: str, paper: str, dataset: str, setting: str, method: str) -> Cell:
+        """Return the cell whose result file has these parts in its path.
+
+        Raises:
+            UserError: this scale has no such cell.
+        """
+        path = f"results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json"
+        try:
+            return self.cells_by_path(paper)[path]
+        except KeyError:
+            raise UserError(
+                f"{path} is no cell of {paper} at scale {self.config.scale}; see `fedbench list`"
+            ) from None
+
+    def of_cell(self, cell: Cell) -> list[str]:
+        """List what a cell trains on: prepared datasets, partitions, one per seed, and the cells it starts from."""
+        before = starts.cells_before(cell, self.cells_by_path(cell.paper).values())
+        prepared = sorted({path for run in cell.runs for path in self.prepared(run)})
+        return [*prepared, *self._partitions(cell.runs), *(str(other.path) for other in before)]
+
+    def prepared(self, run: RunSpec) -> list[str]:
+        """List the prepared datasets that a run trains on."""
+        return [f"{self.config.data_dir}/prepared/{name}.npz" for name in run.data.datasets]
+
+    def _partitions(self, runs: Iterable[RunSpec]) -> list[str]:
+        folder = f"{self.config.data_dir}/partitions"
+        return sorted({f"{folder}/{run.data.dataset}/{run.data.partition_key(run.seed)}.npz" for run in runs})
+
+    def partitioned(self, dataset: str, key: str) -> RunSpec:
+        """Return a run that trains on a partition, this call's paper first.
+
+        Raises:
+            UserError: nothing at this scale has such a partition.
+        """
+        for paper in dict.fromkeys([self.config.paper, *configuration.paper_keys()]):
+            if key in (rules := self._partition_rules(paper)):
+                return rules[key]
+        raise UserError(f"no cell at scale {self.config.scale} has a partition {dataset}/{key}")
+
+    def _partition_rules(self, paper: str) -> dict[str, RunSpec]:
+        """Return a run for every partition of a paper, by its key.
+
+        None of a paper that this call cannot have: the mistakes of one are no reason to stop another's jobs.
+        """
+        if paper not in self._by_partition:
+            try:
+                runs = [run for cell in self.cells(paper) for run in cell.runs]
+                tables = self.paper(paper).tables.values()
+                runs += [
+                    run for table in tables if table.kind != "results" for run in self._data(paper, table)
+                ]
+            except UserError:
+                runs = []
+            self._by_partition[paper] = {run.data.partition_key(run.seed): run for run in runs}
+        return self._by_partition[paper]
+
+    def table(self, paper: str, name: str) -> TableSpec:
+        """Return what the configuration says about a table.
+
+        Raises:
+            UserError: there is none of that name.
+        """
+        tables = self.paper(paper).tables
+        if name not in tables:
+            raise unknown(f"table of {paper}", name, tables)
+        return tables[name]
+
+    def of_table(self, paper: str, name: str) -> list[str]:
+        """List the results that a table shows, or for a table about the data what it counts."""
+        spec = self.table(paper, name)
+        if spec.kind == "results":
+            return [str(cell.path) for cell in self.cells(paper, name)]
+        runs = self._data(paper, spec)
+        if spec.kind == "facts" and spec.splits == [ALL]:
+            return sorted({path for run in runs for path in self.prepared(run)})
+        return self._partitions(runs)
+
+    def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
+        """List runs with the data of a table about the data: those datasets that the scale runs."""
+        paper, scale = self.paper(paper_key), configuration.load_scale(self.config.scale)
+        seed = (self.config.seeds if self.config.seeds is not None else scale.seeds)[0]
+        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        if spec.kind == "data":
+            axes = {name: values[:1] for name, values in axes.items()}
+        settings = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+        method = next(iter(paper.methods))
+        return [
+            cells.resolve(paper, scale, dataset, setting, method, seed)
+            for dataset in cells.datasets_run(self.config, paper, scale, spec)
+            for setting in settings
+        ]
+
+    def published(self, paper: str, table: str) -> list[str]:
+        """Return the file of published numbers that a table is held against, if it has one."""
+        name = self.table(paper, table).published
+        return [str(published.locate(paper, name))] if name else []
+
+    def paper_files(self, paper: str) -> list[str]:
+        """Return the YAML of a paper, and that of the paper it extends."""
+        return [f"config/papers/{key}.yaml" for key in (paper, self.paper(paper).extends) if key]
+
+    def of_figure(self, paper: str, name: str) -> list[str]:
+        """List the results that a figure shows."""
+        return [str(cell.path) for cell in self.cells(paper, name)]
+
+    def _targets_of_claims(self, paper: str) -> list[str]:
+        """List the tables and figures that a paper's claims are about."""
+        return list(dict.fromkeys(name for claim in self.paper(paper).claims for name in claim.targets))
+
+    def of_claims(self, paper: str) -> list[str]:
+        """List the results that a paper's claims are held against at this scale."""
+        shown = (cell for name in self._targets_of_claims(paper) for cell in self.cells(paper, name))
+        return list(dict.fromkeys(str(cell.path) for cell in shown))
+
+    def published_of_claims(self, paper: str) -> list[str]:
+        """List the files of published numbers that a paper's claims are held against."""
+        tables = [name for name in self._targets_of_claims(paper) if name in self.paper(paper).tables]
+        return list(dict.fromkeys(path for name in tables for path in self.published(paper, name)))
+
+    def besides_claims(self, paper: str) -> str:
+        """Return a digest of what claims are held against besides this call's results: other scales, shipped rows."""
+        here = set(self.of_claims(paper))
+        folders = (Path("results/cells"), Path("reproduced"))
+        found = sorted(path for folder in folders for path in folder.glob(f"*/{paper}/**/*.*"))
+        return digest([[str(path), path.stat().st_mtime_ns] for path in found if str(path) not in here])
+
+    def everything(self, forms: Sequence[str]) -> list[str]:
+        """List the tables, in each of ``forms``, and figures of the configured paper, at the top of their folders."""
+        tables, figures = self._shown(self.config.paper)
+        return [
+            *(f"tables/{name}.{form}" for name in tables for form in forms),
+            *(f"figures/{name}.pdf" for name in figures),
+        ]
+
+    def built(self, paper: str) -> list[str]:
+        """List a paper's own tables and figures, in its own folders."""
+        tables = [f"tables/{paper}/{name}.tex" for name in self._shown(paper)[0]]
+        return tables + [f"figures/{paper}/{name}.pdf" for name in self.paper(paper).figures]
+
+    def _shown(self, paper: str) -> tuple[list[str], list[str]]:
+        """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
+        spec = self.paper(paper)
+        claims = ["claims"] if spec.claims else []
+        return [*spec.tables, *claims], [*spec.figures, *claims]
+
+    def results_besides(self) -> str:
+        """Return a digest of the results on disk that are not of this call: the report page shows them too."""
+        here = self.cells_by_path(self.config.paper)
+        found = sorted(path for path in Path("results/cells").rglob("*.json") if str(path) not in here)
+        return digest([[str(path), path.stat().st_mtime_ns] for path in found])

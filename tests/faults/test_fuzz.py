@@ -1,0 +1,288 @@
+"""Damage and odd input of every kind, drawn from seeds: a right result or one line, never another number.
+
+``make fuzz`` tries the numbers in ``TRIED``; ``make test`` a twentieth of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from fedbench.data.files import write_npz
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.engine import checkpoint
+from fedbench.errors import UserError
+from fedbench.jobs.tune import sealed
+from fedbench.plan import configuration
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.published import PublishedTable
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.store import results
+from fedbench.store.exchange import import_runs
+from fedbench.store.runs import Record, Store
+
+PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
+TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}
+ROOT = Path(__file__).parents[2]
+RULE = DataSpec(dataset="digits", clients=3)
+RUN = RunSpec(
+    data=RULE, network=NetworkSpec(name="mlp"), method="coda", params={},
+    train=TrainSpec(rounds=1, period=1, batch_size=1), seed=0,
+)  # fmt: skip
+CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={"p": 4}, method="CoDA", runs=[RUN])
+NUMBERS = {"test_auc": 0.942, "test_ap": None, "device_var_test_auc": 2.5e-7}
+
+
+def rounds(kind: str) -> Iterator[random.Random]:
+    """Yield a generator for each case of a kind, the same ones every time."""
+    for number in range(0, TRIED[kind], PART):
+        yield random.Random(f"{kind} {number}")
+
+
+def flipped(content: bytes, draw: random.Random) -> bytes:
+    """Change one byte anywhere."""
+    changed = bytearray(content)
+    changed[draw.randrange(len(changed))] ^= draw.randrange(1, 256)
+    return bytes(changed)
+
+
+def said(call: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what a call gives, or the one line it says instead; anything else is a failure of the test."""
+    try:
+        return call(), ""
+    except UserError as error:
+        assert len(str(error)) < 2000, "an error line is short"
+        return None, str(error)
+
+
+@pytest.fixture
+def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with prepared digits, a partition, a finished run with its cell, and tuned values."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "config", "config")
+    shutil.copytree(digits, "data")
+    make_partition(RULE, 0, "data")
+    store = Store()
+    with store.claim(RUN.key):
+        record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", NUMBERS, {"commit": "abc"}, {})
+        curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
+        results.write(CELL, [store.finish(record, curve)])
+    Path("tuned.yaml").write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.125, mu: 0.5}\n"))
+    torch.manual_seed(0)
+    checkpoint.save(Path("checkpoint.pt"), "k", {"x": torch.rand(300)})
+    return tmp_path
+
+
+def read_run() -> Any:
+    record = Store().load(RUN.key)
+    assert record is not None
+    return record.metrics, Store().table(RUN.key, "curve.csv")
+
+
+def read_cell() -> Any:
+    try:
+        return results.read(CELL.path)[0]["metrics"]
+    except ValueError:
+        raise UserError("not what was written") from None
+
+
+def read_prepared() -> Any:
+    found = load_prepared("digits", "data")
+    return [part.tobytes() for part in (found.x_train, found.y_train, found.x_test, found.y_test)]
+
+
+def read_partition() -> Any:
+    found = load_partition(RULE, 0, "data")
+    return [part.tobytes() for part in (found.indices, found.offsets, found.y_train, found.y_test)]
+
+
+def read_checkpoint() -> Any:
+    found = checkpoint.load(Path("checkpoint.pt"), "k", torch.device("cpu"), {"x": torch.rand(300)})
+    if found is None:
+        raise UserError("the run starts again")
+    return found["x"].tolist()
+
+
+READERS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "run.json": (f"results/runs/{RUN.key}/run.json", read_run),
+    "curve.csv": (f"results/runs/{RUN.key}/curve.csv", read_run),
+    "cell": (str(CELL.path), read_cell),
+    "prepared.npz": ("data/prepared/digits.npz", read_prepared),
+    "prepared.json": ("data/prepared/digits.json", read_prepared),
+    "partition.npz": (f"data/partitions/digits/{RULE.partition_key(0)}.npz", read_partition),
+    "partition.json": (f"data/partitions/digits/{RULE.partition_key(0)}.json", read_partition),
+    "tuned": ("tuned.yaml", lambda: configuration.load_tuned(Path("tuned.yaml"))),
+    "checkpoint": ("checkpoint.pt", read_checkpoint),
+}
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", READERS)
+def test_a_changed_byte_is_the_same_number_or_an_error(kind: str) -> None:
+    name, read = READERS[kind]
+    path = Path(name)
+    whole, right = path.read_bytes(), read()
+    for draw in rounds("flips"):
+        path.write_bytes(flipped(whole, draw))
+        found, line = said(read)
+        assert line or found == right, "another number"
+        for left in path.parent.glob("*.unusable"):
+            left.unlink()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_changed_byte_of_data_is_made_good() -> None:
+    path, other = Path("data/prepared/digits.npz"), Path(READERS["partition.npz"][0])
+    whole, dealt = path.read_bytes(), other.read_bytes()
+    for draw in (random.Random(n) for n in range(20 // (1 if PART == 1 else 5))):
+        path.write_bytes(flipped(whole, draw))
+        prepare("digits", "data")
+        other.write_bytes(flipped(dealt, draw))
+        make_partition(RULE, 0, "data")
+        assert (path.read_bytes(), other.read_bytes()) == (whole, dealt)
+
+
+WORDS = [
+    "", "~", "-1", "0", "1e400", ".nan", ".inf", "9" * 400, "2023-99-99", "[]", "{}", "[[[[]]]]", "true", "../../x",
+    "$(touch harm)", "{x}", "é", "'\\0'", "*a", "&a [*a]", "!!python/object/apply:os.system [touch harm]", "²",
+    "- ", "a: b",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("project")
+def test_odd_configurations_are_cells_or_one_line() -> None:
+    files = sorted(Path("config").rglob("*.yaml"))
+    texts = {path: path.read_text() for path in files}
+    for draw in rounds("configurations"):
+        path = draw.choice(files)
+        lines = texts[path].splitlines()
+        place = draw.randrange(len(lines))
+        if draw.random() < 0.3:
+            path.write_bytes(flipped(texts[path].encode(), draw))
+        else:
+            key, colon, _ = lines[place].partition(":")
+            lines[place] = f"{key}{colon} {draw.choice(WORDS)}"
+            path.write_text("\n".join(lines))
+        for paper in ("localscgdam", "climb"):
+            said(lambda paper=paper: cells_of(configuration.load_config(), paper))  # type: ignore[misc]
+        path.write_text(texts[path])
+    assert not Path("harm").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_odd_archives_bring_whole_runs_or_none() -> None:
+    before = {path: path.read_bytes() for path in Path("results/runs").rglob("*") if path.is_file()}
+    facts = json.loads(Path(READERS["run.json"][0]).read_text())
+    for number, draw in enumerate(rounds("archives")):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode=draw.choice(["w", "w:gz", "w:xz"])) as tar:
+            for _ in range(draw.randrange(1, 6)):
+                key = draw.choice(
+                    [RUN.key, "0" * 16, "../../harm", "/tmp/harm", ".", f"{draw.getrandbits(64):016x}"]
+                )
+                info = tarfile.TarInfo(
+                    f"{key}/{draw.choice(['run.json', 'curve.csv', 'model.pt', 'x', '../harm'])}"
+                )
+                info.type = draw.choice(
+                    [tarfile.REGTYPE] * 4 + [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
+                )
+                info.linkname = "/etc/passwd"
+                odd = facts | {
+                    draw.choice([*facts]): draw.choice([[1, 2], -5, ["x"], {"test_auc": "abc"}, None])
+                }
+                text = draw.choice([json.dumps(odd).encode(), b"[" * 9999, b"", draw.randbytes(100)])
+                info.size = len(text) if info.type == tarfile.REGTYPE else 0
+                tar.addfile(info, io.BytesIO(text))
+        content = buffer.getvalue()
+        Path("a.tar").write_bytes(
+            flipped(content, draw) if number % 2 else content[: draw.randrange(1, len(content))]
+        )
+        said(lambda: import_runs(Store(), Path("a.tar")))
+    after = {path: path.read_bytes() for path in Path("results/runs").rglob("*") if path.is_file()}
+    assert after == before and not Path("harm").exists() and not Path("../harm").exists()
+    assert read_run()[0] == NUMBERS
+
+
+def test_odd_published_tables_are_right_or_one_line(tmp_path: Path) -> None:
+    """Whatever is accepted says what the text says: each mean is the decimal that stands in its cell."""
+    header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
+    odd = [
+        "",
+        "nan",
+        "inf",
+        "8_0",
+        "0x1",
+        "1e400",
+        "-1",
+        "2.5",
+        "\ufeff",
+        '"',
+        ";",
+        "0,9",
+        "²",
+        "\0",
+        "0.5 ",
+        " 0.5",
+    ]
+    for draw in rounds("tables"):
+        rows = [header, *([["A", "M", str(n), "test_auc", "0.5", "0.1", "3"] for n in range(3)])]
+        row = draw.choice(rows)
+        row[draw.randrange(len(row))] = draw.choice(odd)
+        if draw.random() < 0.3:
+            row.append("more")
+        path = tmp_path / "t.csv"
+        text = "\n".join(",".join(cells) for cells in rows)
+        path.write_text(text, encoding=draw.choice(["utf-8", "utf-8-sig", "utf-16", "utf-8"]))
+        table, line = said(lambda path=path: PublishedTable(path))  # type: ignore[misc]
+        if not line:
+            assert all(value.mean is None or value.mean == float(value.text) for value in table.values)
+            assert all(value.n_seeds is None or value.n_seeds >= 1 for value in table.values)
+        header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
+
+
+@pytest.mark.usefixtures("project")
+def test_odd_own_datasets_are_prepared_or_one_line() -> None:
+    Path("config/datasets").mkdir(exist_ok=True)
+    Path("config/datasets/mine.yaml").write_text(yaml.safe_dump({"file": "mine.npz"}))
+    for draw in rounds("datasets"):
+        rng = np.random.default_rng(draw.getrandbits(32))
+        x = rng.normal(size=draw.choice([(40, 3), (40, 1, 4, 4), (40,), (0, 3), (39, 3)]))
+        y = rng.integers(0, 2, draw.choice([40, 40, 40, 39, 0]))
+        arrays = {"x": x, "y": y}
+        name = draw.choice(["x", "y"])
+        kind = draw.choice(["nan", "bool", "text", "0-d", "complex", "float", "big", "none"])
+        arrays[name] = {
+            "nan": lambda a: np.where(a > 0, np.nan, a), "bool": lambda a: a > 0, "text": lambda a: a.astype(str),
+            "0-d": lambda a: np.array(3), "complex": lambda a: a.astype(complex), "float": lambda a: a.astype(float),
+            "big": lambda a: a * 10**9, "none": lambda a: a,
+        }[kind](arrays[name])  # fmt: skip
+        write_npz(Path("mine.npz"), arrays)
+        if draw.random() < 0.4:
+            Path("mine.npz").write_bytes(flipped(Path("mine.npz").read_bytes(), draw))
+        with contextlib.suppress(FileNotFoundError):
+            Path("data/prepared/mine.json").unlink()
+        path, line = said(lambda: prepare("mine", "data"))
+        if not line:
+            found = load_prepared("mine", "data")
+            assert path.is_file() and np.isfinite(found.x_train).all() and found.y_train.min() >= 0
+
+
+def test_the_counts_are_those_of_the_documentation() -> None:
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    assert all(f"{count:,}" in text for count in TRIED.values())
+    assert Config().scale  # the configuration of the defaults is one

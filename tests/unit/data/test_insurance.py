@@ -1,0 +1,219 @@
+"""The files of CMS and of the OIG, made small: both editions of columns, and what can be wrong with them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.datasets.insurance import Insurance
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import prepare
+from fedbench.errors import UserError
+from fedbench.specs import DataSpec
+
+YEARS = range(2017, 2023)
+STATES = ("AL", "CA", "WY")
+OLD = ["Bene_CC_AF_Pct", "Bene_CC_Alzhmr_Pct"]
+NEW = ["Bene_CC_BH_Alcohol_Drug_V1_Pct", "Bene_CC_PH_Cancer6_V2_Pct"]
+LEIE = [
+    *("LASTNAME", "FIRSTNAME", "MIDNAME", "BUSNAME", "GENERAL", "SPECIALTY", "UPIN", "NPI", "DOB", "ADDRESS"),
+    *("CITY", "STATE", "ZIP", "EXCLTYPE", "EXCLDATE", "REINDATE", "WAIVERDATE", "WVRSTATE"),
+]
+Change = Callable[[pd.DataFrame], Any]
+
+
+def year(number: int, edition: list[str]) -> pd.DataFrame:
+    """Twelve providers in three states, a territory and nowhere; every fourth NPI is excluded later."""
+    rng = np.random.default_rng(number)
+    n = 12
+    table = pd.DataFrame(
+        {
+            "Rndrng_NPI": [1_000_000_000 + k for k in range(n)],
+            "Rndrng_Prvdr_Last_Org_Name": [f"Name {k}" for k in range(n)],
+            "Rndrng_Prvdr_Gndr": list("FM") * (n // 2),
+            "Rndrng_Prvdr_State_Abrvtn": ["AL", "CA", "WY", "CA"] * (n // 4),
+            "Rndrng_Prvdr_Zip5": ["00501"] * n,
+            "Rndrng_Prvdr_Type": ["Cardiology", "Podiatry", "Cardiology"] * (n // 3),
+            "Drug_Sprsn_Ind": ["*"] * n,
+            "Tot_Benes": rng.integers(11, 4000, n).astype(str),
+            "Tot_Sbmtd_Chrg": [f"{value:,.2f}" for value in rng.uniform(10, 1e6, n)],
+            "Drug_Tot_Srvcs": ["", "*", "#", *map(str, rng.integers(0, 9, n - 3))],
+            "Bene_Avg_Age": rng.integers(60, 90, n).astype(str),
+            **{name: [f"{value:.2f}" for value in rng.random(n)] for name in edition},
+        }
+    )
+    if edition is NEW:
+        table = table.drop(columns="Rndrng_Prvdr_Gndr")
+    table.loc[4, "Rndrng_Prvdr_State_Abrvtn"], table.loc[5, "Rndrng_Prvdr_State_Abrvtn"] = "PR", "DC"
+    return table
+
+
+def excluded() -> pd.DataFrame:
+    """NPIs 0, 4 and 8 for reasons that count, 9 for one that does not, and entries without an NPI."""
+    entries = [
+        (1_000_000_000, "1128a1"),
+        (1_000_000_004, "1128b7"),
+        (1_000_000_008, "1128A3"),
+        (1_000_000_009, "1128b14"),
+    ]
+    rows = [
+        {"NPI": f"{npi:010d}", "EXCLTYPE": kind} for npi, kind in [*entries, (0, "1128a2"), (0, "1128b7")]
+    ]
+    return pd.DataFrame(rows).reindex(columns=LEIE, fill_value="")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Write the files; ``change`` is applied to the table of 2019, ``leie`` to the list."""
+
+    def make(
+        edition: list[str] = OLD,
+        change: Change = lambda t: t,
+        leie: Change = lambda t: t,
+        upper: bool = False,
+    ) -> Path:
+        for number in YEARS:
+            table = year(number, edition)
+            table = change(table) if number == 2019 else table
+            if upper:
+                table.columns = pd.Index([name.upper() for name in table.columns])
+            table.to_csv(
+                tmp_path / f"MUP_PHY_R24_P05_V10_D{number % 100}_Prov.csv", index=False, encoding="utf-8-sig"
+            )
+        leie(excluded()).to_csv(tmp_path / "UPDATED.csv", index=False)
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture
+def small() -> Insurance:
+    """The dataset with the states of the small files."""
+    return dataclasses.replace(datasets.get("insurance"), states=STATES)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("edition", [OLD, NEW], ids=["old", "new"])
+def test_both_editions(
+    small: Insurance, folder: Callable[..., Path], edition: list[str], upper: bool
+) -> None:
+    read = small.prepare(folder(edition, upper=upper))
+    old = edition is OLD
+    assert read.x_train.shape == (50, 6 + 2 + 2 * old) and read.x_test.shape == (10, 6 + 2 + 2 * old)
+    assert read.held_train is not None and read.held_train.tolist() == [False] * 40 + [True] * 10
+    assert read.group_train is not None and read.group_train[:5].tolist() == [0, 1, 2, 1, 2]
+    of_a_year = [1, 0, 0, 0, 0, 0, 1, 0, 0, 0]  # rows 4 and 5 are outside the states; 9 is excluded for less
+    assert read.y_train.tolist() == of_a_year * 5 and read.y_test.tolist() == of_a_year
+    train = read.x_train[:40]
+    order = sorted(["Tot_Benes", "Tot_Sbmtd_Chrg", "Drug_Tot_Srvcs", "Bene_Avg_Age", *edition], key=str.lower)
+    raw = pd.concat([year(number, edition) for number in YEARS[:4]])
+    raw = raw[raw["Rndrng_Prvdr_State_Abrvtn"].isin(STATES)][order]
+    for at, name in enumerate(order):
+        values = np.log1p(pd.to_numeric(raw[name].str.replace(",", ""), errors="coerce").to_numpy())
+        expected = np.nan_to_num((values - np.nanmean(values)) / np.nanstd(values))
+        np.testing.assert_allclose(train[:, at], expected, atol=1e-5)
+    np.testing.assert_array_equal(train[:, 6:8].sum(1), 1)
+    assert train[0, 6:].tolist() == [1, 0] + [1, 0] * old  # Cardiology, F
+    assert "DC 6, PR 6" in read.notes[1]
+
+
+def test_one_client_a_state(
+    small: Insurance, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = folder()
+    (root / "raw").mkdir()
+    for path in root.glob("*.csv"):
+        (root / "raw" / "insurance").mkdir(exist_ok=True)
+        path.rename(root / "raw" / "insurance" / path.name)
+    monkeypatch.setattr(datasets, "get", lambda name: small)
+    prepare("insurance", root)
+    spec = DataSpec(
+        dataset="insurance", labels={"rule": "named", "positive": ["excluded"]}, clients=3, validation="own",
+        partition={"rule": "by_group"},
+    )  # fmt: skip
+    make_partition(spec, 0, root)
+    found = load_partition(spec, 0, root)
+    assert found.sizes.tolist() == [12 - 4, 20, 12]
+    assert found.summary["train"]["class_counts"] == {"0": 32, "1": 8}
+    assert (
+        found.summary["validation"]["class_counts"]
+        == found.summary["test"]["class_counts"]
+        == {"0": 8, "1": 2}
+    )
+
+
+def test_a_type_that_training_does_not_know_is_none(small: Insurance, folder: Callable[..., Path]) -> None:
+    root = folder()
+    path = root / "MUP_PHY_R24_P05_V10_D22_Prov.csv"
+    path.write_text(
+        path.read_text(encoding="utf-8-sig").replace("Podiatry", "Astrology"), encoding="utf-8-sig"
+    )
+    read = small.prepare(root)
+    assert read.x_test[:, 6:8].sum() < 10 and set(read.x_test[:, 6:8].sum(1)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="Rndrng_NPI"), r"D19_Prov.csv has no column rndrng_npi"),
+        (lambda t: t.drop(columns="Rndrng_Prvdr_State_Abrvtn"), r"no column rndrng_prvdr_state_abrvtn"),
+        (lambda t: t.drop(columns="Bene_CC_AF_Pct"), r"different columns \(bene_cc_af_pct"),
+        (lambda t: t.rename(columns={"Bene_CC_AF_Pct": NEW[0]}), r"fetch all years in the same edition"),
+        (lambda t: t.assign(Rndrng_NPI=123), r"'123' is no NPI, which has 10 digits"),
+        (lambda t: t.assign(Tot_Benes="many"), r"column tot_benes holds 'many'"),
+        (lambda t: t.assign(Tot_Benes="-3"), r"column tot_benes holds .*-3"),
+    ],
+)
+def test_files_that_do_not_fit_are_named(
+    small: Insurance, folder: Callable[..., Path], change: Change, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        small.prepare(folder(change=change))
+
+
+@pytest.mark.parametrize(
+    ("leie", "message"),
+    [
+        (lambda t: t.drop(columns="EXCLTYPE"), "no column EXCLTYPE: it is not the list of exclusions"),
+        (lambda t: t.assign(NPI="0000000000"), "no provider of training years is on the list"),
+        (lambda t: t.assign(NPI="12345"), "'12345' is no NPI"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_named(
+    small: Insurance, folder: Callable[..., Path], leie: Change, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        small.prepare(folder(leie=leie))
+
+
+def test_a_year_that_is_missing_or_there_twice_and_a_state_without_rows(
+    small: Insurance, folder: Callable[..., Path]
+) -> None:
+    root = folder()
+    with pytest.raises(UserError, match="no training row of TX; each state is a client"):
+        dataclasses.replace(small, states=(*STATES, "TX")).prepare(root)
+    copy = root / "by_provider_2020.csv"
+    copy.write_bytes((root / "MUP_PHY_R24_P05_V10_D20_Prov.csv").read_bytes())
+    with pytest.raises(UserError, match="two files of 2020"):
+        small.prepare(root)
+    for path in (copy, root / "MUP_PHY_R24_P05_V10_D20_Prov.csv"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"no file of 2020: .*D20_Prov.csv.*data.cms.gov"):
+        small.prepare(root)
+
+
+def test_doctor_says_where_to_get_them(small: Insurance, folder: Callable[..., Path], tmp_path: Path) -> None:
+    status = small.status(tmp_path / "nothing")
+    assert status.state == "needs account" or "data.cms.gov" in status.detail
+    assert "UPDATED.csv" in status.detail and "oig.hhs.gov" in status.detail
+    root = folder()
+    assert small.present(root)
+    (root / "UPDATED.csv").unlink()
+    assert not small.present(root)

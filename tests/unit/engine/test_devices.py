@@ -1,0 +1,82 @@
+"""The way of tensors through every method on one device, checked without a graphics card, and with one where it is.
+
+On PyTorch's ``meta`` device tensors have shapes and no values, and an operation on it and the CPU together fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from world import CPU, METHODS, images, simulate, spec
+
+from fedbench import net
+from fedbench.engine.recorder import Recorder
+from fedbench.engine.simulate import Simulation
+
+META = torch.device("meta")
+SIZES = (20, 26, 31, 12)
+
+
+def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
+    """Set a run up, then move its state and its clients' data."""
+    simulation = Simulation(spec(method, clients=4, **train), images(SIZES), CPU, chunk)
+    data, state = simulation.data, simulation.state
+    counts = torch.empty(4, data.n_classes, dtype=torch.int64, device=META)  # counting needs values
+    simulation.problem.class_counts = lambda: counts
+    data.device = META
+    for name in ("inputs", "labels", "_scale"):
+        setattr(data, name, getattr(data, name).to(META))
+    state.server = {name: tensor.to(META) for name, tensor in state.server.items()}
+    state.own = {name: tensor.to(META) for name, tensor in state.own.items()}
+    return simulation
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize("method", METHODS)
+def test_clients_stay_on_their_device(
+    method: str, chunk: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first draw to the end of a round; what is counted is left out, it has no value here."""
+    monkeypatch.setattr(Recorder, "trained", lambda *counted: None)
+    monkeypatch.setattr(torch.Tensor, "tolist", lambda tensor: [0] * tensor.numel())
+    for train in ({}, {"period": None, "local_epochs": 1, "weight_decay": 0.1, "clip_norm": 1.0}):
+        simulation = on_meta(method, chunk, **train)
+        found = simulation.loop._train_chunk(simulation.state, [1] if chunk == 1 else [0, 1, 2, 3])
+        assert {tensor.device.type for tensor in found.values()} == {"meta"}
+
+
+def test_an_operation_on_two_devices_fails_here() -> None:
+    """What the test above relies on."""
+    simulation = on_meta("fedavg", 1)
+    simulation.state.server["x"] = torch.zeros(simulation.problem.net.d)
+    with pytest.raises(RuntimeError, match="device"):
+        simulation.loop._train_chunk(simulation.state, [1])
+
+
+@pytest.mark.parametrize("network", [("mlp", {}), ("resnet20", {"blocks": 1}), ("cnn", {"channels": [2, 2]})])
+def test_networks_compute_where_their_parameters_are(network: tuple[str, dict[str, Any]]) -> None:
+    """Stacked and alone, in training and in evaluation, as if there were a card (its backward needs a driver)."""
+    built = net.build(network[0], (1, 28, 28), 3, 0, network[1])
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        for k in (1, 2):
+            x = torch.empty(k, built.d, device="cuda")
+            buffers = torch.empty(k, built.n_buffers, device="cuda") if built.n_buffers else None
+            inputs = torch.empty(k, 4, 1, 28, 28, device="cuda")
+            for train in (True, False):
+                scores = built.scores(x, inputs, buffers, train=train)
+                assert scores.device.type == "cuda" and scores.shape == (k, 4, 3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no graphics card")
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_card_gives_what_the_processor_gives(method: str, chunk: int | None) -> None:
+    run = spec(method, clients=4, rounds=3)
+    here, _ = simulate(run, images(SIZES))
+    there = Simulation(run, images(SIZES), torch.device("cuda"), chunk)
+    assert there.run().status == "finished"
+    for name, tensor in here.server.items():
+        torch.testing.assert_close(there.server[name].cpu(), tensor, rtol=1e-3, atol=1e-4, equal_nan=True)

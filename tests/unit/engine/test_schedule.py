@@ -1,0 +1,207 @@
+"""Cycles, stages and the choice of the reported row; a toy method with a schedule of its own."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+import torch
+import world
+from world import CPU, METHODS, images, same, simulate, spec
+
+from fedbench import registry
+from fedbench.algorithms import coda
+from fedbench.contract.method import FederatedMethod
+from fedbench.contract.problem import Batch, Problem, State, Turn
+from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
+
+SIZES = (20, 26, 31, 12, 9, 17)
+CYCLES: dict[str, Any] = {
+    "rounds": None,
+    "cycles": 6,
+    "participation": {"rule": "cyclic", "clients": 1, "groups": 3},
+}
+
+
+def schedule(**train: Any) -> Any:
+    return Simulation(spec(clients=6, **train), images(SIZES), CPU).schedule
+
+
+class TestCycles:
+    def test_length_and_evaluations_are_whole_cycles(self) -> None:
+        found = schedule(**CYCLES, evaluations=4)
+        assert found.rounds == 18 and found.evaluated == {0, 6, 9, 12, 18}
+        turns = [found.turn(r) for r in range(4)]
+        assert [turn.number for turn in turns] == [0, 0, 0, 1]
+        assert [turn.begins for turn in turns] == [True, False, False, True]
+        assert [turn.ends for turn in turns] == [False, False, True, False]
+        assert Turn(5).begins and Turn(5).ends and Turn(5).number == 5  # without groups each round is one
+
+    def test_random_draws_can_be_counted_in_cycles_too(self) -> None:
+        found = schedule(
+            **CYCLES | {"participation": {"rule": "random", "clients": 2, "groups": 3}}, evaluations=2
+        )
+        assert found.rounds == 18 and found.evaluated == {0, 9, 18}
+
+    def test_rounds_that_end_in_mid_cycle_are_an_error(self) -> None:
+        with pytest.raises(UserError, match="10 rounds are no whole number of cycles of 3"):
+            schedule(**CYCLES | {"cycles": None, "rounds": 10})
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_one_group_is_random_participation_bit_for_bit(self, method: str) -> None:
+        ways = [{"rule": "cyclic", "clients": 2, "groups": 1}, {"rule": "random", "clients": 2}]
+        one, other = (
+            simulate(spec(method, clients=6, rounds=5, participation=way), images(SIZES))[0] for way in ways
+        )
+        for name, tensor in one.server.items():
+            torch.testing.assert_close(tensor, other.server[name], rtol=0, atol=0, equal_nan=True)
+
+    def test_methods_are_told_where_in_the_cycle_they_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[tuple[int, bool]] = []
+        begin = FederatedMethod.begin
+
+        def spy(self: Any, problem: Problem, state: State) -> State:
+            seen.append((problem.cycle.number, problem.cycle.ends))
+            assert state["round"].tolist() == [problem.cycle.round]
+            assert state["client"].tolist() == problem.participants(problem.cycle.round)  # type: ignore[misc]
+            return begin(self, problem, state)
+
+        monkeypatch.setattr(FederatedMethod, "begin", spy)
+        simulate(spec(clients=6, **CYCLES | {"cycles": 2}), images(SIZES))
+        assert seen == [(0, False), (0, False), (0, True), (1, False), (1, False), (1, True)]
+
+
+class TestStages:
+    def test_every_so_many_iterations(self) -> None:
+        """A round of 4 in which a stage ends still belongs to it."""
+        found = schedule(rounds=10, stage_every=16, stage_factor=0.5)
+        assert found.stages == [4, 8]
+        assert [found.decay(r) for r in (0, 3, 4, 7, 8, 9)] == [1, 1, 0.5, 0.5, 0.25, 0.25]
+        assert schedule(rounds=10, stage_every=10, stage_factor=0.5).stages == [3, 5, 8]
+
+    def test_growing_stages_are_counted_in_cycles_or_rounds(self) -> None:
+        stages = {"first": 10, "scale": 2, "factor": 0.1}
+        assert schedule(rounds=100, stages=stages).stages == [10, 30, 70]
+        found = schedule(**CYCLES | {"cycles": 100}, stages=stages)
+        assert found.stages == [30, 90, 210] and found.decay(90) == pytest.approx(0.01)
+        assert schedule(rounds=7, stages={"first": 3, "factor": 0.1}).stages == [3, 6]
+
+    @pytest.mark.parametrize(
+        ("train", "says"),
+        [
+            ({"stage_every": 2, "stage_factor": 0.5}, "two stages begin in round 1"),
+            (
+                {"stage_every": 40, "stage_factor": 0.5},
+                r"first stage ends with the run or later \(10 rounds\)",
+            ),
+            ({"stages": {"first": 10, "factor": 0.5}}, "first stage ends with the run or later"),
+        ],
+    )
+    def test_stages_that_do_not_fit_are_errors(self, train: dict[str, Any], says: str) -> None:
+        with pytest.raises(UserError, match=says):
+            schedule(rounds=10, **train)
+
+    @pytest.mark.parametrize(
+        "train", [{"stage_every": 16, "stage_factor": 0.5}, {"stages": {"first": 4, "factor": 0.5}}]
+    )
+    def test_methods_see_them_as_they_see_decays(
+        self, train: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The anchor of CODA moves at each, and the run is that of the same decays."""
+        calls: list[int] = []
+        original = coda.Method.new_stage
+
+        def spy(self: Any, problem: Problem, server: State) -> State:
+            calls.append(problem.cycle.round)
+            return original(self, problem, server)
+
+        monkeypatch.setattr(coda.Method, "new_stage", spy)
+        found, _ = simulate(spec("coda", rounds=10, **train), images())
+        assert calls == [4, 8]
+        usual, _ = simulate(spec("coda", rounds=10, decay_at=[0.4, 0.8], decay_factor=0.5), images())
+        assert same(found.server, usual.server)
+
+
+class TestSelection:
+    def test_the_first_best_row_by_validation_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever the test set says; of equals the first."""
+        scores = {"val_auc": [0.5, 0.7, 0.8, 0.8, 0.6], "test_auc": [0.9, 0.1, 0.2, 0.95, 0.99]}
+        outcome = self.run_with(scores, "val_auc", monkeypatch)
+        assert outcome.metrics["round"] == 2 and outcome.metrics["test_auc"] == 0.2
+        assert len(outcome.curve) == 5 and "device_mean_test_auc" not in outcome.metrics
+
+    def test_lower_is_better_where_the_table_of_metrics_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outcome = self.run_with({"val_loss": [3.0, 2.0, 1.0, 1.5, 1.0]}, "val_loss", monkeypatch)
+        assert outcome.metrics["round"] == 2
+
+    def test_a_metric_that_is_not_measured_or_undefined_is_an_error_before_training(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(UserError, match=r"unknown metric on validation data .*'val_aux'.*val_auc"):
+            self.run_with({"val_auc": [0.5]}, "val_aux", monkeypatch)
+        with pytest.raises(UserError, match="val_auc is undefined on this validation part"):
+            self.run_with({"val_auc": [math.nan]}, "val_auc", monkeypatch)
+
+    def test_without_a_choice_the_last_row_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        outcome = self.run_with({"val_auc": [0.5, 0.7, 0.8, 0.8, 0.6]}, None, monkeypatch)
+        assert outcome.metrics["val_auc"] == 0.6
+
+    @staticmethod
+    def run_with(scores: dict[str, list[float]], select: str | None, monkeypatch: pytest.MonkeyPatch) -> Any:
+        """Train four rounds whose evaluations find the given scores."""
+        run = spec(rounds=4, evaluations=4)
+        data = run.data.model_copy(update={"validation": 0.2})
+        run = run.model_copy(update={"data": data, "train": run.train.model_copy(update={"select": select})})
+        simulation, at = Simulation(run, images(validation=12), CPU), iter(range(5))
+
+        def found(*args: Any, **named: Any) -> dict[str, float]:
+            now = next(at)
+            return {name: values[now] for name, values in scores.items()}
+
+        monkeypatch.setattr(simulation.evaluator, "metrics", found)
+        monkeypatch.setattr(simulation.evaluator, "spread", lambda clients: {"device_mean_test_auc": 0.5})
+        return simulation.run()
+
+
+@dataclass(frozen=True)
+class WarmUp(FederatedMethod):
+    """FedAvg whose steps grow over ``warm`` rounds, and whose server moves twice as far where a cycle ends."""
+
+    lr: float
+    warm: int
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Step by the round's own share of the step size."""
+        gradient, loss = problem.gradient(lambda w: problem.cross_entropy(w, batches[0], None), state["x"])
+        share = ((state["round"] + 1) / self.warm).clamp(max=1)[:, None]
+        return state | {"x": state["x"] - decay * self.lr * share * gradient, "loss": loss}
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average; amplify at the end of a cycle."""
+        mean = self.mean(clients)["x"]
+        return server | {"x": torch.lerp(server["x"], mean, 2.0 if problem.cycle.ends else 1.0)}
+
+
+def test_a_schedule_of_a_methods_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It moves as far as FedAvg's with the same steps, twice as far where a cycle ends."""
+    entry = EntryPoint("warm_up", "test_schedule:WarmUp", "fedbench.algorithms")
+    monkeypatch.setattr(registry, "entry_points", lambda **asked: [entry])
+    monkeypatch.setitem(world.PARAMS, "warm_up", {"lr": 0.2, "warm": 4})
+    turns: dict[str, Any] = {"clients": 6, "participation": CYCLES["participation"], "rounds": 3}
+    toy = Simulation(spec("warm_up", **turns), images(SIZES), CPU)
+    for r, (share, far) in enumerate([(0.25, 1), (0.5, 1), (0.75, 2)]):
+        plain = Simulation(spec("fedavg", {"lr": 0.2 * share}, **turns), images(SIZES), CPU)
+        plain.state.server, plain.state.round = dict(toy.server), r
+        before = toy.server["x"]
+        toy.train_round(), plain.train_round()
+        torch.testing.assert_close(
+            toy.server["x"], before + far * (plain.server["x"] - before), rtol=1e-5, atol=1e-6
+        )

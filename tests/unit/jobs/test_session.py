@@ -1,0 +1,88 @@
+"""Many cells one after another: one that fails stops no other, and the end says which and why."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy import PAPER, write_yaml
+from typer.testing import CliRunner
+
+from fedbench.commands.cli import app
+from fedbench.errors import UserError, WriteError
+from fedbench.jobs import session
+
+pytestmark = pytest.mark.usefixtures("project")
+CELLS = [(p, method) for p in (2, 4) for method in ("Plain", "Proximal", "Plain_too")] + [(8, "Plain")]
+NAMES = [f"toy/Digits/p{p}_imratio0.2/{method}" for p, method in CELLS]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern: str = "*") -> Any:
+    """Call ``fedbench run`` with cells of which some raise an error and the others finish at once."""
+
+    def train_cell(cell: Any, config: Any, store: Any, on_round: Any) -> dict[str, Any]:
+        if cell.name in failing:
+            raise failing[cell.name]
+        diverged = cell.name == NAMES[5]
+        status = (
+            {"status": "diverged", "reason": "too large"}
+            if diverged
+            else {"status": "finished", "reason": ""}
+        )
+        return {"runs": [{"seed": 0, "metrics": {"test_auc": 0.5}, **status}]}
+
+    monkeypatch.setattr(session, "train_cell", train_cell)
+    return CliRunner().invoke(app, ["run", pattern])
+
+
+def test_the_others_are_trained_and_the_end_says_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = {NAMES[1]: UserError("no data"), NAMES[3]: ZeroDivisionError("division by zero")}
+    result = run(monkeypatch, failing)
+    assert result.exit_code == 2
+    lines = result.stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines if line.startswith("[")] == [
+        f"[{number}/7] {name}" for number, name in enumerate(NAMES, 1)
+    ]
+    assert lines[-1] == "cells: 5 of 7 done, 2 failed"
+    assert f"[5/7] {NAMES[4]}  scale demo, 2 failed" in lines
+    end = result.stderr[result.stderr.index("error: ") :]
+    assert end.splitlines() == [
+        "error: 2 of 7 cells failed:",
+        f"  {NAMES[1]}: no data",
+        f"    alone: fedbench run {NAMES[1]} --scale demo",
+        f"  {NAMES[3]}: division by zero",
+        f"    alone: fedbench run {NAMES[3]} --scale demo",
+    ]
+    assert "Traceback" in result.stderr, "of the error nobody expected"
+    assert f"{NAMES[5]} seed 0: too large" in result.stderr
+
+
+def test_a_seed_that_diverged_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, {}).exit_code == 3
+    assert run(monkeypatch, {}, NAMES[0]).exit_code == 0
+
+
+def test_a_disk_that_takes_nothing_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(monkeypatch, {NAMES[1]: WriteError("the disk is full")})
+    assert result.exit_code == 2 and result.stderr == "error: the disk is full\n"
+    assert "[2/7]" in result.stdout and "[3/7]" not in result.stdout
+
+
+def test_ctrl_c_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(monkeypatch, {NAMES[0]: KeyboardInterrupt()})  # type: ignore[dict-item]
+    assert result.exit_code != 0 and "[2/7]" not in result.stdout
+
+
+def test_a_real_failure_is_followed_by_a_real_training() -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Proximal"]["train"] = {"participation": {"rule": "random", "clients": 9}}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    result = CliRunner().invoke(app, ["run", "p4_imratio0.2"])
+    assert result.exit_code == 2 and "there are only 3 clients" in result.stderr
+    done = {path.stem for path in Path("results/cells").rglob("*.json")}
+    assert done == {"Plain", "Plain_too"}
+    for path in Path("results/cells").rglob("*.json"):
+        assert {run["status"] for run in json.loads(path.read_text())["runs"]} == {"finished"}

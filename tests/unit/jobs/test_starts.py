@@ -1,0 +1,252 @@
+"""Runs that start from others: trained first, once, to the same bytes; and from a user's file of weights."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fedbench import net
+from fedbench.engine.simulate import Simulation
+from fedbench.engine.weights import named, start_from
+from fedbench.errors import UserError
+from fedbench.jobs.training import train_run
+from fedbench.plan import cells, configuration
+from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.schema import Config
+from fedbench.plan.starts import cells_before, runs_before
+from fedbench.specs import RunSpec, StartSpec
+from fedbench.store import exchange
+from fedbench.store.runs import MODEL, Store
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def config() -> Config:
+    return configuration.load_config(overrides={"checkpoint_seconds": 0})
+
+
+def parent(**train: Any) -> RunSpec:
+    run = cells.cells_of(config(), "toy", "table1")[0].runs[0]
+    return run.model_copy(update={"train": run.train.model_copy(update={"keep_model": True, **train})})
+
+
+def child(start: dict[str, Any] | None = None, **changes: Any) -> RunSpec:
+    run = cells.cells_of(config(), "toy", "table1")[0].runs[0]
+    start = start or {"run": parent()}
+    return run.model_copy(update={"params": {"lr": 0.05}, "start": StartSpec(**start), **changes})
+
+
+def curve(store: Store, key: str) -> list[str]:
+    return store.curve(key).read_text().splitlines()
+
+
+def model(store: Store, key: str) -> dict[str, Tensor]:
+    return torch.load(store.path(key) / MODEL, weights_only=True)  # type: ignore[no-any-return]
+
+
+def test_what_it_starts_from_is_trained_first_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, trained = Store(), list[str]()
+    run = Simulation.run
+    monkeypatch.setattr(Simulation, "run", lambda self: (trained.append(self.spec.key), run(self))[1])
+    first, other = child(), child(params={"lr": 0.2})
+    train_run(first, config(), store)
+    train_run(other, config(), store)
+    assert trained == [parent().key, first.key, other.key]
+    last, start = (dict(zip(rows[0].split(","), rows[at].split(","), strict=True)) for rows, at in (
+        (curve(store, parent().key), -1), (curve(store, first.key), 1),
+    ))  # fmt: skip
+    assert [start[name] for name in ("test_auc", "test_ap")] == [
+        last[name] for name in ("test_auc", "test_ap")
+    ]
+    assert curve(store, first.key)[2] != curve(store, other.key)[2]
+    assert not (store.path(first.key) / MODEL).exists()  # kept on request only
+
+
+@pytest.mark.parametrize("stage", ["the first run", "the second run"])
+def test_killed_in_either_it_gives_the_same_bytes(
+    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    run = child(train=parent().train)
+    train_run(run, config(), one)
+    dies_in = parent().key if stage == "the first run" else run.key
+    original, left = Simulation.train_round, [1]
+
+    def dies(self: Simulation) -> Any:
+        if self.spec.key == dies_in and self.state.round == 1 and left:
+            left.pop()
+            raise KeyboardInterrupt
+        return original(self)
+
+    monkeypatch.setattr(Simulation, "train_round", dies)
+    with pytest.raises(KeyboardInterrupt):
+        train_run(run, config(), two)
+    assert two.unfinished() == [dies_in]
+    train_run(run, config(), two)
+    for key in (run.key, parent().key):
+        for name in ("curve.csv", MODEL):
+            assert (one.path(key) / name).read_bytes() == (two.path(key) / name).read_bytes()
+
+
+def test_without_the_head_all_but_the_output_layer_is_taken() -> None:
+    run, store = child({"run": parent(), "drop_head": True}, train=parent().train), Store()
+    frozen = run.model_copy(update={"params": {"lr": 0.0}})
+    train_run(frozen, config(), store)
+    kept, plain = model(store, frozen.key), model(store, parent().key)
+    head = list(kept)[-2:]
+    same = {name for name in kept if torch.equal(kept[name], plain[name])}
+    assert same == kept.keys() - set(head) and same
+    fresh = frozen.model_copy(update={"start": None})
+    train_run(fresh, config(), store)
+    for name in head:
+        assert torch.equal(kept[name], model(store, fresh.key)[name])
+
+
+def test_a_run_that_diverged_is_nothing_to_start_from() -> None:
+    bad = parent().model_copy(update={"params": {"lr": 1e30}})
+    with pytest.raises(
+        UserError, match=r"fedavg on digits, seed 0\), which another starts from, diverged: .*non-finite"
+    ):
+        train_run(child({"run": bad}), config(), Store())
+
+
+def test_a_damaged_model_is_named() -> None:
+    store = Store()
+    train_run(parent(), config(), store)
+    path = store.path(parent().key) / MODEL
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match=rf"is damaged \({MODEL} is not what was written\)"):
+        train_run(child(), config(), store)
+
+
+def test_a_model_travels_with_its_run(tmp_path: Path) -> None:
+    store, other = Store(tmp_path / "one"), Store(tmp_path / "other")
+    train_run(parent(), config(), store)
+    exchange.export_runs(store, [parent().key], tmp_path / "runs.tar.gz")
+    exchange.import_runs(other, tmp_path / "runs.tar.gz")
+    assert (other.path(parent().key) / MODEL).read_bytes() == (store.path(parent().key) / MODEL).read_bytes()
+
+
+class TestFiles:
+    @staticmethod
+    def start(path: Path, content: Any) -> dict[str, Any]:
+        torch.save(content, path)
+        return {"weights": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+    def test_a_file_as_pytorch_writes_it(self, tmp_path: Path) -> None:
+        store = Store()
+        train_run(parent(), config(), store)
+        start = self.start(tmp_path / "mine.pt", model(store, parent().key))
+        from_file, from_run = child(start), child()
+        train_run(from_file, config(), store), train_run(from_run, config(), store)
+        assert curve(store, from_file.key) == curve(store, from_run.key)
+
+    def test_what_is_wrong_with_a_file_is_said(self, tmp_path: Path) -> None:
+        train_run(parent(), config(), Store())
+        good = model(Store(), parent().key)
+        first, *_, last = good
+        cases: list[tuple[Any, str]] = [
+            ([1, 2], "does not hold a dict of tensors by name"),
+            ({"a": 1}, "does not hold a dict of tensors by name"),
+            ({name: value for name, value in good.items() if name != first}, f"they lack {first}"),
+            (good | {"more": good[first]}, "more is unknown"),
+            (good | {last: torch.zeros(7)}, rf"{last} is \[7\] there and \[1\] here \(drop_head: true"),
+        ]
+        for content, says in cases:
+            with pytest.raises(UserError, match=says):
+                train_run(child(self.start(tmp_path / "a.pt", content)), config(), Store())
+
+    def test_another_file_or_none_is_said(self, tmp_path: Path) -> None:
+        start = self.start(tmp_path / "a.pt", {})
+        (tmp_path / "a.pt").write_bytes(b"noise")
+        with pytest.raises(UserError, match=r"a\.pt is not the file meant: its SHA-256 is [0-9a-f]{64}"):
+            train_run(child(start), config(), Store())
+        noise = {"weights": str(tmp_path / "a.pt"), "sha256": hashlib.sha256(b"noise").hexdigest()}
+        with pytest.raises(UserError, match="does not hold a dict of tensors"):
+            train_run(child(noise), config(), Store())
+        with pytest.raises(UserError, match=r"cannot read start\.weights .*No such file"):
+            train_run(child(start | {"weights": str(tmp_path / "b.pt")}), config(), Store())
+        with pytest.raises(
+            UserError, match=r"start\.weights, the path of the file to start from, is not given"
+        ):
+            train_run(child({"sha256": "0" * 64}), config(), Store())
+
+
+def test_batch_norm_statistics_and_pytorchs_own_names_are_taken() -> None:
+    """A state dict has a step counter too, which nobody here needs."""
+    ours = net.build("resnet20", (1, 8, 8), 1, 0, {"blocks": 1})
+    other = net.build("resnet20", (1, 8, 8), 1, 1, {"blocks": 1})
+    x, statistics = torch.randn(ours.d), torch.rand(ours.n_buffers)
+    weights = named(other, x, statistics)
+    assert not torch.equal(ours.initial(), x)
+    start_from(ours, weights | {"bn.num_batches_tracked": torch.tensor(3)}, drop_head=False)
+    assert torch.equal(ours.initial(), x) and torch.equal(ours.initial_buffers(), statistics)
+    from fedbench.models.resnet20 import build
+
+    assert weights.keys() == {
+        name
+        for name in build((1, 8, 8), 1, blocks=1).state_dict()
+        if not name.endswith("num_batches_tracked")
+    }
+
+
+class TestPlans:
+    @staticmethod
+    def paper() -> Any:
+        """A paper with a method that starts from another one's model, at half the period."""
+        found = load_paper("toy")
+        plain, later = found.methods["Plain"], found.methods["Proximal"]
+        methods = {
+            "Plain": plain.model_copy(update={"train": {**plain.train, "keep_model": True}}),
+            "Later": later.model_validate(later.model_dump(exclude_unset=True) | {
+                "start": {"cell": {"method": "Plain", "setting": {"p": 2}}, "drop_head": True}
+            }),
+        }  # fmt: skip
+        return found.model_copy(update={"methods": methods})
+
+    def cell(self, method: str, p: int) -> Cell:
+        setting: Any = {"p": p, "imratio": 0.2}
+        runs = [cells.resolve(self.paper(), load_scale("demo"), "Digits", setting, method, s) for s in (0, 1)]
+        return Cell(paper="toy", scale="demo", dataset="Digits", setting=setting, method=method, runs=runs)
+
+    def test_a_cell_is_named_where_another_starts_from_it(self) -> None:
+        later, plain = self.cell("Later", 4), self.cell("Plain", 2)
+        for seed, run in enumerate(later.runs):
+            assert (
+                run.start and run.start.run == plain.runs[seed] and run.start.drop_head and run.seed == seed
+            )
+        assert [run.key for run in runs_before(later)] == [run.key for run in plain.runs]
+        everything = [self.cell("Plain", 4), plain, later]
+        assert cells_before(later, everything) == [plain] and cells_before(plain, everything) == []
+        assert (
+            later.key
+            != later.model_copy(
+                update={"runs": [run.model_copy(update={"start": None}) for run in later.runs]}
+            ).key
+        )
+
+    def test_circles_and_slips_are_named(self) -> None:
+        paper = self.paper()
+        setting: Any = {"p": 4, "imratio": 0.2}
+
+        def resolved(cell: dict[str, Any], method: str = "Later") -> None:
+            later = paper.methods[method].model_validate(
+                paper.methods[method].model_dump(exclude_unset=True) | {"start": {"cell": cell}}
+            )
+            changed = paper.model_copy(update={"methods": {**paper.methods, method: later}})
+            cells.resolve(changed, load_scale("demo"), "Digits", setting, "Later", 0)
+
+        with pytest.raises(UserError, match=r"start\.cell is the cell itself"):
+            resolved({"method": "Later"})
+        with pytest.raises(UserError, match="cells start from each other"):
+            resolved({"method": "Later"}, "Plain")
+        with pytest.raises(UserError, match=r"start\.cell: .*methode: unknown key\. Did you mean 'method'"):
+            resolved({"methode": "Plain"})
+        with pytest.raises(UserError, match="unknown method"):
+            resolved({"method": "Plan"})

@@ -1,0 +1,92 @@
+"""The paper cycp as it is configured: every printed AUC has its cell, and every run divides into cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedbench.plan import cells, configuration
+from fedbench.plan.cells import Cell
+from fedbench.report.numbers.published import load
+from fedbench.specs import TrainSpec
+
+ROOT = Path(__file__).parents[3]
+CONFIG_DIR = ROOT / "config"
+PRINTED = {"table1": 28, "table2": 28, "table3": 28, "table4": 28, "table5": 28, "table8": 28, "table9": 14}
+
+
+def cells_at(scale: str, target: str | None = None) -> list[Cell]:
+    config = configuration.load_config(CONFIG_DIR / "config.yaml", {"scale": scale})
+    return cells.cells_of(config, "cycp", target, CONFIG_DIR)
+
+
+@pytest.mark.parametrize("table", PRINTED)
+def test_every_printed_auc_finds_its_cell(table: str) -> None:
+    published = load("cycp", f"cycp_{table}.csv", ROOT)
+    assert len(published.rows) == PRINTED[table]
+    found = {
+        value.row
+        for cell in cells_at("paper", table)
+        if (value := published.find(cell.dataset, cell.method, cell.setting, "test_auc")) is not None
+    }
+    assert found == set(range(PRINTED[table]))
+
+
+def test_182_are_printed() -> None:
+    assert sum(PRINTED.values()) == 182
+
+
+@pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
+def test_every_run_is_a_whole_number_of_cycles(scale: str) -> None:
+    """Also with other numbers of local steps, groups and clients; decays fall inside."""
+    found = cells_at(scale)
+    assert len(found) > 30
+    for cell in found:
+        run = cell.runs[0]
+        train, groups = run.train, run.train.participation.groups
+        assert train.iterations and train.period and groups and train.participation.clients
+        rounds, rest = divmod(train.iterations, train.period)
+        assert rest == 0 and rounds % groups == 0, cell.name
+        train.participation.check(run.data.clients)
+
+
+@pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
+def test_methods_of_a_table_differ_in_what_they_are_alone(scale: str) -> None:
+    """The same data, rounds, steps and numbers of clients for all; RS draws at random, CyCp by group."""
+    shared = ("iterations", "period", "batch_size", "evaluations", "select", "augment", "normalize")
+    for cell in cells_at(scale, "table1"):
+        one = next(other for other in cells_at(scale, "table1") if other.dataset == cell.dataset)
+        mine, first = cell.runs[0], one.runs[0]
+        assert mine.data == first.data and mine.network == first.network
+        assert all(getattr(mine.train, name) == getattr(first.train, name) for name in shared)
+        who = mine.train.participation
+        assert who.rule == ("random" if cell.method.startswith("RS") else "cyclic")
+        assert (who.clients, who.groups) == (
+            first.train.participation.clients,
+            first.train.participation.groups,
+        )
+    rs, cycp = (
+        next(cell.runs[0] for cell in cells_at("paper", "table1") if cell.method == name)
+        for name in ("RS-Pairwise", "CyCp-Pairwise")
+    )
+    assert {name for name in rs.params if rs.params[name] != cycp.params[name]} == {"pool"}
+    changed = {
+        name for name in TrainSpec.model_fields if getattr(rs.train, name) != getattr(cycp.train, name)
+    }
+    assert changed == {"participation"} and rs.method == cycp.method
+
+
+def test_table_9_removes_positives_three_times_and_the_others_once() -> None:
+    draws = {
+        table: {run.data.draw for cell in cells_at("paper", table) for run in cell.runs}
+        for table in ("table1", "table9")
+    }
+    assert draws == {"table1": {0}, "table9": {0, 1, 2}}
+
+
+def test_the_engine_knows_no_method_of_the_paper() -> None:
+    names = ("a_fedavg", "a_scaffold", "pairwise", "coda_plus", "minimax", "passive")
+    for path in sorted((ROOT / "src" / "fedbench" / "engine").glob("*.py")):
+        text = path.read_text().lower()
+        assert not [name for name in names if name in text], path

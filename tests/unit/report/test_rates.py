@@ -1,0 +1,118 @@
+"""Rates: exponents that were planted are found, and what is missing or broken is named, never fitted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fedbench import seal
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import TableSpec
+from fedbench.report.numbers import rates
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+
+SPEC = TableSpec(
+    title="", kind="rates", datasets=["D"], methods=["M"], pool=["T"], metrics=[*rates.SPENT], rows=["method"]
+)
+
+
+def cell_of(budget: int, seeds: tuple[int, ...] = (0, 1)) -> Cell:
+    runs = [
+        RunSpec(
+            data=DataSpec(dataset="d", clients=2), network=NetworkSpec(name="mlp"), method="fcsg", params={"lr": 0.1},
+            train=TrainSpec(iterations=budget, period=1, batch_size=1), seed=seed,
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    return Cell(paper="p", scale="s", dataset="D", setting={"T": budget, "sigma": 1.0}, method="M", runs=runs)
+
+
+def put(
+    root: Path, cell: Cell, epsilon: float, status: str = "finished", seeds: tuple[int, ...] = (0, 1)
+) -> None:
+    """Write results of a cell whose gradient norm is ``epsilon`` on average after the first evaluation."""
+    budget = float(cell.setting["T"])
+    runs = []
+    for run in cell.runs:
+        if run.seed not in seeds:
+            continue
+        metrics = {"test_gradient_norm": epsilon}
+        runs.append(
+            {"seed": run.seed, "key": run.key, "status": status, "reason": "too large", "metrics": metrics}
+        )
+        folder = root / "results" / "runs" / run.key
+        folder.mkdir(parents=True, exist_ok=True)
+        curve = {
+            "round": [0, budget**0.75 / 2, budget**0.75],
+            "samples": [0, budget, budget**1.5],
+            "test_gradient_norm": [9.0, 1.5 * epsilon, 0.5 * epsilon],
+        }
+        content = pd.DataFrame(curve).to_csv(index=False).encode()
+        (folder / "curve.csv").write_bytes(content)
+        facts = {
+            "key": run.key,
+            "spec": run.model_dump(mode="json"),
+            "status": status,
+            "reason": "",
+            "metrics": metrics,
+            "provenance": {},
+        }
+        seal.write(
+            folder / "run.json", {**facts, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
+        )
+    path = root / cell.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seal.write(path, {"paper": "p", "runs": runs})
+
+
+def measured(root: Path, budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
+    return {one.metric: one for one in rates.measure([cell_of(t) for t in budgets], SPEC, root)}
+
+
+def test_planted_exponents_are_found(tmp_path: Path) -> None:
+    """epsilon = T^-1/4, samples = T^1.5, rounds = T^3/4: 6 and 3."""
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), budget**-0.25)
+    found = measured(tmp_path)
+    assert found["sample_exponent"].mean == pytest.approx(6, abs=1e-9)
+    assert found["communication_exponent"].mean == pytest.approx(3, abs=1e-9)
+    assert found["sample_exponent"].std == pytest.approx(0, abs=1e-9)
+    assert found["sample_exponent"].status == "finished" and dict(found["sample_exponent"].setting) == {
+        "sigma": 1.0
+    }
+
+
+def test_two_budgets_give_no_slope(tmp_path: Path) -> None:
+    for budget in (16, 256):
+        put(tmp_path, cell_of(budget), budget**-0.25)
+    one = measured(tmp_path, (16, 256))["sample_exponent"]
+    assert one.status == "undefined" and "2 budgets are too few" in one.reason and math.isnan(one.mean)
+    assert math.isnan(rates.exponent([rates.Point(0.1, 1.0)] * 2))
+
+
+def test_a_diverged_budget_is_named_and_never_fitted(tmp_path: Path) -> None:
+    for budget in (16, 256, 4096, 65536):
+        put(tmp_path, cell_of(budget), budget**-0.25, "diverged" if budget == 256 else "finished")
+    one = measured(tmp_path, (16, 256, 4096, 65536))["sample_exponent"]
+    assert one.status == "diverged" and "T256" in one.reason and not one.values
+
+
+@pytest.mark.parametrize("epsilon", [0.0, math.inf])
+def test_an_impossible_epsilon_is_named(tmp_path: Path, epsilon: float) -> None:
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), epsilon if budget == 16 else 0.1)
+    one = measured(tmp_path)["sample_exponent"]
+    assert one.status == "undefined" and ("epsilon is" in one.reason or "no finite value" in one.reason)
+
+
+def test_a_seed_without_all_budgets_does_not_count(tmp_path: Path) -> None:
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), budget**-0.25, seeds=(0,) if budget == 256 else (0, 1))
+    one = measured(tmp_path)["sample_exponent"]
+    assert one.status == "incomplete" and list(one.values) == [0] and "1 of 2 seeds" in one.reason
+    assert measured(tmp_path / "nowhere")["sample_exponent"].status == "not run"

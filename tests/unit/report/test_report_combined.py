@@ -1,0 +1,194 @@
+"""Numbers made of several cells, of a part of the cells, and of curves: held against values computed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_project import Project, localscgdam
+
+from fedbench.errors import UserError
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.combine import averaged, pooled
+from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.tables import build as tables
+
+BASE = {
+    "title": "T",
+    "datasets": ["CIFAR10"],
+    "methods": ["CoDA", "LocalSGDM"],
+    "settings": {"p": [4, 8]},
+    "metrics": ["test_auc"],
+    "rows": ["method"],
+    "columns": ["p"],
+}
+
+
+def table(project: Project, methods: dict[str, Any] | None = None, **changes: Any) -> None:
+    """Write a paper whose table1 is BASE with changes."""
+    paper = localscgdam()
+    paper["tables"]["table1"] = BASE | changes
+    paper["claims"] = []
+    for name, entry in (methods or {}).items():
+        paper["methods"][name] |= entry
+    project.save_paper("localscgdam", paper)
+
+
+def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
+    found = project.cells("localscgdam", "table1", config)
+    return {(cell.method, *cell.setting.values()): cell for cell in found}
+
+
+def rows(project: Project, config: Config, *index: str) -> pd.DataFrame:
+    return tables.make("localscgdam", "table1", config, project.root).rows.set_index(list(index))
+
+
+def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> None:
+    table(project, average="p")
+    found = cells(project, reduced)
+    project.finish(found["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
+    project.finish(found["CoDA", 8, 0.1], [1.0, 0.9, 0.8])
+    project.finish(found["LocalSGDM", 4, 0.1], [0.5, 0.5, 0.5])
+    made = rows(project, reduced, "method", "p")
+    average = made.loc[("CoDA", "AVG")]
+    assert average["mean"] == pytest.approx(0.9)
+    assert average["std"] == pytest.approx(0.0, abs=1e-12), (
+        "the spread of averages, not of all six values (0.09)"
+    )
+    assert (average["status"], average["n_seeds"], average["n_wanted"]) == ("finished", 3, 3)
+    assert made.loc[("LocalSGDM", "AVG"), "status"] == "not run"
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "| AVG" in text and "p = AVG" not in text
+    assert "* AVG: mean over the values of p, taken seed by seed." in text
+
+
+def test_the_published_average_is_what_the_average_is_held_against(project: Project, reduced: Config) -> None:
+    file = project.root / "tables" / "published" / "localscgdam" / "averages.csv"
+    file.write_text("dataset,method,p,metric,mean,std,note\nCIFAR10,CoDA,AVG,test_auc,0.95,,\n")
+    table(project, average="p", published="averages.csv")
+    for cell in cells(project, reduced).values():
+        project.finish(cell, [0.9, 0.9, 0.9])
+    made = rows(project, reduced, "method", "p")
+    assert made.loc[("CoDA", "AVG"), "difference"] == pytest.approx(-0.05)
+
+
+def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
+    def one(status: str, values: dict[int | str, float], p: int = 4, **more: Any) -> Measurement:
+        return Measurement("a", "b", "c", {"p": p}, "m", "x", status, values=values, n_wanted=2, **more)
+
+    full = one("finished", {0: 0.2, 1: 0.4})
+    part = averaged([full, one("incomplete", {1: 0.8}, 8)], "p", 2)
+    assert (part.status, part.values, part.setting) == ("incomplete", {1: pytest.approx(0.6)}, {"p": "AVG"})
+    broken = averaged([full, one("diverged", {1: 0.8}, 8, reason="1 of 2 seeds: nan", n_bad=1)], "p", 2)
+    assert (broken.status, broken.n_bad) == ("diverged", 1) and "nan" in broken.reason
+    few = averaged([full], "p", 3)
+    assert (few.status, few.reason) == ("not run", "only 1 of its 3 values are run")
+    repeats = pooled([full, one("finished", {0: 0.6, 1: 0.8}, 8)], ["p"])
+    assert (repeats.mean, repeats.n_seeds, repeats.n_wanted, repeats.setting) == (0.5, 4, 4, {})
+    assert set(repeats.values) == {"p4 seed0", "p4 seed1", "p8 seed0", "p8 seed1"}
+
+
+def test_cells_can_be_repeats_of_one_number(project: Project, reduced: Config) -> None:
+    table(project, pool=["p"], rows=["method"], columns=["imratio"], settings={"p": [4, 8], "imratio": [0.1]})
+    found = cells(project, reduced)
+    project.finish(found["CoDA", 4, 0.1], [0.1, 0.2, 0.3])
+    project.finish(found["CoDA", 8, 0.1], [0.4, 0.5, 0.6])
+    project.finish(found["LocalSGDM", 4, 0.1], [0.1, 0.2, 0.3])
+    made = rows(project, reduced, "method")
+    assert made.loc["CoDA", "mean"] == pytest.approx(0.35)
+    assert made.loc["CoDA", "std"] == pytest.approx(0.187083, rel=1e-5)  # of 0.1 ... 0.6 with ddof 1
+    assert made.loc["CoDA", ["n_seeds", "n_wanted"]].tolist() == [6, 6]
+    assert made.loc["LocalSGDM", "status"] == "incomplete" and "3 of 6" in made.loc["LocalSGDM", "reason"]
+
+
+def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced: Config) -> None:
+    table(project)
+    assert (
+        "evaluation that counts" not in tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    )
+    paper = localscgdam()
+    paper["defaults"]["data"]["validation"] = 0.1
+    paper["methods"]["CoDA"]["train"] = {"select": "val_auc"}
+    paper["tables"]["table1"], paper["claims"] = BASE, []
+    project.save_paper("localscgdam", paper)
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    said = (
+        "The evaluation that counts is the last one or, as configured, the one with the best validation AUC."
+    )
+    assert said in text
+
+
+def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
+    project: Project, reduced: Config
+) -> None:
+    only = {"CoDA": {"only": {"p": [4]}}}
+    table(project, only)
+    for cell in cells(project, reduced).values():
+        project.finish(cell, [0.9, 0.9, 0.9])
+    made = tables.make("localscgdam", "table1", reduced, project.root)
+    assert set(made.rows.set_index(["method", "p"]).index) == {
+        ("CoDA", 4),
+        ("LocalSGDM", 4),
+        ("LocalSGDM", 8),
+    }
+    blank = made.grid.rows[0].entries[0][1]
+    assert (made.grid.rows[0].label, blank.value, blank.item) == ("CoDA", "", None)
+    assert made.forms().keys() == {"tex", "csv", "md", "json"}, "all forms take a blank place"
+    table(project, only, rows=["p", "method"], columns=[])
+    made = tables.make("localscgdam", "table1", reduced, project.root)
+    assert [[row.label for row in block.rows] for block in made.grid.blocks] == [
+        ["CoDA", "LocalSGDM"],
+        ["LocalSGDM"],
+    ]
+
+
+def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: Config) -> None:
+    table(project, metrics=[], rounds_to={"test_auc": [0.75, 0.95]})
+    found = cells(project, reduced)
+    curves = {0: [0.5, 0.7, 0.75, 0.9], 1: [0.5, 0.76, 0.7, 0.8], 2: [0.5, 0.6, 0.7, 0.96]}
+    cell = found["CoDA", 4, 0.1]
+    for run in cell.runs:
+        folder = project.root / "results" / "runs" / run.key
+        folder.mkdir(parents=True)
+        pd.DataFrame({"round": [0, 5, 10, 15], "test_auc": curves[run.seed]}).to_csv(folder / "curve.csv")
+    project.finish(cell, [0.9, 0.8, 0.96])
+    made = rows(project, reduced, "method", "p", "metric")
+    early, late = (made.loc[("CoDA", 4, f"rounds_to_test_auc_{target}")] for target in (0.75, 0.95))
+    assert (early["mean"], early["status"]) == ((10 + 5 + 15) / 3, "finished")
+    assert (late["status"], late["n_seeds"]) == ("not reached", 3)
+    assert late["reason"] == "2 of 3 seeds: best 0.9; best 0.8"
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "rounds to test AUC 0.75" in text.lower() or "Rounds to test AUC 0.75" in text
+    assert "| 10±5" in text and "not reached" in text
+
+
+def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
+    table(project, metrics=["rounds_to_test_auc_0.75"], columns=[], settings={"p": [4]})
+    for (method, *_), cell in cells(project, reduced).items():
+        for run in cell.runs:
+            folder = project.root / "results" / "runs" / run.key
+            folder.mkdir(parents=True)
+            steps = [0, 5, 10] if method == "CoDA" else [0, 7, 10]
+            pd.DataFrame({"round": steps, "test_auc": [0.5, 0.8, 0.9]}).to_csv(folder / "curve.csv")
+        project.finish(cell, [0.9, 0.9, 0.9])
+    grid = tables.make("localscgdam", "table1", reduced, project.root).grid
+    assert [(row.label, row.entries[0][0].best) for row in grid.rows] == [
+        ("CoDA", True),
+        ("LocalSGDM", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"average": "q"}, "unknown axis to average over 'q'"),
+        ({"average": "method"}, "unknown axis to average over 'method'"),
+        ({"pool": ["q"]}, "table1: pool: unknown setting 'q'"),
+        ({"rounds_to": {"test_auk": 0.9}}, "unknown metric 'rounds_to_test_auk_0.9'"),
+    ],
+)
+def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:
+    table(project, **changes)
+    with pytest.raises(UserError, match=message):
+        tables.make("localscgdam", "table1", reduced, project.root)

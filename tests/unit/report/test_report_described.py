@@ -1,0 +1,65 @@
+"""What a table says of its runs is what was run: lengths, clients, the positive class and what was dropped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_project import Project, localscgdam
+
+from fedbench.data.partition import make_partition
+from fedbench.data.prepared import prepare
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.numbers import described
+from fedbench.report.tables import build as tables
+
+CONFIG = Config(scale="demo", datasets=["Digits"])
+
+
+Piece = dict[str, object]
+
+
+def cells(project: Project, data: Piece | None = None, train: Piece | None = None) -> list[Cell]:
+    """Table 1 of the paper with its datasets' data and training as given."""
+    paper = localscgdam()
+    defaults = paper["defaults"]
+    defaults = {"data": defaults["data"] | (data or {}), "train": defaults["train"] | (train or {})}
+    project.save_paper("localscgdam", paper | {"defaults": defaults})
+    return project.cells("localscgdam", "table1", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        ({}, "100 iterations, 4 clients"),
+        ({"iterations": None, "epochs": 2.5}, "2.5 epochs, 4 clients"),
+        ({"iterations": None, "rounds": 30}, "30 rounds, 4 clients"),
+    ],
+)
+def test_lengths_are_those_of_the_runs(project: Project, train: Piece, said: str) -> None:
+    found = cells(project, train=train)
+    assert described.trained(found) == [f"Digits: {said}."]
+
+
+def test_the_positive_class_its_share_and_what_was_dropped_are_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root)
+    halves = {"labels": {"rule": "halves"}, "imbalance": {"rule": "drop_positives", "imratio": 0.1}}
+    found = cells(project, halves)
+    assert described.tasks(found, Path("data")) == []  # nothing is known yet, so nothing is said
+    run = found[0].runs[0]
+    prepare("digits", "data")
+    path = make_partition(run.data, run.seed, "data")
+    train = json.loads(path.with_suffix(".json").read_text())["train"]
+    with np.load("data/prepared/digits.npz") as arrays:
+        classes = arrays["y_train"]
+    dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
+    (said,) = described.tasks(found, Path("data"))
+    assert said == (
+        f"Digits: positive is 0, 1, 2, 3, 4, 9.9 % of {train['n']:,} training samples; {dropped:,} dropped."
+    )
+    assert said in tables.make("localscgdam", "table1", CONFIG, project.root).markdown()

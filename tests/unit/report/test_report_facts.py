@@ -1,0 +1,122 @@
+"""Tables of facts about the data: counted from what is prepared, held against print digit by digit."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy import PAPER, write_project, write_yaml
+
+from fedbench.data.dataset import Dataset
+from fedbench.data.datasets import digits
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import prepare
+from fedbench.errors import UserError
+from fedbench.plan.cells import resolve
+from fedbench.plan.configuration import load_config, load_paper, load_scale
+from fedbench.report.tables import build as tables
+from fedbench.report.tables.document import Table
+
+FACTS = ["n_positive", "n_negative", "positive_percent"]
+SPLITS = ["Training", "Validation", "Test"]
+TABLE = {
+    "title": "Facts",
+    "kind": "facts",
+    "datasets": ["Printed", "Digits"],
+    "splits": SPLITS,
+    "metrics": FACTS,
+    "rows": ["dataset", "split"],
+    "columns": ["metric"],
+    "published": "facts.csv",
+}
+PRINTED = """dataset,method,split,metric,mean,std,note
+Printed,,Training,n_positive,224,,
+Digits,,Training,n_positive,{n_positive},,
+Digits,,Training,positive_percent,{percent:.1f},,
+Digits,,Test,n_negative,1,,printed with a slip
+"""
+
+
+@pytest.fixture(autouse=True)
+def toy_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy paper in a folder of its own, which is the working directory."""
+    write_project(tmp_path, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+
+
+def made(printed: str = PRINTED.format(n_positive=1, percent=1), **changes: Any) -> Table:
+    paper = copy.deepcopy(PAPER)
+    paper["datasets"]["Digits"]["data"]["validation"] = 0.1
+    paper["tables"]["table2"] = TABLE | changes
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    folder = Path("tables/published/toy")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "facts.csv").write_text(printed)
+    return tables.make("toy", "table2", load_config())
+
+
+def partitioned() -> dict[str, Any]:
+    """Partition the digits as the table's rule says and return the summary."""
+    made()
+    setting = {"p": 4, "imratio": 0.2}
+    run = resolve(load_paper("toy"), load_scale("demo"), "Digits", setting, "Plain", 0)
+    prepare("digits", load_config().data_dir)
+    make_partition(run.data, 0, load_config().data_dir)
+    return load_partition(run.data, 0, load_config().data_dir).summary
+
+
+def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
+    train = partitioned()["train"]
+    n, positive = train["n"], train["class_counts"]["1"]
+    table = made(PRINTED.format(n_positive=positive, percent=100 * positive / n))
+    rows = table.rows.set_index(["dataset", "split", "metric"])
+    assert rows.loc[("Digits", "Training", "n_positive"), ["value", "equal"]].tolist() == [positive, True]
+    assert rows.loc[("Digits", "Training", "positive_percent"), "equal"], (
+        "one digit is printed, one is compared"
+    )
+    assert rows.loc[("Digits", "Training", "positive_percent"), "value"] != pytest.approx(20, abs=1e-9)
+    assert rows.loc[("Digits", "Test", "n_negative"), "equal"] is False
+    assert rows.loc[("Digits", "Training", "n_negative"), "published"] == ""
+    text = table.markdown()
+    assert "= equal in the printed digits" in text and "†: printed with a slip." in text
+    assert "–: not here: Printed" in text and "224" in text
+    assert [[row.label for row in block.rows] for block in table.grid.blocks] == [SPLITS, SPLITS]
+    assert table.forms().keys() == {"tex", "csv", "md", "json"}
+
+
+def test_the_whole_dataset_is_counted_before_anything_is_dropped() -> None:
+    partitioned()
+    table = made(published=None, splits=["all"], rows=["dataset"], metrics=["n_samples", "positive_ratio"])
+    rows = table.rows.set_index(["dataset", "metric"])["value"]
+    assert rows["Digits", "n_samples"] == 1797
+    assert rows["Digits", "positive_ratio"] == pytest.approx(901 / 1797), "0 to 4 of scikit-learn's digits"
+
+
+def test_labels_alone_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = {str(digit): 10 * digit for digit in range(10)}
+    monkeypatch.setattr(type(digits.dataset), "count_labels", lambda self, data_dir: counted)
+    monkeypatch.setattr("fedbench.data.summary.read_summary", _nothing_prepared)
+    table = made(
+        published=None, datasets=["Digits"], splits=["all"], rows=["dataset"], metrics=["n_positive"]
+    )
+    assert table.rows["value"].tolist() == [0 + 10 + 20 + 30 + 40]
+    assert Dataset.count_labels(digits.dataset, Path()) is None
+
+
+def _nothing_prepared(name: str, data_dir: object) -> None:
+    raise UserError("nothing is prepared")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"splits": ["Testing"]}, "tables.table2.splits"),
+        ({"rows": ["dataset"]}, "split takes several values"),
+        ({"metrics": ["n_positives"]}, "unknown metric 'n_positives'. Did you mean 'n_positive'"),
+    ],
+)
+def test_slips_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        made(**changes)

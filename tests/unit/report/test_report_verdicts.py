@@ -1,0 +1,284 @@
+"""Verdicts on literal arrays: by hand, against SciPy, and how often they are wrong when nothing is there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedbench.report.numbers import significance, verdicts
+from fedbench.report.numbers.significance import detectable, effect, equivalent, flipped, p_above, p_positive
+from fedbench.report.numbers.verdicts import (
+    CONTRADICTED,
+    NOT_RUN,
+    SUPPORTED,
+    UNDECIDED,
+    UNSUPPORTED,
+    Rule,
+    decided,
+    verdict,
+)
+
+BETTER = Rule("better", matters=0.005)
+NAN = math.nan
+
+
+class TestByHand:
+    """Three seeds have t = 2.92 at one-sided level .05; mean .02 and sd .01 give .02 +- 2.92 * .01 / sqrt(3)."""
+
+    def test_interval_of_three_seeds(self) -> None:
+        found = effect(np.array([0.01, 0.02, 0.03]))
+        assert found.mean == pytest.approx(0.02)
+        assert found.sd == pytest.approx(0.01)
+        half = 2.919986 * 0.01 / math.sqrt(3)
+        assert (found.low, found.high) == (pytest.approx(0.02 - half), pytest.approx(0.02 + half))
+
+    @pytest.mark.parametrize(
+        ("rule", "seeds", "kind"),
+        [
+            (BETTER, [0.01, 0.02, 0.03], SUPPORTED),  # L = .0031
+            (Rule("better", margin=0.005), [0.01, 0.02, 0.03], UNDECIDED),  # L below the margin, U = .037
+            (BETTER, [-0.01, -0.02, -0.03], CONTRADICTED),
+            (BETTER, [-0.001, 0.0, 0.001], UNSUPPORTED),  # U = .0017 < .005: no difference that matters
+            (Rule("better"), [-0.001, 0.0, 0.001], UNDECIDED),  # nothing says what matters
+            (BETTER, [-0.01, 0.0, 0.01], UNDECIDED),
+            (Rule("better", margin=0.05, matters=0.005), [0.01, 0.02, 0.03], UNSUPPORTED),  # U = .037 < .05
+            (Rule("no_worse", margin=0.005), [-0.001, 0.0, 0.001], SUPPORTED),  # L = -.0017
+            (Rule("no_worse", margin=0.001), [-0.001, 0.0, 0.001], UNDECIDED),
+            (Rule("no_worse", margin=0.005), [-0.01, -0.02, -0.03], UNDECIDED),  # U = -.0031
+            (Rule("no_worse", margin=0.002), [-0.01, -0.02, -0.03], CONTRADICTED),
+            (Rule("equal", margin=0.002), [-0.001, 0.0, 0.001], SUPPORTED),
+            (Rule("equal", margin=0.001), [-0.001, 0.0, 0.001], UNDECIDED),
+            (Rule("equal", margin=0.002), [0.01, 0.02, 0.03], CONTRADICTED),
+            (Rule("equal", margin=0.002), [-0.01, -0.02, -0.03], CONTRADICTED),
+            (BETTER, [0.1, 0.1, 0.1], SUPPORTED),  # no spread at all
+            (BETTER, [0.0, 0.0, 0.0], UNSUPPORTED),
+        ],
+    )
+    def test_kinds_at_three_seeds(self, rule: Rule, seeds: list[float], kind: str) -> None:
+        assert verdict([[seeds]], rule).kind == kind
+
+    def test_one_and_two_seeds_never_decide(self) -> None:
+        one = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
+        assert (one.kind, one.won, len(one.places), one.seeds) == (UNDECIDED, 2, 3, 1)
+        assert (one.whole.low, one.whole.high) == (-math.inf, math.inf)
+        two = verdict([[[0.3, 0.300001]]], BETTER)
+        assert two.kind == UNDECIDED and 0.29 < two.whole.low < two.whole.high < 0.31
+
+    def test_nothing_run(self) -> None:
+        assert verdict([[[NAN, NAN]]], BETTER).kind == NOT_RUN
+        assert verdict(np.full((1, 0, 3), NAN), BETTER).kind == NOT_RUN
+        half = [[[0.1, 0.2, 0.3]], [[NAN, NAN, NAN]]]  # a rival without runs
+        assert verdict(half, BETTER).kind == NOT_RUN
+
+    def test_places_are_averaged_within_a_seed(self) -> None:
+        """Two places that fluctuate against each other: the seeds' averages are .02, .02, .021."""
+        found = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], BETTER)
+        assert found.kind == SUPPORTED
+        assert found.whole.sd == pytest.approx(np.std([0.02, 0.02, 0.021], ddof=1))
+        every = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], Rule("better", holds="all"))
+        assert every.kind == UNDECIDED
+
+    def test_a_seed_that_one_place_lacks_is_left_out_of_the_average(self) -> None:
+        found = verdict([[[0.01, 0.02, 0.03, 0.9], [0.01, 0.02, 0.03, NAN]]], BETTER)
+        assert (found.seeds, found.whole.mean) == (3, pytest.approx(0.02))
+
+    def test_every_rival_has_to_be_beaten(self) -> None:
+        ahead, behind = [[0.1, 0.11, 0.12]], [[-0.001, 0.001, 0.0]]
+        assert verdict([ahead, ahead], BETTER).kind == SUPPORTED
+        both = verdict([ahead, behind], BETTER)
+        assert both.kind == UNSUPPORTED
+        assert both.whole.mean == pytest.approx(0.0), "the effect shown is that over the nearest rival"
+
+    def test_all_some_and_contradictions_among_many(self) -> None:
+        clear, close = [0.1, 0.11, 0.12], [-0.01, 0.0, 0.01]
+        every, some = Rule("better", matters=0.005, holds="all"), Rule("better", matters=0.005, holds="some")
+        assert verdict([[clear, clear]], every).kind == SUPPORTED
+        assert verdict([[clear, close]], every).kind == UNDECIDED
+        assert verdict([[clear, close]], some).kind == SUPPORTED
+        barely = [0.01, 0.02, 0.03]  # p = .037: enough alone, not as the best of two (Holm: .074)
+        assert verdict([[barely]], some).kind == SUPPORTED
+        found = verdict([[barely, close]], some)
+        assert (found.kind, found.p) == (UNDECIDED, pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)))
+        lost = [-0.01, -0.02, -0.03]
+        assert verdict([[lost]], every).kind == CONTRADICTED
+        among = decided(np.array([[clear, lost]]), every)
+        assert among[1] == pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)), "one loss in two is p = .074 only"
+        assert verdict([[clear, lost]], every).kind == UNDECIDED
+        tiny = [0.0, 0.0001, -0.0001]
+        assert verdict([[clear, tiny]], every).kind == UNSUPPORTED, (
+            "one place where nothing matters is enough"
+        )
+        assert verdict([[tiny] * 40], every).kind == UNSUPPORTED
+        assert verdict([[lost, lost]], some).kind == CONTRADICTED
+
+    def test_sign_flips_must_confirm_from_five_seeds(self) -> None:
+        """One seed carries the mean: t says p = .0465, but 4 of 32 sign patterns are at least as large."""
+        seeds = [0.03, 0.03, 0.03, 0.03, -0.002]
+        assert stats.ttest_1samp(seeds, 0, alternative="greater").pvalue < 0.05
+        assert flipped(np.array(seeds)) == 2 / 32
+        assert verdict([[seeds]], BETTER).kind == UNDECIDED
+        assert verdict([[[*seeds[:4], 0.002]]], BETTER).kind == SUPPORTED
+
+    def test_most(self) -> None:
+        most = Rule("better", holds="most")
+        win, lose = [0.1] * 5, [-0.1] * 5
+        assert verdict([[win, win, lose]], most).kind == SUPPORTED
+        assert verdict([[win, lose, lose]], most).kind == CONTRADICTED
+        assert verdict([[win, lose]], most).kind == UNDECIDED
+        assert verdict([[win[:4], win[:4]]], most).kind == UNDECIDED, "four seeds are too few"
+
+    def test_trend(self) -> None:
+        """Three seeds that all rise over three levels: 1 of 216 orders is as good; Page's L is 42."""
+        rise = [[[0.1, 0.2, 0.1]], [[0.3, 0.4, 0.2]], [[0.5, 0.5, 0.4]]]
+        found = verdict(rise, Rule("trend", matters=0.01))
+        assert (found.kind, found.p) == (SUPPORTED, pytest.approx(1 / 216))
+        assert found.whole.mean == pytest.approx(1 / 3)  # rises of .4, .3, .3 from first to last
+        assert verdict(rise[::-1], Rule("trend", matters=0.01)).kind == CONTRADICTED
+        flat = [[[0.1, 0.101, 0.1]], [[0.1, 0.1, 0.101]], [[0.101, 0.1, 0.1]]]
+        assert verdict(flat, Rule("trend", matters=0.05)).kind == UNSUPPORTED
+        assert verdict(rise[::2], Rule("trend")).kind == SUPPORTED, "two levels are a paired difference"
+
+    def test_ratio(self) -> None:
+        four = Rule("ratio", margin=math.log(4))
+        exact = [[[math.log(4)] * 3]] * 2
+        assert verdict(exact, four).kind == SUPPORTED
+        assert verdict([[[math.log(2)] * 3]] * 2, four).kind == UNSUPPORTED
+        assert verdict([[[math.log(0.5)] * 3]] * 2, four).kind == CONTRADICTED
+        missed = [[[math.log(5), math.log(6), math.log(5)]], [[math.inf] * 3]]  # the rival never got there
+        found = verdict(missed, four)
+        assert (found.kind, found.whole.high) == (SUPPORTED, math.inf)
+        both = [[[-math.inf] * 3], [[math.inf] * 3]]
+        assert verdict(both, four).kind == UNDECIDED
+
+    def test_a_miss_bounds_the_ratio(self) -> None:
+        inf = math.inf
+        assert significance.log_ratio(100, 25, 200, 200) == (pytest.approx(math.log(4)),) * 2
+        assert significance.log_ratio(inf, 25, 200, 200) == (pytest.approx(math.log(8)), inf)
+        assert significance.log_ratio(100, inf, 200, 200) == (-inf, pytest.approx(math.log(0.5)))
+        assert significance.log_ratio(inf, inf, 200, 200) == (-inf, inf)
+
+
+class TestAgainstScipy:
+    @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
+    def test_paired_t(self, seeds: int) -> None:
+        rng = np.random.default_rng(seeds)
+        ours, rival = rng.normal(0.9, 0.1, seeds), rng.normal(0.8, 0.1, seeds)
+        found = effect(ours - rival)
+        test = stats.ttest_rel(ours, rival, alternative="two-sided")
+        interval = test.confidence_interval(0.9)
+        assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
+        p = stats.ttest_rel(ours, rival, alternative="greater").pvalue
+        assert float(p_above(ours - rival, 0.0)) >= p - 1e-12
+        if seeds < 5:
+            assert float(p_above(ours - rival, 0.0)) == pytest.approx(p)
+
+    @pytest.mark.parametrize("seeds", [5, 7])
+    def test_sign_flips(self, seeds: int) -> None:
+        d = np.random.default_rng(seeds).normal(0.3, 1, seeds)
+        test = stats.permutation_test(
+            (d,), np.mean, permutation_type="samples", alternative="greater", n_resamples=2**seeds, axis=0
+        )
+        assert float(flipped(d)) == pytest.approx(test.pvalue)
+
+    def test_verdict_is_where_the_interval_ends(self) -> None:
+        """With three and four seeds, supported and L > margin are the same statement."""
+        rng = np.random.default_rng(1)
+        for seeds, _ in itertools.product((3, 4), range(100)):
+            d, margin = rng.normal(0.5, 0.5, seeds), 0.1
+            low = effect(d).low
+            assert (verdict([[d]], Rule("better", margin=margin)).kind == SUPPORTED) == (low > margin)
+
+    def test_power_of_what_is_detectable(self) -> None:
+        """The numbers of the specification, and the power by simulation."""
+        assert [round(detectable(n), 2) for n in (3, 5, 8, 10)] == [2.30, 1.36, 0.98, 0.85]
+        assert [round(equivalent(n), 2) for n in (3, 5)] == [2.66, 1.60]
+        sizes = (3.0, 2.0, 1.0, 0.5)
+        assert [verdicts.needed(1.0, Rule("better", matters=e)) for e in sizes] == [3, 4, 8, 27]
+        rng = np.random.default_rng(0)
+        for n in (3, 4):
+            found = p_positive(rng.normal(detectable(n), 1, (20_000, n))) <= 0.05
+            assert found.mean() == pytest.approx(0.8, abs=0.02)
+            inside = (
+                decided(rng.normal(0, 1, (1, 1, 20_000, n)), Rule("equal", margin=equivalent(n)))[0] <= 0.05
+            )
+            assert inside.mean() == pytest.approx(0.8, abs=0.02)
+
+    def test_what_is_needed_is_unknown_without_a_size_or_a_spread(self) -> None:
+        assert verdicts.needed(1.0, Rule("better")) is None
+        assert verdicts.needed(NAN, BETTER) is None
+        assert verdicts.needed(1.0, Rule("better", matters=1e-9)) is None
+
+    def test_false_discovery(self) -> None:
+        q = significance.false_discovery([0.01, NAN, 0.04, 0.03])
+        assert math.isnan(q[1])
+        assert [q[0], q[2], q[3]] == pytest.approx([0.03, 0.04, 0.04])
+
+    def test_signed_rank_over_places(self) -> None:
+        means = [0.1, 0.2, 0.3, 0.4, -0.05]
+        found = verdict([[[m, m, m] for m in means]], BETTER)
+        assert found.p_places == stats.wilcoxon(means, alternative="greater").pvalue
+        assert math.isnan(verdict([[[0.1] * 3] * 4], BETTER).p_places), "four places are too few"
+
+
+class TestFalsePositives:
+    """10,000 draws without the effect claimed: supported at most as often as the level says (three sigma added)."""
+
+    draws = 10_000
+    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / draws)
+
+    def noise(self, components: int, places: int, seeds: int, shared: float = 0.0) -> np.ndarray:
+        rng = np.random.default_rng([components, places, seeds])
+        shape = (components, places, self.draws, seeds)
+        return rng.normal(size=shape) + shared * rng.normal(size=shape[2:])
+
+    @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
+    @pytest.mark.parametrize(("components", "places"), [(1, 1), (1, 6), (3, 4)])
+    @pytest.mark.parametrize("holds", ["all", "average", "some"])
+    def test_better(self, holds: str, components: int, places: int, seeds: int) -> None:
+        """The null is at its edge: no effect anywhere (`all`: of the first place; the others are clear)."""
+        values = self.noise(components, places, seeds, shared=0.5)
+        if holds == "all":
+            values[:, 1:] += 20
+            values[1:] += 20
+        elif holds == "average":
+            values[1:] += 20
+        elif holds == "some" and components > 1:
+            values[1:] += 20  # one rival stands in the way everywhere
+        supported = decided(values, Rule("better", holds=holds))[0] <= 0.05  # type: ignore[arg-type]
+        assert supported.mean() <= self.most
+        if (holds, components, places) == ("average", 1, 1) and seeds < 5:
+            assert supported.mean() > 0.04, "the test is not merely deaf"
+
+    @pytest.mark.parametrize("holds", ["all", "average", "some"])
+    @pytest.mark.parametrize("seeds", [3, 5])
+    def test_contradicted(self, holds: str, seeds: int) -> None:
+        against = decided(self.noise(2, 3, seeds), Rule("better", holds=holds))[1] <= 0.05  # type: ignore[arg-type]
+        assert against.mean() <= self.most
+
+    @pytest.mark.parametrize("form", ["no_worse", "equal"])
+    @pytest.mark.parametrize("seeds", [3, 5])
+    def test_margins(self, form: str, seeds: int) -> None:
+        values = self.noise(1, 1, seeds) - 1.5
+        rule = Rule(form, margin=1.5)  # type: ignore[arg-type]
+        supported, against, _ = decided(values, rule)
+        assert (supported <= 0.05).mean() <= self.most
+        assert (against <= 0.05).mean() <= self.most
+
+    def test_most(self) -> None:
+        values = self.noise(1, 4, 5, shared=0.5)
+        rule = Rule("better", holds="most")
+        wins = sum(float(decided(values[:, :, i], rule)[0]) <= 0.05 for i in range(self.draws))
+        assert wins / self.draws <= self.most
+
+    def test_trend_over_all_orders(self) -> None:
+        """Three seeds and three levels without a trend: all 216 orders are equally likely, so the rate is exact."""
+        kinds = [
+            verdict(np.array(orders, dtype=float).T[:, None], Rule("trend")).kind
+            for orders in itertools.product(itertools.permutations((1, 2, 3)), repeat=3)
+        ]
+        assert 0 < kinds.count(SUPPORTED) / 216 <= 0.05
+        assert kinds.count(CONTRADICTED) == kinds.count(SUPPORTED)

@@ -1,0 +1,299 @@
+"""Runs that move between machines: whole and checked, or refused by name."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fedbench import files, seal
+from fedbench.errors import UserError
+from fedbench.specs import digest
+from fedbench.store import exchange, journal
+from fedbench.store.exchange import Imported, export_runs, import_runs
+from fedbench.store.runs import Record, Store
+
+
+def add(store: Store, seed: int, auc: float = 0.5) -> str:
+    spec = {"method": "coda", "data": {"dataset": "digits"}, "seed": seed}
+    key = digest(spec)
+    with store.claim(key):
+        record = Record(key, spec, "finished", "", {"test_auc": auc}, {"commit": "abc"}, {})
+        store.finish(
+            record, [{"round": 0, "test_auc": auc}], [{"round": 0, "quantity": "dual", "client0": 1.0}]
+        )
+    return key
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Store:
+    """A store with three runs."""
+    store = Store(tmp_path / "there" / "results" / "runs")
+    for seed in range(3):
+        add(store, seed)
+    return store
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Store:
+    """An empty store."""
+    return Store(tmp_path / "here")
+
+
+def content(store: Store) -> dict[str, bytes]:
+    files_ = (path for path in store.root.rglob("*") if path.is_file() and path.name != journal.NAME)
+    return {str(path.relative_to(store.root)): path.read_bytes() for path in files_}
+
+
+def test_a_selection_arrives_byte_for_byte_and_only_once(there: Store, here: Store, tmp_path: Path) -> None:
+    archive, keys = tmp_path / "runs.tar.gz", there.keys()
+    export_runs(there, keys[:2], archive)
+    assert import_runs(here, archive) == Imported(new=keys[:2])
+    assert {name: text for name, text in content(there).items() if name[:16] != keys[2]} == content(here)
+    assert import_runs(here, archive) == Imported(present=keys[:2])
+    assert [line["event"] for line in journal.read(here.root)] == ["imported"] * 2
+    assert sorted(path.name for path in here.root.iterdir()) == [*keys[:2], journal.NAME]
+
+
+def test_an_archive_depends_on_the_runs_alone(there: Store, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.tar.gz", tmp_path / "another name.tar.gz"
+    export_runs(there, there.keys(), one)
+    for path in there.root.rglob("*"):
+        path.touch()
+    export_runs(there, there.keys()[::-1], two)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_damaged_runs_are_not_exported(there: Store, tmp_path: Path) -> None:
+    there.curve(there.keys()[1]).write_text("round\n")
+    with pytest.raises(UserError, match=there.keys()[1]):
+        export_runs(there, there.keys(), tmp_path / "runs.tar.gz")
+    assert not (tmp_path / "runs.tar.gz").exists()
+
+
+@pytest.mark.parametrize("inside", ["", "results/runs"])
+def test_a_folder_with_runs_is_imported_like_an_archive(there: Store, here: Store, inside: str) -> None:
+    source = there.root if not inside else there.root.parents[1]
+    (there.root / f"{'0' * 16}.unfinished").mkdir()
+    assert import_runs(here, source) == Imported(new=there.keys())
+    assert here.keys() == there.keys()
+
+
+def test_a_store_packed_by_hand_is_imported(there: Store, here: Store, tmp_path: Path) -> None:
+    journal.note(there.root, "finished", "x")
+    with there.claim("0" * 16) as folder, tarfile.open(tmp_path / "hand.tar", "w") as tar:
+        (folder / "checkpoint.pt").touch()
+        tar.add(there.root, "results/runs")
+    found = import_runs(here, tmp_path / "hand.tar")
+    assert found.new == there.keys()
+    assert [name for name in found.refused if not name.endswith(journal.NAME)] == []
+
+
+def test_other_numbers_do_not_replace_what_is_here(there: Store, here: Store) -> None:
+    key = add(here, 0, auc=0.75)
+    before = content(here)
+    found = import_runs(here, there.root)
+    assert found.kept == [key] and len(found.new) == 2 and not found.refused
+    assert content(here).items() >= before.items()
+
+
+def test_a_damaged_run_here_is_replaced(there: Store, here: Store) -> None:
+    key = add(here, 0)
+    here.curve(key).write_text("torn")
+    assert key in import_runs(here, there.root).new
+    assert here.load(key) == there.load(key)
+    assert (here.root / f"{key}.damaged1" / "curve.csv").read_text() == "torn"
+
+
+def edit(key: str, sealed: bool = True, **changes: object) -> Callable[[Path], None]:
+    def change(root: Path) -> None:
+        path = root / key / "run.json"
+        if sealed:
+            seal.write(path, seal.read(path) | changes)
+        else:
+            path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda root, key: (root / key / "curve.csv").write_text("x"), "curve.csv is not what was written"),
+        (lambda root, key: (root / key / "curve.csv").unlink(), "curve.csv is missing"),
+        (lambda root, key: (root / key / "run.json").write_text("{"), "Expecting"),
+        (
+            lambda root, key: edit(key, False, metrics={"test_auc": 1.0})(root),
+            "run.json is not what was written",
+        ),
+        (lambda root, key: edit(key, spec={"seed": 9})(root), "its specification is that of"),
+        (lambda root, key: edit(key, files={"../../evil": ""})(root), "files.../../evil"),
+        (lambda root, key: edit(key, False, checksum="", metrics={})(root), "has no checksum"),
+        (lambda root, key: edit(key, metrics={"test_auc": "abc"})(root), "metrics.test_auc"),
+        (lambda root, key: (root / key / "run.json").write_text("[" * 9999), "nested too deeply"),
+        (lambda root, key: (root / key).rename(root / ("f" * 16)), "holds the run"),
+    ],
+    ids=[
+        "curve",
+        "no curve",
+        "torn record",
+        "metrics",
+        "specification",
+        "path",
+        "unverified",
+        "words",
+        "deep",
+        "renamed",
+    ],
+)
+def test_bad_runs_are_refused_by_name_and_the_others_taken(
+    there: Store, here: Store, damage: Callable[[Path, str], object], says: str
+) -> None:
+    bad, *good = there.keys()
+    damage(there.root, bad)
+    found = import_runs(here, there.root)
+    ((name, why),) = found.refused.items()
+    assert name in (bad, "f" * 16) and says in why and ".import" not in why
+    assert found.new == good == here.keys()
+    assert sorted(path.name for path in here.root.iterdir()) == [*good, journal.NAME]
+
+
+def pack(archive: Path, store: Store, *extra: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """Pack a store, and members an export would never make, in front."""
+    with tarfile.open(archive, "w:gz") as tar:
+        for info, text in extra:
+            info.size = len(text) if info.isreg() else 0
+            tar.addfile(info, io.BytesIO(text))
+        for path in sorted(store.root.glob("*/*")):
+            tar.add(path, path.relative_to(store.root))
+    return archive
+
+
+def pack_bytes(store: Store) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path in sorted(store.root.glob("*/*")):
+            tar.add(path, path.relative_to(store.root))
+    return buffer.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def test_names_and_links_in_an_archive_reach_nothing_outside(
+    there: Store, here: Store, tmp_path: Path
+) -> None:
+    secret, other = tmp_path / "secret", "a" * 16
+    secret.write_text("secret")
+    hostile = [
+        (member("../../evil"), b"1"),
+        (member(f"{tmp_path}/evil"), b"1"),
+        (member(f"{other}/../../evil"), b"1"),
+        (member(f"{other}/run.json", tarfile.SYMTYPE, str(secret)), b""),
+        (member(f"{other}/curve.csv", tarfile.LNKTYPE, str(secret)), b""),
+        (member(f"{'b' * 16}/run.json", tarfile.FIFOTYPE), b""),
+        (member(f"{'c' * 16}/run.sh"), b"1"),
+    ]
+    before = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
+    found = import_runs(here, pack(tmp_path / "evil.tar.gz", there, *hostile))
+    after = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
+    assert found.new == there.keys() == here.keys()
+    assert after - before == {tmp_path / "evil.tar.gz", here.root}
+    refused = {name.lstrip("/") for name in found.refused}
+    outside = {"../../evil", f"{tmp_path}/evil".lstrip("/"), f"{other}/../../evil"}
+    assert refused == {*outside, other, "b" * 16, f"{'c' * 16}/run.sh"}
+    assert "link" in found.refused[other] and secret.read_text() == "secret"
+
+
+def test_a_path_that_leads_out_and_names_a_run_ends_in_the_store(
+    there: Store, here: Store, tmp_path: Path
+) -> None:
+    key, path = there.keys()[0], tmp_path / "odd.tar"
+    with tarfile.open(path, "w") as tar:
+        tar.add(there.path(key), f"../../../{key}")
+    assert import_runs(here, path).new == [key]
+    assert not (tmp_path.parent / key).exists() and here.load(key) is not None
+
+
+def test_the_same_member_twice_and_far_too_large_ones_are_refused(
+    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice, large, good = there.keys()
+    monkeypatch.setattr(exchange, "LARGEST", 5000)
+    extra = [(member(f"{twice}/curve.csv"), b"1"), (member(f"{large}/clients.csv"), b"1" * 5001)]
+    archive = pack(tmp_path / "a.tar.gz", there, *extra)
+    found = import_runs(here, archive)
+    assert (
+        found.new == [good] and "there twice" in found.refused[twice] and "5001 bytes" in found.refused[large]
+    )
+
+
+def test_a_truncated_archive_gives_what_is_whole_in_it(there: Store, here: Store, tmp_path: Path) -> None:
+    archive = tmp_path / "runs.tar.gz"
+    with gzip.open(archive, "wb", compresslevel=0) as packed:  # not compressed: the keys can be found
+        packed.write(pack_bytes(there))
+    text = archive.read_bytes()
+    archive.write_bytes(text[: text.index(there.keys()[2].encode()) + 1600])
+    found = import_runs(here, archive)
+    assert found.new == there.keys()[:2] == here.keys()
+    assert "it ends early" in found.refused["runs.tar.gz"]
+
+
+@pytest.mark.parametrize("text", [b"", b"no archive", b"\x1f\x8b\x08\x00 broken"])
+def test_what_is_no_archive_is_named(here: Store, tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(text)
+    with pytest.raises(UserError, match=r"x\.tar\.gz (is no archive of runs|cannot be read|holds no runs)"):
+        import_runs(here, tmp_path / "x.tar.gz")
+    with pytest.raises(UserError, match="does not exist"):
+        import_runs(here, tmp_path / "gone")
+    with pytest.raises(UserError, match="holds no runs"):
+        import_runs(here, tmp_path)
+
+
+def test_what_killed_imports_left_is_removed(
+    there: Store, here: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = here.root / files.passing(".import")
+    shutil.copytree(there.root, left)
+    monkeypatch.setattr(files, "alive", lambda pid: False)
+    monkeypatch.setattr(files.os, "getpid", lambda: 1)
+    assert here.keys() == []
+    import_runs(here, there.root)
+    assert not left.exists() and here.keys() == there.keys()
+
+
+def test_a_header_of_a_gigabyte_takes_no_memory(here: Store, tmp_path: Path) -> None:
+    """4.7 MB on disk: a name as long as that would be read whole before anything is known of it."""
+    with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("x")
+        info.pax_headers = {"comment": "0" * (exchange.LARGEST_HEADER + 1)}
+        tar.addfile(info)
+    with pytest.raises(UserError, match="is no archive of runs"):
+        import_runs(here, tmp_path / "bomb.tar.gz")
+
+
+def test_an_archive_that_unpacks_without_end_is_refused(
+    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "SMALL", 1 << 16)
+    zeros = [(member(f"{n:016x}/curve.csv"), bytes(1 << 18)) for n in range(4)]
+    with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
+        import_runs(here, pack(tmp_path / "bomb.tar.gz", there, *zeros))
+    assert here.keys() == []
+
+
+def test_an_archive_of_other_things_is_left_after_a_thousand(here: Store, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "other.tar", "w") as tar:
+        for n in range(exchange.MOST_REFUSED + 10):
+            tar.addfile(tarfile.TarInfo(f"photo{n}.jpg"))
+    with pytest.raises(UserError, match="more than 1000 things"):
+        import_runs(here, tmp_path / "other.tar")

@@ -1,0 +1,100 @@
+"""``fedbench forget``: what is trained again after it, and what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fedbench.commands.cli import app
+from fedbench.plan.cells import cells_of
+from fedbench.plan.configuration import load_config
+from fedbench.store.runs import Store
+
+pytestmark = pytest.mark.usefixtures("project")
+CELL = "toy/Digits/p2_imratio0.2/Plain"
+OTHER = "toy/Digits/p2_imratio0.2/Proximal"
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(project: Path) -> None:
+    for cell in (CELL, OTHER):
+        call("run", cell)
+    store, cells = Store(), {cell.name: cell for cell in cells_of(load_config(), "toy")}
+    keys = {name: [run.key for run in cells[name].runs] for name in (CELL, OTHER)}
+    before = {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))}
+    assert call("forget", CELL).stdout == f"{CELL}, scale demo: 2 of 2 runs forgotten\n"
+    assert store.keys() == sorted(keys[OTHER])
+    assert not cells[CELL].path.exists() and cells[OTHER].path.exists()
+    assert not [path for path in store.root.iterdir() if path.name.startswith(tuple(keys[CELL]))]
+    call("run", CELL)
+    assert {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))} == before
+
+
+def test_the_checkpoint_of_an_unfinished_run_goes_too() -> None:
+    store = Store()
+    (run, _) = next(cell.runs for cell in cells_of(load_config(), "toy") if cell.name == CELL)
+    with store.claim(run.key):
+        store.checkpoint(run.key).write_bytes(b"of the old code")
+    assert store.checkpoint(run.key).exists()
+    assert call("forget", "Plain").stdout == f"{CELL}, scale demo: 1 of 2 runs forgotten\n"
+    assert not store.checkpoint(run.key).exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "forgotten"),
+    [
+        ("Plain", {"Plain"}),
+        ("Digits/p2_imratio0.2/Plain", {"Plain"}),
+        ("Plain*", {"Plain", "Plain_too"}),
+        ("*/p2_*/P*", {"Plain", "Plain_too", "Proximal"}),
+        ("Digits", {"Plain", "Plain_too", "Proximal"}),
+        ("toy/*/Proximal", {"Proximal"}),
+    ],
+)
+def test_a_word_is_a_whole_part_of_a_name(pattern: str, forgotten: set[str]) -> None:
+    store = Store()
+    for cell in cells_of(load_config(), "toy"):
+        with store.claim(cell.runs[0].key):
+            store.checkpoint(cell.runs[0].key).touch()
+    lines = call("forget", pattern).stdout.splitlines()
+    assert {line.partition(",")[0].split("/")[3] for line in lines} == forgotten
+
+
+@pytest.mark.parametrize("pattern", ["Pla", "p2", "igits/p2_imratio0.2/Plain", "lain*"])
+def test_a_piece_of_a_word_forgets_nothing(pattern: str) -> None:
+    result = CliRunner().invoke(app, ["forget", pattern])
+    assert result.exit_code == 2
+    assert f"no cell matches {pattern!r}; a word has to be a whole part of a name" in result.stderr
+
+
+def test_a_cells_name_names_its_paper(project: Path) -> None:
+    (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
+    call("run", CELL)
+    shared = CELL.replace("toy/", "mine/")
+    assert call("list", shared).stdout == f"{shared}  2/2 runs\n"
+    assert call("forget", shared).stdout == f"{shared}, scale demo: 2 of 2 runs forgotten\n"
+
+
+def test_nothing_to_forget_is_said() -> None:
+    assert call("forget", CELL).stdout == "none of these cells has a run at scale demo\n"
+    assert call("forget", "Plain", "--scale", "paper").stdout.endswith("at scale paper\n")
+    assert not Path("results").exists()
+    assert CliRunner().invoke(app, ["forget", "nobody"]).exit_code == 2
+
+
+def test_a_run_that_cells_share_is_forgotten_for_both(project: Path) -> None:
+    (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
+    call("run", CELL)
+    shared = CELL.replace("toy/", "mine/")
+    assert call("list", shared, "--paper", "mine").stdout == f"{shared}  2/2 runs\n"
+    call("forget", shared, "--paper", "mine")
+    assert Store().keys() == []
+    assert json.loads((project / f"results/cells/demo/{CELL}.json").read_text())["method"] == "Plain"

@@ -1,0 +1,76 @@
+"""Results of cells: sealed, taken from the store where they are from before that, set aside when they are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fedbench import seal
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.store import results
+from fedbench.store.runs import STORE, Record, Store
+
+TRAIN = TrainSpec(rounds=1, period=1, batch_size=1)
+RUN = RunSpec(
+    data=DataSpec(dataset="digits", clients=2), network=NetworkSpec(name="mlp"), method="coda", params={},
+    train=TRAIN, seed=0,
+)  # fmt: skip
+CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={}, method="CoDA", runs=[RUN])
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The result of a cell with one run, in a project."""
+    monkeypatch.chdir(tmp_path)
+    store = Store()
+    with store.claim(RUN.key):
+        record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", {"test_auc": 0.942}, {}, {})
+        results.write(CELL, [store.finish(record, [{"round": 0, "test_auc": 0.942}])])
+    return CELL.path
+
+
+def unsealed(path: Path) -> None:
+    """Write a result as versions did that knew no checksum, with another number in it."""
+    path.write_text(json.dumps(seal.read(path)).replace("0.942", "0.142"))
+
+
+def test_a_changed_digit_is_no_number(path: Path) -> None:
+    assert results.read(path)[0]["metrics"] == {"test_auc": 0.942}
+    path.write_text(path.read_text().replace("0.942", "0.142"))
+    with pytest.raises(ValueError, match="is not what was written"):
+        results.read(path)
+
+
+def test_without_a_checksum_the_numbers_are_the_stores(path: Path) -> None:
+    unsealed(path)
+    assert results.read(path)[0]["metrics"] == {"test_auc": 0.942}
+    Store().path(RUN.key).rename(STORE / "elsewhere")
+    results._read.cache_clear()
+    with pytest.raises(ValueError, match="has no checksum, and its runs are not in the store"):
+        results.read(path)
+
+
+def test_damaged_results_are_set_aside_and_whole_ones_stay(path: Path) -> None:
+    assert list(results.set_damaged_aside()) == []
+    path.write_text("{")
+    ((found, why),) = results.set_damaged_aside()
+    assert found == path and "Expecting" in why
+    assert not path.exists() and path.with_name("CoDA.json.damaged").read_text() == "{"
+
+
+def test_results_of_a_run_that_is_set_aside_are_made_again(path: Path) -> None:
+    assert list(results.drop(["0" * 16])) == [] and path.exists()
+    assert list(results.drop([RUN.key])) == [path] and not path.exists()
+
+
+def test_a_curve_is_what_was_written_or_an_error(path: Path) -> None:
+    store = Store()
+    assert store.table(RUN.key, "curve.csv") == b"round,test_auc\n0,0.942\n"
+    assert store.table(RUN.key, "clients.csv") is None and store.table("0" * 16, "curve.csv") is None
+    store.curve(RUN.key).write_text("round,test_auc\n0,0.142\n")
+    with pytest.raises(UserError, match=r"curve\.csv is not what was written"):
+        store.table(RUN.key, "curve.csv")

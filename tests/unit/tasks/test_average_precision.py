@@ -1,0 +1,141 @@
+"""Average precision as a loss: its gradient in three forms, its draws, clients without positives."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from world import images
+
+from fedbench.data.clients import Arrays
+from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
+from fedbench.objectives.metrics import binary_metrics
+from fedbench.testing import check_task, simulation
+
+OPTIONS = {"positives": 3, "margin": 0.1}
+TASK = {"name": "average_precision", "options": OPTIONS}
+
+
+def rare(positives: tuple[int, ...], size: int = 20, dtype: type = np.float64) -> Arrays:
+    """One client per entry, with that many positives among ``size`` samples."""
+    arrays = images((size,) * len(positives), dtype=dtype)
+    y = np.zeros_like(arrays.y_train)
+    for client, number in zip(arrays.clients, positives, strict=True):
+        y[client[:number]] = 1
+    return dataclasses.replace(arrays, y_train=y)
+
+
+def run_of(arrays: Arrays, chunk: int | None = 1, method: str = "fcsg", **train: Any) -> Simulation:
+    return simulation(method, {"lr": 0.1}, arrays, chunk, None, None, TASK, **train)
+
+
+def test_the_contract_of_a_task_holds() -> None:
+    check_task("average_precision", OPTIONS, rare((7, 5, 2), dtype=np.float32))
+
+
+def loop(scores_outer: Tensor, scores_inner: Tensor, labels: Tensor) -> Tensor:
+    """The loss pair by pair; the positives count among the inner samples."""
+    total = torch.zeros(())
+    everyone = [
+        *zip(scores_outer, torch.ones(len(scores_outer)), strict=True),
+        *zip(scores_inner, labels, strict=True),
+    ]
+    for positive in scores_outer:
+        u_1, u_2 = torch.zeros(()), torch.zeros(())
+        for other, label in everyone:
+            pair = max(0.1 - positive + other, torch.zeros(())) ** 2
+            u_1, u_2 = u_1 + (pair if label == 1 else 0), u_2 + pair
+        total = total - u_1 / u_2
+    return total / len(scores_outer)
+
+
+def stopped(scores_outer: Tensor, scores_inner: Tensor, labels: Tensor) -> Tensor:
+    """The published form: weights p_ij without gradient, times the surrogates."""
+    everyone = torch.cat([scores_outer, scores_inner])
+    positive = torch.cat([torch.ones(len(scores_outer)), labels.double()])
+    pairs = (0.1 - scores_outer[:, None] + everyone).clamp(min=0) ** 2
+    u_1, u_2 = (pairs * positive).mean(1, keepdim=True), pairs.mean(1, keepdim=True)
+    weights = ((u_1 - positive * u_2) / u_2**2).detach()
+    return (weights * pairs).mean()
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("padded", [False, True])
+def test_the_gradient_is_that_of_the_published_form_and_of_a_loop(padded: bool) -> None:
+    """Padded: stacked with a client that has fewer positives, and one with fewer samples in a batch."""
+    sizes = rare((7, 2, 4))
+    if padded:
+        sizes = dataclasses.replace(sizes, clients=[sizes.clients[0], sizes.clients[1], sizes.clients[2][:6]])
+    run = run_of(sizes)
+    task, net = run.problem.task, run.problem.net
+    clients = [0, 1, 2] if padded else [0]
+    batch = task.rounds(run.data, clients, 1, "batches").batch(2)
+    x = torch.randn(len(clients), net.d, generator=torch.Generator().manual_seed(0))
+    gradient, losses = run.problem.gradient(lambda w: task.loss(net, w, batch, None), x)
+    for row, client in enumerate(clients):
+        b = min(3, int((sizes.y_train[sizes.clients[client]] == 1).sum()))
+        size = run.data.batch_size(client)
+        leaf = x[row : row + 1].clone().requires_grad_()
+        outer = net.scores(leaf, batch.outer.inputs[row : row + 1, :b])[0, :, 0].sigmoid()
+        inner = net.scores(leaf, batch.inner.inputs[row : row + 1, :size])[0, :, 0].sigmoid()
+        labels = batch.inner.labels[row, :size]
+        by_loop, by_stop = loop(outer, inner, labels), stopped(outer, inner, labels)
+        assert float(losses[row]) == pytest.approx(float(by_loop.detach()), abs=1e-12)
+        for loss in (by_loop, by_stop):
+            (expected,) = torch.autograd.grad(loss, leaf, retain_graph=True)
+            torch.testing.assert_close(gradient[row], expected[0], rtol=0, atol=1e-12)
+
+
+def test_the_inner_batch_is_the_one_that_other_methods_see() -> None:
+    run = run_of(rare((7, 5)))
+    batch = run.problem.task.rounds(run.data, [0, 1], 2, "batches").batch(3)
+    plain = run.data.work([0, 1], 2, "batches").batch(3)
+    assert torch.equal(batch.inner.inputs, plain.inputs) and torch.equal(batch.inner.labels, plain.labels)
+
+
+def test_each_positive_is_used_once_a_pass() -> None:
+    run = run_of(rare((6, 9)))
+    for client, number in ((0, 6), (1, 9)):
+        drawn = []
+        for r in range(3):
+            rounds = run.problem.task.rounds(run.data, [client], r, "batches")
+            drawn += [rounds.batch(step).outer for step in range(4)]
+        rows = [x.numpy().tobytes() for batch in drawn for x in batch.inputs[0]]
+        assert all((batch.labels == 1).all() for batch in drawn)
+        for at in range(0, 36, number):
+            assert len(set(rows[at : at + number])) == number
+
+
+def test_a_client_without_positives_stands_still() -> None:
+    run = run_of(rare((5, 0), dtype=np.float32), chunk=None)
+    task, net = run.problem.task, run.problem.net
+    batch = task.rounds(run.data, [0, 1], 0, "batches").batch(0)
+    gradient, losses = run.problem.gradient(
+        lambda w: task.loss(net, w, batch, None), net.initial().expand(2, -1)
+    )
+    assert losses[1] == 0 and not gradient[1].any() and gradient[0].any()
+    assert run.run().metrics["samples"] == 6 * 4 * (8 + 3 + 8)
+
+
+def test_it_ranks_and_is_measured_like_classification() -> None:
+    outcome = run_of(rare((7, 5, 6), dtype=np.float32), method="fcsg", rounds=2).run()
+    assert {"test_auc", "test_ap", "device_mean_test_ap"} <= outcome.metrics.keys()
+    found = binary_metrics(np.array([0.1, 0.9, 0.4]), np.array([0, 1, 1]))
+    assert found == {"auc": 1.0, "ap": 1.0}
+
+
+def test_what_does_not_fit_is_named() -> None:
+    with pytest.raises(UserError, match="these are 3 classes"):
+        run_of(images(n_classes=3))
+    with pytest.raises(UserError, match="no client has a positive sample"):
+        run_of(rare((0, 0)))
+    with pytest.raises(UserError, match=r"give train\.period"):
+        run_of(rare((5, 4)), period=None, local_epochs=1)
+    for options, says in (({"positives": 0}, "positives is 0"), ({"margin": 0.0}, "has to be above 0")):
+        with pytest.raises(UserError, match=says):
+            simulation("fcsg", {"lr": 0.1}, task={"name": "average_precision", "options": OPTIONS | options})

@@ -1,0 +1,103 @@
+"""More metrics: each against scikit-learn or by hand, over clients too, and asked for by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_curve
+from world import images, simulate, spec
+
+from fedbench import measures
+from fedbench.errors import UserError
+from fedbench.objectives import detailed_metrics as detailed
+from fedbench.specs import TaskSpec
+from fedbench.tasks import make
+from fedbench.tasks.detailed import NAMES
+
+RNG = np.random.default_rng(0)
+
+
+def task(*metrics: str) -> TaskSpec:
+    return TaskSpec(name="detailed", options={"metrics": list(metrics)})
+
+
+def test_sensitivity_is_read_at_a_specificity_of_95_percent() -> None:
+    negatives, positives = np.arange(100.0), np.array([94.5, 95.5, 98.5, 200.0])
+    scores = np.concatenate([negatives, positives])[:, None]
+    labels = np.repeat([0, 1], [100, 4])
+    # a threshold just above 94 leaves 5 of 100 negatives: specificity 0.95, and all four positives are above it
+    assert detailed.sensitivity(scores, labels) == 1.0
+    assert detailed.sensitivity(np.where(scores == 94.5, 93.5, scores), labels) == 0.75
+    random = RNG.normal(size=(300, 1)) + labels.repeat(3)[:300, None]
+    truth = labels.repeat(3)[:300]
+    truth[:30] = 1
+    fpr, tpr, _ = roc_curve(truth, random[:, 0])
+    assert detailed.sensitivity(random, truth) == max(t for f, t in zip(fpr, tpr, strict=True) if f <= 0.05)
+    assert np.isnan(detailed.sensitivity(random, np.ones(300, int)))
+
+
+def test_accuracies_over_clients_follow_their_class_proportions() -> None:
+    recalls = np.array([1.0, 0.5, np.nan])
+    counts = np.array([[10, 0, 0], [0, 4, 0], [3, 1, 0]])
+    assert detailed.client_accuracies(recalls, counts).tolist() == [1.0, 0.5, 0.875]
+    assert np.isnan(detailed.client_accuracies(recalls, np.array([[1, 0, 1]]))[0]), (
+        "a class the test part lacks"
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) -> None:
+    names = [name for name in NAMES if n_classes == 2 or not name.startswith("sensitivity")]
+    arrays = images((20, 30, 40), n_classes=n_classes, test=80)
+    plain = spec(rounds=4)
+    run = plain.model_copy(update={"task": task(*names)})
+    assert run.key != plain.key
+    (one, first), (other, second) = simulate(plain, arrays), simulate(run, arrays)
+    assert torch.equal(one.server["x"], other.server["x"])
+    assert first.metrics.items() <= second.metrics.items()
+    net = other.problem.net
+    with torch.no_grad():
+        scores = net.scores(other.server["x"][None], torch.tensor(arrays.x_test)[None], train=False)[
+            0
+        ].numpy()
+    guess = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(1)
+    labels, found = arrays.y_test, second.metrics
+    assert found["test_accuracy"] == accuracy_score(labels, guess)
+    assert found["test_balanced_accuracy"] == pytest.approx(balanced_accuracy_score(labels, guess))
+    average = "binary" if n_classes == 2 else "macro"
+    assert found["test_f1"] == pytest.approx(f1_score(labels, guess, average=average, zero_division=0))
+    recalls = np.array([found[f"test_recall_{c}"] for c in range(n_classes)])
+    assert recalls == pytest.approx([(guess[labels == c] == c).mean() for c in range(n_classes)])
+    shares = np.array([np.bincount(arrays.y_train[c], minlength=n_classes) / len(c) for c in arrays.clients])
+    each = shares @ recalls
+    assert found["test_worst_client_accuracy"] == pytest.approx(each.min())
+    assert found["test_client_accuracy_std"] == pytest.approx(each.std()) and each.std() > 0
+    for name in set(second.metrics) - set(first.metrics):
+        assert measures.find(name) is not None, name
+
+
+@pytest.mark.parametrize(
+    ("metrics", "says"),
+    [
+        (["balanced"], r"task 'detailed': unknown metric 'balanced'.*Known: accuracy, balanced_accuracy"),
+        ([], "metrics is a list of names"),
+        ("f1", "metrics is a list of names"),
+        (None, "metrics is a list of names"),
+    ],
+)
+def test_mistakes_are_named(metrics: object, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        make(TaskSpec(name="detailed", options={"metrics": metrics}))
+
+
+def test_a_metric_of_two_classes_is_refused_before_training_on_more() -> None:
+    run = spec().model_copy(update={"task": task("sensitivity_at_95_specificity")})
+    with pytest.raises(UserError, match="is for two classes, and the data have 3"):
+        simulate(run, images(n_classes=3))
+
+
+def test_better_and_worse_are_known() -> None:
+    assert measures.measure("test_client_accuracy_std").better == "lower"
+    assert measures.label("test_recall_7") == "recall of class 7"
+    assert measures.find("test_recall_x") is None

@@ -1,0 +1,69 @@
+"""The table of metrics: directions, labels, what a paper adds."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+from toy import PAPER, write_yaml
+
+from fedbench import measures
+from fedbench.errors import UserError
+from fedbench.measures import ON_PARTS, measure
+from fedbench.plan.configuration import load_paper
+
+
+@pytest.mark.parametrize(
+    ("name", "better", "label", "matters"),
+    [
+        ("test_auc", "higher", "test AUC", 0.005),
+        ("val_auc", "higher", "validation AUC", 0.005),
+        ("test_minority_accuracy", "higher", "minority accuracy", 0.01),
+        ("val_minority_accuracy", "higher", "validation minority accuracy", 0.01),
+        ("test_accuracy", "higher", "test accuracy", 0.01),
+        ("test_auc_h", "higher", "test AUC at the running mean", 0.005),
+        ("device_mean_test_auc", "higher", "mean over clients of test AUC", 0.005),
+        ("device_var_test_auc", "lower", "variance over clients of test AUC", 0.0),
+        ("train_loss", "lower", "training loss", 0.0),
+        ("test_loss", "lower", "test loss", 0.0),
+        ("gradient_norm", "lower", "gradient norm", 0.0),
+        ("floats_up", "lower", "numbers sent to the server", 0.0),
+        ("seconds", "lower", "training time", 0.0),
+        ("rounds_to", "lower", "rounds to the target", 0.0),
+    ],
+)
+def test_the_table_says_which_way_is_better(name: str, better: str, label: str, matters: float) -> None:
+    found = measure(name)
+    assert (found.name, found.better, found.label, found.matters) == (name, better, label, matters)
+    assert found.sign == (1 if better == "higher" else -1)
+
+
+def test_what_a_run_records_is_in_the_table() -> None:
+    recorded = [f"{part}_{name}" for part in ("test", "val") for name in ON_PARTS]
+    recorded += ["iteration", "round", "samples", "floats_up", "floats_down", "floats_buffers", "train_loss"]
+    assert all(measures.find(name) for name in recorded)
+
+
+def test_an_unknown_name_is_refused_but_has_a_label() -> None:
+    with pytest.raises(UserError, match=r"unknown metric 'test_accuracies'\. Did you mean 'test_accuracy'"):
+        measure("test_accuracies")
+    assert measures.find("auc") is None, "a metric of a part needs the part"
+    assert measures.label("some_thing") == "some thing"
+
+
+def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["tables"]["table1"]["metrics"] = ["coverage"]
+    path = Path("config/papers/toy.yaml")
+    write_yaml(path, paper)
+    with pytest.raises(UserError, match=r"tables\.table1\.metrics: unknown metric 'coverage'"):
+        load_paper("toy")
+    paper["measures"] = {"coverage": {"label": "coverage", "better": "lower", "high": 1, "matters": 0.02}}
+    write_yaml(path, paper)
+    found = load_paper("toy").measure("coverage")
+    assert (found.name, found.sign, found.matters) == ("coverage", -1, 0.02)
+    paper["measures"]["coverage"]["beter"] = "higher"
+    write_yaml(path, paper)
+    with pytest.raises(UserError, match=r"measures\.coverage\.beter: unknown key.*'better'"):
+        load_paper("toy")

@@ -1,0 +1,50 @@
+"""YAML from outside: bombs, odd files and odd values are one short line, before anything is expanded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fedbench.errors import UserError
+from fedbench.reading import MOST, parse_yaml, read_yaml
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BOMB, f"more than {MOST} values"),
+        ("a: &a [*a]", "stands for nothing, or for itself"),
+        ("[" * 60 + "]" * 60, "nested deeper than 50"),
+        ("x" * (1 << 20) + "y", "longer than"),
+        ("when: 2023-99-99", "month must be in 1..12"),
+        ("n: " + "9" * 5000, "limit"),
+        ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
+        ("!!python/object/apply:os.system [id]", "could not determine a constructor"),
+        ("a: [1", "did not find expected"),
+    ],
+)
+def test_what_is_beyond_the_bounds_or_no_yaml_is_one_line(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says) as caught:
+        parse_yaml(text)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_aliases_within_the_bounds_stand_for_what_they_name() -> None:
+    assert parse_yaml("a: &a {x: 1}\nb: *a\nc: &c 3\nd: *c") == {"a": {"x": 1}, "b": {"x": 1}, "c": 3, "d": 3}
+
+
+def test_only_a_regular_file_in_utf8_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "latin").write_bytes("a: é".encode("latin-1"))
+    (tmp_path / "bom").write_bytes("a: 1".encode("utf-8-sig"))
+    for name in ("fifo", "folder", "loop", "latin", "missing"):
+        with pytest.raises(UserError, match=name) as caught:
+            read_yaml(tmp_path / name)
+        assert "\n" not in str(caught.value)
+    assert read_yaml(tmp_path / "bom") == {"a": 1}

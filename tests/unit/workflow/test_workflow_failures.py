@@ -1,0 +1,79 @@
+"""What is said when jobs failed, what is built all the same, and what is told meanwhile."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+
+import pytest
+
+from fedbench.workflow import follow as following
+from fedbench.workflow.failures import Job, build_from_what_is_there, explain, stamp
+from fedbench.workflow.follow import follow
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def job(name: str, rule: str = "train", command: str = "false", shown: tuple[str, ...] = ()) -> Job:
+    return Job(rule, f"{name}.json", f"{name}.log", f"{command} > {name}.log 2>&1 || exit 1", shown)
+
+
+def test_only_logs_of_this_call_are_shown_with_their_last_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("old", "tried"):
+        Path(f"{name}.log").write_text("\n".join(f"{name} {i}" for i in range(20)))
+    before = {"old.log": stamp("old.log"), "tried.log": None, "never.log": None}
+    explain([job("tried", command="fedbench run 'a b'"), job("old"), job("never")], before)
+    said = capsys.readouterr().err
+    assert "not finished: tried.json" in said and "run it alone: fedbench run 'a b'\n" in said
+    assert "tried 12" in said and "tried 11" not in said, "the last eight lines"
+    assert "old" not in said and "never" not in said
+
+
+def test_a_log_that_is_written_anew_has_another_stamp() -> None:
+    assert stamp("x.log") is None
+    Path("x.log").write_text("one")
+    before = stamp("x.log")
+    other = Path("y.log")
+    other.write_text("two")
+    other.replace("x.log")
+    assert stamp("x.log") != before
+
+
+def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page() -> None:
+    Path("a.json").touch()
+    write = "cp a.json 'of {}.txt'"
+    jobs = [
+        job("page", "page", write.format("page"), ("of table.txt",)),
+        job("table", "table", write.format("table"), ("a.json", "b.json")),
+        job("none", "figure", write.format("none"), ("b.json",)),
+        job("cell", "train", write.format("cell"), ("a.json",)),
+    ]
+    begun = list[Job]()
+    build_from_what_is_there(jobs, begun.append)
+    assert [done.rule for done in begun] == ["table", "page"], "the page shows the table that was just built"
+    assert sorted(path.name for path in Path().glob("of *.txt")) == ["of page.txt", "of table.txt"]
+
+
+def test_no_shell_reads_the_command() -> None:
+    Path("a.json").touch()
+    build_from_what_is_there([job("t", "table", "cp a.json '$(touch bad);x'", ("a.json",))], lambda job: None)
+    assert Path("$(touch bad);x").exists() and not Path("bad").exists()
+
+
+def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: queue.Queue[list[str]] = queue.Queue()
+    states = iter([["one"], ["one"], RuntimeError("changed meanwhile"), ["two"], ["two"]])
+
+    def state() -> list[str]:
+        now = next(states, ["end"])
+        if isinstance(now, RuntimeError):
+            raise now
+        return now
+
+    monkeypatch.setattr(following, "tell", told.put)
+    over = follow(state, seconds=0.001)
+    assert [told.get(timeout=30) for _ in range(3)] == [["one"], ["two"], ["end"]]
+    over.set()

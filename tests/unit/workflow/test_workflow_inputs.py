@@ -1,0 +1,134 @@
+"""Which files the rules of the workflow need."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy import PAPER, write_yaml
+
+from fedbench.errors import UserError
+from fedbench.plan import cells
+from fedbench.plan.configuration import load_config
+from fedbench.workflow.inputs import Inputs
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def inputs(paper: dict[str, Any] | None = None, **given: Any) -> Inputs:
+    if paper is not None:
+        write_yaml(Path("config/papers/toy.yaml"), paper)
+    return Inputs(load_config(overrides=given))
+
+
+def test_a_cell_needs_its_dataset_and_a_partition_per_seed() -> None:
+    asked = inputs()
+    (cell, *_) = asked.cells("toy", "table1")
+    data = asked.config.data_dir
+    keys = [run.data.partition_key(run.seed) for run in cell.runs]
+    assert asked.of_cell(cell) == [
+        f"{data}/prepared/digits.npz",
+        *sorted(f"{data}/partitions/digits/{key}.npz" for key in keys),
+    ]
+    assert len(set(keys)) == 2
+    run = asked.partitioned("digits", keys[1])
+    assert run.data == cell.runs[1].data and run.seed == 1
+
+
+def test_a_cell_is_found_by_its_path_and_a_wrong_one_named() -> None:
+    asked = inputs()
+    for cell in asked.cells("toy"):
+        scale, paper, dataset, setting, file = cell.path.parts[2:]
+        assert asked.cell(scale, paper, dataset, setting, file.removesuffix(".json")) is cell
+    with pytest.raises(UserError, match=r"p5_imratio0\.2/Plain\.json is no cell of toy at scale demo"):
+        asked.cell("demo", "toy", "Digits", "p5_imratio0.2", "Plain")
+    with pytest.raises(UserError, match="no cell at scale demo has a partition digits/0000"):
+        asked.partitioned("digits", "0000")
+
+
+def test_a_cell_waits_for_the_one_it_starts_from() -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Plain"]["train"] = {"keep_model": True}
+    paper["methods"]["Proximal"]["start"] = {"cell": {"method": "Plain"}}
+    asked = inputs(paper)
+    by_method = {cell.method: cell for cell in asked.cells("toy", "table1") if cell.setting["p"] == 4}
+    assert str(by_method["Plain"].path) in asked.of_cell(by_method["Proximal"])
+    assert not [path for path in asked.of_cell(by_method["Plain"]) if path.endswith(".json")]
+
+
+def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
+    asked = inputs()
+    assert asked.of_table("toy", "table1") == [str(cell.path) for cell in asked.cells("toy", "table1")]
+    assert len(asked.of_figure("toy", "figure1")) == 2
+    assert asked.everything(["tex", "pdf"]) == [
+        "tables/table1.tex",
+        "tables/table1.pdf",
+        "figures/figure1.pdf",
+    ]
+    assert asked.built("toy") == ["tables/toy/table1.tex", "figures/toy/figure1.pdf"]
+    assert asked.published("toy", "table1") == [] and asked.paper_files("toy") == ["config/papers/toy.yaml"]
+    with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
+        asked.of_table("toy", "tabel1")
+
+
+def test_tables_about_the_data_need_what_they_count() -> None:
+    paper = copy.deepcopy(PAPER)
+    data = {"title": "Data", "kind": "data", "datasets": ["Printed", "Digits"]}
+    facts = data | {"kind": "facts", "metrics": ["n_samples"], "rows": ["dataset"], "columns": ["imratio"]}
+    paper["tables"] |= {
+        "table2": data,
+        "table3": facts | {"splits": ["Training"], "settings": {"imratio": [0.1, 0.3]}},
+        "table4": facts,
+    }
+    asked = inputs(paper)
+    folder = f"{asked.config.data_dir}/partitions/digits"
+    assert len(asked.of_table("toy", "table2")) == 1
+    wanted = asked.of_table("toy", "table3")
+    assert len(wanted) == 2 and all(path.startswith(folder) for path in wanted)
+    for path in wanted:  # of no cell: the tables' own settings
+        assert asked.partitioned("digits", Path(path).stem).seed == 0
+    assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.npz"]
+
+
+def test_the_mistakes_of_another_paper_stop_no_job() -> None:
+    asked = inputs()
+    write_yaml(Path("config/papers/broken.yaml"), {"title": "x"})
+    (cell, *_) = asked.cells("toy", "table1")
+    assert asked.partitioned("digits", cell.runs[0].data.partition_key(0)).seed == 0
+    with pytest.raises(UserError, match="no cell at scale demo"):
+        asked.partitioned("digits", "0000")
+
+
+def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[tuple[str, str | None]]()
+    real = cells.cells_of
+
+    def counted(config: Any, paper: str, target: str | None = None) -> Any:
+        calls.append((paper, target))
+        return real(config, paper, target)
+
+    monkeypatch.setattr(cells, "cells_of", counted)
+    asked = inputs()
+    asked.everything(["tex"])
+    assert not calls
+    for _ in range(2):
+        asked.of_table("toy", "table1")
+        for cell in asked.cells("toy"):
+            asked.of_cell(cell)
+            asked.partitioned("digits", cell.runs[0].data.partition_key(0))
+    assert calls == [("toy", "table1"), ("toy", None)]
+
+
+def test_other_results_on_disk_change_the_digest_and_ours_do_not() -> None:
+    asked = inputs()
+    before = asked.results_besides()
+    ours = asked.cells("toy")[0].path
+    ours.parent.mkdir(parents=True)
+    ours.write_text("{}")
+    assert asked.results_besides() == before
+    other = Path("results/cells/paper/toy/x.json")
+    other.parent.mkdir(parents=True)
+    other.write_text("{}")
+    assert asked.results_besides() != before

@@ -1,0 +1,64 @@
+"""How many jobs train at a time on one machine: with one card, with two, with none. The cards are pretended."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from projects import Project
+
+CARDS = ("GPU-pretended-a", "GPU-pretended-b")
+
+
+@pytest.fixture
+def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine with two GPUs that only `nvidia-smi` has ever seen."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    lines = "".join(f"echo 'GPU {n}: Pretended (UUID: {card})'\n" for n, card in enumerate(CARDS))
+    program.write_text(f"#!/bin/sh\n{lines}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    yield
+    for card in CARDS:
+        Path(f"/tmp/fedbench-{os.getuid()}/{card}.lock").unlink(missing_ok=True)
+
+
+def train_again(project: Project, *arguments: str) -> list[int]:
+    """Train both cells of the table once more; return how many jobs each wave of training had."""
+    shutil.rmtree(project.root / "results")
+    said = project.snakemake(
+        "tables/table1.tex", "--cores", "2", "--config", "device=auto", "seeds=0", *arguments
+    )
+    waves = re.findall(r"^Execute (\d+) jobs\.\.\.\n((?:(?!Execute).*\n)*)", said, flags=re.MULTILINE)
+    return [int(jobs) for jobs, what in waves if re.search(r"^localrule train:", what, flags=re.MULTILINE)]
+
+
+def cards_seen(project: Project) -> list[str]:
+    """The card of each training job, as its log tells."""
+    logs = [path.read_text() for path in (project.root / "logs/train").rglob("*.log")]
+    return [match for log in logs for match in re.findall(r"CUDA_VISIBLE_DEVICES=(\S+)", log)]
+
+
+@pytest.mark.usefixtures("cards")
+def test_with_the_default_profile_one_job_at_a_time_has_a_card(built: Project) -> None:
+    assert train_again(built) == [1, 1]
+    assert cards_seen(built) == [CARDS[0]] * 2
+
+
+@pytest.mark.usefixtures("cards")
+def test_with_two_cards_given_two_jobs_train_at_a_time(built: Project) -> None:
+    assert train_again(built, "--resources", "gpu=2") == [2]
+    assert set(cards_seen(built)) <= set(CARDS) and len(cards_seen(built)) == 2
+
+
+def test_without_cards_there_are_as_many_jobs_as_cores(
+    built: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert train_again(built) == [2]

@@ -1,0 +1,82 @@
+# What a paper says, held against print and everything that was measured.
+
+
+rule claims:
+    input:
+        spec=paper_files,
+        published=claims_published,
+        shown=claims_inputs,
+    output:
+        tex="tables/{paper}/claims.tex",
+        csv=report(
+            "tables/{paper}/claims.csv",
+            category="{paper}",
+            labels={"shown": "claims", "form": "numbers"},
+        ),
+        md="tables/{paper}/claims.md",
+        provenance="tables/{paper}/claims.json",
+        pdf="figures/{paper}/claims.pdf",
+        svg=report(
+            "figures/{paper}/claims.svg",
+            category="{paper}",
+            labels={"shown": "claims", "form": "picture"},
+        ),
+        png="figures/{paper}/claims.png",
+        points="figures/{paper}/claims.csv",
+    log:
+        "logs/claims/{paper}.log",
+    localrule: True
+    conda:
+        "../envs/fedbench.yaml"
+    resources:
+        options=OPTIONS,
+    params:
+        scale=CONFIG.scale,
+        shipped=CONFIG.shipped,
+        besides=claims_besides,
+    shell:
+        "fedbench claims {wildcards.paper:q} --write --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+
+
+use rule typeset as typeset_claims with:
+    input:
+        "tables/{paper}/claims.tex",
+    output:
+        "tables/{paper}/claims.pdf",
+    log:
+        "logs/typeset/{paper}/claims.log",
+
+
+use rule own_table as own_claims with:
+    input:
+        tex=f"tables/{CONFIG.paper}/claims.tex",
+        csv=f"tables/{CONFIG.paper}/claims.csv",
+        md=f"tables/{CONFIG.paper}/claims.md",
+    output:
+        tex="tables/claims.tex",
+        csv="tables/claims.csv",
+        md="tables/claims.md",
+    log:
+        "logs/claims/own.log",
+
+
+use rule own_figure as own_claims_figure with:
+    input:
+        pdf=f"figures/{CONFIG.paper}/claims.pdf",
+        svg=f"figures/{CONFIG.paper}/claims.svg",
+        png=f"figures/{CONFIG.paper}/claims.png",
+    output:
+        pdf="figures/claims.pdf",
+        svg="figures/claims.svg",
+        png="figures/claims.png",
+    log:
+        "logs/claims/own_figure.log",
+
+
+use rule own_pdf as own_claims_pdf with:
+    input:
+        f"tables/{CONFIG.paper}/claims.pdf",
+    output:
+        "tables/claims.pdf",
+    log:
+        "logs/typeset/claims.log",
