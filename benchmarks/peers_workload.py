@@ -1,4 +1,4 @@
-"""The workload on which federated simulators were compared: engine against a plain hand-written loop.
+"""The workload on which federated simulators were compared: engine against a tight hand-written loop.
 
 100 clients x 600 samples of 784 floats, MLP 784-128-128-10, batch 32 (19 steps, the last of 24), 1 local epoch, 10
 clients a round, SGD 0.1, no evaluation inside rounds; one thread, in one process, the two loops in turns.
@@ -13,6 +13,7 @@ import argparse
 import torch
 from common import clients_like_mnist, gemm_rate, pairs
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 from fedbench.engine.participation import participants
 from fedbench.engine.simulate import Simulation
@@ -32,29 +33,30 @@ def spec(rounds: int) -> RunSpec:
     )  # fmt: skip
 
 
-def hand_loop(arrays, rounds: int) -> nn.Module:
-    """Train the way one writes it by hand: one module, its state swapped per client, indexing instead of a loader."""
+def hand_loop(arrays, rounds: int) -> list[torch.Tensor]:
+    """Train as a good engineer writes it by hand: no optimizer, no state dicts, one call for all parameters."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+    weights = list(model.parameters())
     x, y = torch.from_numpy(arrays.x_train), torch.from_numpy(arrays.y_train)
-    loss = nn.CrossEntropyLoss()
     for index in range(rounds):
         chosen = participants(PARTICIPATION, 100, index, 0)
-        start = {name: value.clone() for name, value in model.state_dict().items()}
-        total = {name: torch.zeros_like(value) for name, value in start.items()}
+        start = [value.detach().clone() for value in weights]
+        total = [torch.zeros_like(value) for value in start]
         for client in chosen:
-            model.load_state_dict(start)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            with torch.no_grad():
+                torch._foreach_copy_(weights, start)
             order = torch.randperm(600) + 600 * client
-            for at in range(0, 600, 32):
-                batch = order[at : at + 32]
-                optimizer.zero_grad()
-                loss(model(x[batch]), y[batch]).backward()
-                optimizer.step()
-            for name, value in model.state_dict().items():
-                total[name] += value
-        model.load_state_dict({name: value / len(chosen) for name, value in total.items()})
-    return model
+            for batch in order.split(32):
+                loss = cross_entropy(model(x[batch]), y[batch])
+                gradients = torch.autograd.grad(loss, weights)
+                with torch.no_grad():
+                    torch._foreach_add_(weights, gradients, alpha=-0.1)
+            with torch.no_grad():
+                torch._foreach_add_(total, weights)
+        with torch.no_grad():
+            torch._foreach_copy_(weights, torch._foreach_div(total, len(chosen)))
+    return weights
 
 
 def main() -> None:
@@ -76,7 +78,7 @@ def main() -> None:
 
     hand_loop(arrays, 1)
     engine()
-    ours, plain, ratio = pairs(engine, lambda: hand_loop(arrays, options.rounds), options.repeats)
+    ours, tight, ratio = pairs(engine, lambda: hand_loop(arrays, options.rounds), options.repeats)
     rate = gemm_rate()
     per_round = 1e3 / options.rounds
     print(
@@ -87,7 +89,7 @@ def main() -> None:
         f"  {190 * options.rounds / ours:.0f} steps/s, {FLOP * options.rounds / ours / rate:.0%} of the GEMM rate"
     )
     print(
-        f"plain loop: {plain * per_round:.1f} ms a round; engine / plain loop {ratio:.2f} (median of pairs)"
+        f"tight loop: {tight * per_round:.1f} ms a round; engine / tight loop {ratio:.2f} (median of pairs)"
     )
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import yaml
 
-from fedbench import configuration
+from fedbench.plan import configuration
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -32,10 +32,10 @@ PAPER = "localscgdam"
 
 UNTIL_FIRST_ROUND = """
 import os, sys
-from fedbench import progress
+from fedbench.jobs import progress
 progress.Reporter.__call__ = lambda *_: os._exit(0)
 sys.argv = ["fedbench", "run", *sys.argv[1:]]
-from fedbench.cli import main
+from fedbench.commands.cli import main
 main()
 """
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from common import clients_like_mnist
 
-from fedbench.configuration import load_paper
 from fedbench.engine.simulate import Simulation
+from fedbench.plan.configuration import load_paper
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 CLIENTS, STEPS, ROUNDS_AT_PAPER_SCALE = 100, 25, 1000

@@ -1,0 +1,48 @@
+"""The picture of the README: what is printed and what was measured, from the files of both. `make picture` runs it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from fedbench.report.figures.style import RC, style_of
+from fedbench.report.numbers.published import load
+
+MEASURED = Path("reproduced/reduced/localscgdam/table1.csv")
+TARGET = Path("docs/pictures/fashionmnist.svg")
+
+
+def main() -> None:
+    """Draw test AUC on FashionMNIST: the printed value open, ours filled with its standard deviation."""
+    printed = load("localscgdam", "localscgdam_table1.csv")
+    with MEASURED.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["dataset"] == "FashionMNIST" and row["mean"]]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
+        figure = Figure(figsize=(7.2, 2.5), layout="constrained")
+        panels = figure.subplots(1, 3, sharey=True)
+        for axes, p in zip(panels, ("4", "8", "16"), strict=True):
+            for height, method in enumerate(reversed(methods)):
+                (row,) = [row for row in rows if row["method"] == method and row["p"] == p]
+                paper = printed.find("FashionMNIST", method, {"p": int(p)}, "test_auc")
+                colour, mean = style_of(method).colour, float(row["mean"])
+                if paper is not None and paper.mean is not None:
+                    axes.plot([paper.mean, mean], [height, height], color="#bbbbbb", linewidth=1.2, zorder=1)
+                    axes.plot(paper.mean, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)
+                axes.errorbar(
+                    mean, height, xerr=float(row["std"]), fmt="o", color=colour, markersize=6.5, zorder=3
+                )
+            axes.set_yticks(range(len(methods)), list(reversed(methods)))
+            axes.set_title(f"p = {p}")
+            axes.set_xlim(0.95, 0.99)
+            axes.set_xlabel("test AUC")
+        figure.suptitle("Open: as printed.  Filled: measured here, three seeds, 4000 iterations.", fontsize=9)
+        TARGET.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(TARGET, metadata={"Date": None, "Creator": "fedbench"})
+
+
+if __name__ == "__main__":
+    main()
