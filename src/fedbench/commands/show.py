@@ -6,9 +6,10 @@ import json
 
 from fedbench.errors import UserError
 from fedbench.plan import cells
-from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.configuration import load_paper, scale_of
 from fedbench.plan.layers import Layer, origins, overrides, places
 from fedbench.plan.schema import Config
+from fedbench.plan.tuned import tuned_for
 
 MOST = 4
 """Cells that are named where a pattern fits several."""
@@ -26,10 +27,10 @@ def described_cell(pattern: str, config: Config) -> list[str]:
         more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
         raise UserError(f"{pattern!r} is {len(found)} cells; show takes one of them: {named}{more}")
     (cell,) = found
-    paper, scale, run = load_paper(config.paper), load_scale(config.scale), cell.runs[0]
+    paper, scale, run = load_paper(config.paper), scale_of(config), cell.runs[0]
     layers = cells.layers_of(paper, scale, cell.dataset, cell.setting, cell.method, run.seed)
     from_layer = origins([*layers, Layer("this call's set", overrides(config.set))])
-    path, tuned = cells.tuned_for(paper, cell.dataset, cell.setting, cell.method)
+    tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, constants=scale.constants)
     rows = [
         (
             place,
@@ -40,7 +41,11 @@ def described_cell(pattern: str, config: Config) -> list[str]:
         if value is not None and value != [] and place not in ("seed", "numerics")
     ]
     widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]
-    where = f"tuned, {path}" if tuned else "not tuned, as the paper's file has them"
+    where = f"tuned, {tuned.path}" if tuned.values else "not tuned, as the paper's file has them"
+    if trials := tuned.trials(run):
+        where += f" ({trials})"
+    if tuned.published:
+        where += f"; {', '.join(tuned.published)} as published, although trials chose otherwise"
     seeds = ", ".join(str(each.seed) for each in cell.runs)
     return [
         f"{cell.name} at scale {cell.scale}",

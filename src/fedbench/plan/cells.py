@@ -14,10 +14,11 @@ from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import starts
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale, load_tuned, merged, tuned_path
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, merged, scale_of
 from fedbench.plan.extend import overlaid
 from fedbench.plan.layers import Layer, nested, overrides
 from fedbench.plan.schema import Config, FigureSpec, Paper, Scale, ScalePaper, TableSpec, Value
+from fedbench.plan.tuned import tuned_for
 from fedbench.specs import Name, RunSpec, Spec, as_value, digest, validated
 
 
@@ -93,9 +94,8 @@ def layers_of(
     """Return the layers of a run by name, later ones win."""
     data, how = paper.datasets[dataset], paper.methods[method]
     source = f"{config_dir / 'papers' / paper.key}.yaml"
-    path, chosen = (
-        ("tuning", tuned) if tuned is not None else tuned_for(paper, dataset, setting, method, config_dir)
-    )
+    found = tuned_for(paper, dataset, setting, method, config_dir, scale.constants)
+    path, chosen = ("tuning", tuned) if tuned is not None else (found.path, found.values)
     shorter, scaled = at_scale(paper, scale), f"scale {scale.name}"
     layers = [
         Layer(f"defaults of {source}", paper.defaults),
@@ -127,18 +127,6 @@ def layers_of(
     return layers
 
 
-def tuned_for(
-    paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, config_dir: Path = CONFIG_DIR
-) -> tuple[Path, dict[str, Any]]:
-    """Return what was tuned for a method, empty where nothing was, and the file that says so."""
-    path = tuned_path(paper, dataset, setting, config_dir)
-    found = load_tuned(path).get(method, {})
-    if not found and paper.extends and not paper.defines(dataset, method):
-        path = path.parent.parent / paper.extends / path.name
-        found = load_tuned(path).get(method, {})
-    return path, found
-
-
 def _resolve_start(
     paper: Paper, scale: Scale, seed: int, config_dir: Path, child: tuple[str, str, Mapping[str, Value]],
     dataset: str, setting: Mapping[str, Value], method: str,
@@ -165,7 +153,7 @@ def cells_of(
     config: Config, paper_key: str, target: str | None = None, config_dir: Path = CONFIG_DIR
 ) -> list[Cell]:
     """List the cells of a table or figure (``None``: of the whole paper) that the scale runs, each once."""
-    paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
+    paper, scale = load_paper(paper_key, config_dir), scale_of(config, config_dir)
     specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
     if target is not None and target not in specs:
         raise unknown(f"table or figure of {paper_key}", target, specs)

@@ -198,6 +198,12 @@ def _metrics(paper: Paper) -> Iterator[tuple[str, Sequence[str]]]:
         yield "tune.metric", [paper.tune.metric]
 
 
+def scale_of(config: Config, config_dir: Path = CONFIG_DIR) -> Scale:
+    """Read the scale that is asked for, with the constants that are."""
+    scale = load_scale(config.scale, config_dir)
+    return scale if config.constants is None else scale.model_copy(update={"constants": config.constants})
+
+
 def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
     """Read ``config/scales/<name>.yaml``."""
     data = {"name": name, **_load_named("scale", name, config_dir / "scales")}
@@ -215,17 +221,24 @@ def tuned_path(
 
 def load_tuned(path: Path) -> dict[str, dict[str, Any]]:
     """Read the tuned hyper-parameters of each method from a file; empty where nothing was tuned."""
+    chosen: dict[str, dict[str, Any]] = read_tuned_file(path).get("chosen", {})
+    return chosen
+
+
+def read_tuned_file(path: Path) -> dict[str, Any]:
+    """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
     marked = files.mark(path)
-    return _chosen(path.resolve(), marked) if marked else {}
+    return _trials(path.resolve(), marked) if marked else {}
 
 
 @functools.lru_cache(maxsize=64)
-def _chosen(path: Path, _mark: files.Mark) -> dict[str, dict[str, Any]]:
+def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
     """Parse a file of tuned values once: every run of a paper asks for it."""
-    chosen = read_tuned(path).get("chosen")
+    content = read_tuned(path)
+    chosen = content.get("chosen")
     if not isinstance(chosen, dict) or not all(isinstance(values, dict) for values in chosen.values()):
         raise UserError(f"{path} has no section `chosen` with the values of each method; remove the file")
-    return chosen
+    return content
 
 
 def read_tuned(path: Path) -> dict[str, Any]:

@@ -50,6 +50,10 @@ def _named(entries: Any) -> Any:
 Measures = Annotated[dict[str, Measure], BeforeValidator(_named)]
 
 
+Constants = Literal["paper", "tuned"]
+"""Whose hyper-parameters count where trials chose others than were published."""
+
+
 class Config(Spec):
     """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
 
@@ -64,6 +68,7 @@ class Config(Spec):
     datasets: list[str] | None = None
     tolerance: float = Field(0.01, ge=0)
     shipped: bool = True
+    constants: Constants | None = None
     set: dict[str, Any] = {}
 
 
@@ -101,14 +106,23 @@ class MethodEntry(Entry):
 
     ``only`` names the values of settings at which the method is run; elsewhere it has no cell. ``at`` gives, for values
     of a setting, a piece of a run specification that is laid over the settings. A key of ``grid`` with dots is a place
-    in the run specification (``train.decay_at``), any other a hyper-parameter.
+    in the run specification (``train.decay_at``), any other a hyper-parameter. ``published`` names those of ``params``
+    that are the paper's or its program's: they stand before tuned ones where ``constants`` is ``paper``.
     """
 
     algorithm: Name
     params: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}
+    published: list[str] = []
     only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     at: dict[str, dict[Value, dict[str, Any]]] = {}
+
+    @model_validator(mode="after")
+    def _published_are_given(self) -> MethodEntry:
+        """Refuse a published hyper-parameter without its value."""
+        if lost := [name for name in self.published if name not in self.params]:
+            raise ValueError(f"published: {lost[0]!r} is none of params")
+        return self
 
     def has(self, setting: Mapping[str, Value]) -> bool:
         """Say whether the method is run at a setting, or at a part of one."""
@@ -312,4 +326,5 @@ class Scale(Spec):
     name: Name
     description: str
     seeds: Seeds
+    constants: Constants = "tuned"
     papers: dict[str, ScalePaper]

@@ -127,7 +127,7 @@ class Inputs:
 
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
-        paper, scale = self.paper(paper_key), configuration.load_scale(self.config.scale)
+        paper, scale = self.paper(paper_key), configuration.scale_of(self.config)
         seed = (self.config.seeds if self.config.seeds is not None else scale.seeds)[0]
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
         if spec.kind == "data":

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fedbench import measures
 from fedbench.errors import unknown
 from fedbench.plan.cells import Cell, cells_of, datasets_run
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, FigureSpec, Paper
 from fedbench.report.figures.panels import BUNDLES, layout, points
 from fedbench.report.figures.plot import Across, Panel, draw, render
@@ -63,7 +63,7 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     Panels that the scale does not run are left out and named below the title; a figure without any curve says so.
     """
     config_dir = root / CONFIG_DIR
-    paper, scale = load_paper(paper_key, config_dir), load_scale(config.scale, config_dir)
+    paper, scale = load_paper(paper_key, config_dir), scale_of(config, config_dir)
     if figure_name not in paper.figures:
         raise unknown(f"figure of {paper_key}", figure_name, paper.figures)
     spec = paper.figures[figure_name]

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.data.summary import binary_task
-from fedbench.plan.cells import Cell, tuned_for
-from fedbench.plan.schema import Paper
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Paper, Scale
+from fedbench.plan.tuned import Tuned, tuned_for
 from fedbench.specs import RunSpec
 
 LISTED = 5
@@ -50,26 +51,28 @@ def changed(chosen: Mapping[str, Any]) -> str:
     )
 
 
-def chosen(paper: Paper, cells: Sequence[Cell], config_dir: Path) -> list[str]:
-    """Say which methods have tuned hyper-parameters, and which those of the paper's file."""
-    tuned: dict[str, list[str]] = {}
-    plain: dict[str, list[str]] = {}
+def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> list[str]:
+    """Say where each method's hyper-parameters come from, and how long the trials were that chose them."""
+    ways: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
-        _, values = tuned_for(paper, cell.dataset, cell.setting, cell.method, config_dir)
-        kind = tuned if values else plain
-        if cell.method not in kind.setdefault(cell.dataset, []):
-            kind[cell.dataset].append(cell.method)
+        tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, config_dir, scale.constants)
+        names = ways.setdefault(cell.dataset, {}).setdefault(_origin(paper, cell, tuned), [])
+        if cell.method not in names:
+            names.append(cell.method)
     lines = []
-    for dataset in _unique(cell.dataset for cell in cells):
-        parts = [
-            (tuned.get(dataset, []), "tuned on validation data"),
-            (plain.get(dataset, []), "as the paper's file has them"),
-        ]
-        words = [f"{how} for {', '.join(names)}" for names, how in parts if names]
-        if len(words) == 1:
-            words = [next(how for names, how in parts if names)]
+    for dataset, hows in ways.items():
+        words = [how if len(hows) == 1 else f"{how} for {', '.join(names)}" for how, names in hows.items()]
         lines.append(f"{dataset}: hyper-parameters {'; '.join(words)}.")
     return lines
+
+
+def _origin(paper: Paper, cell: Cell, tuned: Tuned) -> str:
+    """Say where the hyper-parameters of one cell come from."""
+    if not tuned.values:
+        return "as published" if tuned.published else "as the paper's file has them"
+    trials = tuned.trials(cell.runs[0])
+    how = "tuned on validation data" + (f" ({trials})" if trials else "")
+    return f"as published, others {how}" if tuned.published else how
 
 
 def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedbench.jobs.progress import whereabouts
 from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper, load_scale, paper_keys
+from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper, paper_keys, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.claims import Forest, draw
@@ -209,7 +209,7 @@ def _widened(config: Config, root: Path) -> Config:
 def chapter(config: Config, file: Config, root: Path = Path(), claims: bool = True) -> Chapter:
     """Gather the configured paper and scale; ``file`` is what the commands of cells need not repeat."""
     config, config_dir = _widened(config, root), root / CONFIG_DIR
-    paper, scale = load_paper(config.paper, config_dir), load_scale(config.scale, config_dir)
+    paper, scale = load_paper(config.paper, config_dir), scale_of(config, config_dir)
     cells, store = cells_of(config, paper.key, None, config_dir), Store(root / STORE)
     views = {
         _place_of(cell): CellView(cell, paper, log_of(cell, root), whereabouts(cell, store)) for cell in cells

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import collect, compare, described
@@ -38,7 +38,7 @@ def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -
     Raises :class:`UserError` for an unknown table, rows and columns that do not fit it, or missing published
     numbers.
     """
-    paper, scale = load_paper(paper_key, root / CONFIG_DIR), load_scale(config.scale, root / CONFIG_DIR)
+    paper, scale = load_paper(paper_key, root / CONFIG_DIR), scale_of(config, root / CONFIG_DIR)
     if table_name not in paper.tables:
         raise unknown(f"table of {paper_key}", table_name, paper.tables)
     spec = paper.tables[table_name]
@@ -84,7 +84,7 @@ def _results(
         unknown_names=compare.unknown_names(paper, spec, root),
         facts=[
             *described.trained(cells),
-            *described.chosen(paper, cells, root / CONFIG_DIR),
+            *described.chosen(paper, scale, cells, root / CONFIG_DIR),
             *described.tasks(cells, root / config.data_dir),
         ],
         mixed_data=[name for name, found in made["data"].items() if len(found) > 1],

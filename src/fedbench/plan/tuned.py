@@ -1,0 +1,63 @@
+"""What was tuned for a method at a setting, which published constants stand instead, and how long its trials were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file, tuned_path
+from fedbench.plan.schema import Constants, Paper, Value
+from fedbench.specs import RunSpec
+
+FAR = 4
+"""A run this many times as long as the trials is beyond what they can say."""
+LENGTHS = ("iterations", "epochs", "rounds", "cycles")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The values of one method at one setting.
+
+    Attributes:
+        path: the file of trials, whether it exists or not.
+        values: tuned hyper-parameters, and places of a run with dots; empty where nothing was tuned.
+        published: names of hyper-parameters that keep their published value although trials chose another.
+        protocol: how the trials were made (:class:`~fedbench.plan.schema.TuneSpec`); empty in a file written by hand.
+    """
+
+    path: Path
+    values: dict[str, Any]
+    published: tuple[str, ...] = ()
+    protocol: dict[str, Any] = field(default_factory=dict)
+
+    def trials(self, run: RunSpec) -> str:
+        """Say how long the trials were, and that it is too short for ``run`` if it is; empty if nobody knows."""
+        train = self.protocol.get("train") or {}
+        unit = next((name for name in LENGTHS if train.get(name) is not None), None)
+        if unit is None or not self.values:
+            return ""
+        own = getattr(run.train, unit)
+        far = own is not None and own >= FAR * train[unit]
+        return f"trials of {train[unit]} {unit}" + (f", {own / train[unit]:.3g} times shorter" if far else "")
+
+
+def tuned_for(
+    paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, config_dir: Path = CONFIG_DIR,
+    constants: Constants = "tuned",
+) -> Tuned:  # fmt: skip
+    """Look up what was tuned for a method; with ``constants="paper"`` its published hyper-parameters are left alone."""
+    path = tuned_path(paper, dataset, setting, config_dir)
+    found = read_tuned_file(path)
+    if method not in found.get("chosen", {}) and paper.extends and not paper.defines(dataset, method):
+        path = path.parent.parent / paper.extends / path.name
+        found = read_tuned_file(path)
+    values: dict[str, Any] = found.get("chosen", {}).get(method, {})
+    keep = {*paper.methods[method].published} if constants == "paper" else set()
+    return Tuned(
+        path,
+        {name: value for name, value in values.items() if name not in keep},
+        tuple(name for name in values if name in keep),
+        found.get("protocol", {}),
+    )

@@ -1,0 +1,75 @@
+"""Published constants or tuned ones: which count at which scale, and how far the trials reach."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+from toy import PAPER, SCALE, write_yaml
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import cells_of, resolve
+from fedbench.plan.configuration import load_paper, load_scale, scale_of
+from fedbench.plan.schema import Config, Constants
+from fedbench.plan.tuned import tuned_for
+from fedbench.report.numbers import described
+
+CONFIG = Path(__file__).parents[3] / "config"
+SETTING = {"n_clients": 100, "rho": 10, "n_minority": 1, "alpha": 0.1, "delta": "none"}
+TRIALS = {"protocol": {"train": {"iterations": 2}}, "chosen": {"Plain": {"lr": 0.7}, "Proximal": {"mu": 0.3}}}
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with tuned values, in which the toy paper gives Plain's step."""
+    monkeypatch.chdir(tmp_path)
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Plain"]["published"] = ["lr"]
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    write_yaml(Path("config/scales/small.yaml"), SCALE)
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("scale", "lr", "dual_lr"), [("reduced", 0.2, 20.0), ("demo", 0.05, 2.0), ("paper", 0.05, 2.0)]
+)
+def test_at_scale_paper_climb_has_the_steps_of_its_program(scale: str, lr: float, dual_lr: float) -> None:
+    paper, found = load_paper("climb", CONFIG), load_scale(scale, CONFIG)
+    dataset = "Digits" if scale == "demo" else "MNIST"  # nothing is tuned on the digits
+    params = resolve(paper, found, dataset, SETTING, "CLIMB", 0, config_dir=CONFIG).params
+    assert (params["lr"], params["dual_lr"]) == (lr, dual_lr)
+
+
+@pytest.mark.parametrize(("constants", "lr"), [("tuned", 0.7), ("paper", None), (None, 0.7)])
+def test_a_call_says_whose_constants_count(toy: Path, constants: Constants | None, lr: float | None) -> None:
+    config = Config(scale="small", paper="toy", constants=constants)
+    params = {cell.method: cell.runs[0].params for cell in cells_of(config, "toy")}
+    assert params["Plain"]["lr"] == (PAPER["methods"]["Plain"]["params"]["lr"] if lr is None else lr)
+    assert params["Proximal"]["mu"] == 0.3  # nothing is published for it: tuned whatever is asked for
+
+
+def test_a_table_says_whose_constants_it_has_and_how_long_the_trials_were(toy: Path) -> None:
+    config = Config(scale="small", paper="toy", constants="paper")
+    paper, scale = load_paper("toy"), scale_of(config)
+    said = " ".join(described.chosen(paper, scale, cells_of(config, "toy"), Path("config")))
+    length = cells_of(config, "toy")[0].runs[0].train.iterations
+    assert length == 8
+    assert "as published for Plain" in said
+    assert "tuned on validation data (trials of 2 iterations, 4 times shorter) for Proximal" in said
+
+
+def test_trials_of_nearly_the_length_need_no_warning(toy: Path) -> None:
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"protocol": {"train": {"iterations": 3}}})
+    cell = cells_of(Config(scale="small", paper="toy"), "toy")[0]
+    tuned = tuned_for(load_paper("toy"), cell.dataset, cell.setting, cell.method)
+    assert tuned.trials(cell.runs[0]) == "trials of 3 iterations"
+
+
+def test_a_published_constant_needs_its_value(toy: Path) -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Plain"]["published"] = ["lr", "momentun"]
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    with pytest.raises(UserError, match="published: 'momentun' is none of params"):
+        load_paper("toy")
