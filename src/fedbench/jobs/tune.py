@@ -62,7 +62,7 @@ def trial_specs(
     scale = Scale(name="tune", description="", seeds=tune.seeds, papers={})
     setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
     for name, values in paper.methods[method].only.items():
-        if setting[name] not in values:
+        if name in setting and setting[name] not in values:
             setting[name] = values[0]  # it has no cell where the others are tuned
     held_out = {} if tune.validation is None else {"data": {"validation": tune.validation}}
     extra = overlaid({"train": tune.train, **held_out}, cells.piece_of(params))
@@ -235,7 +235,8 @@ def tune_at(
             raise unknown(f"method of {paper.key}", name, paper.methods)
     source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
     path = configuration.tuned_path(paper, dataset, values)
-    here = [name for name in methods or paper.methods if paper.methods[name].has(values) or not values]
+    wanted = methods or [name for name, method in paper.methods.items() if method.grid]
+    here = [name for name in wanted if paper.methods[name].has({"dataset": dataset, **values})]
     paper = paper.model_copy(update={"tune": paper.tune.at(values)})
     assert paper.tune is not None
     tune = paper.tune.on(dataset)

@@ -118,11 +118,10 @@ def layers_of(
             Layer(f"setting {name} = {value}", meant if place == "." else nested(place, meant))
             for place in entry.sets
         ]
+    here = {"dataset": dataset, **{name: setting[name] for name in held}}
     for name, pieces in how.at.items():
-        if name in held:
-            layers.append(
-                Layer(f"method {method} at {name} = {setting[name]}", pieces.get(setting[name], {}))
-            )
+        if name in here:
+            layers.append(Layer(f"method {method} at {name} = {here[name]}", pieces.get(here[name], {})))
     layers.append(Layer(f"dataset {dataset} of {source}, fixed", data.fixed))
     return layers
 
@@ -167,7 +166,7 @@ def cells_of(
             for values in itertools.product(*axes.values()):
                 setting = dict(zip(axes, values, strict=True))
                 for method in spec.methods:
-                    if not paper.methods[method].has(setting):
+                    if not paper.methods[method].has({"dataset": dataset, **setting}):
                         continue
                     cell = cell_at(config, paper, scale, dataset, setting, method, config_dir)
                     cells.setdefault(cell.name, cell)

@@ -140,7 +140,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
         yield f"{name}: pool", "setting", table.pool, paper.settings
     for name, method in paper.methods.items():
         for part, chosen in (("only", method.only), ("at", method.at)):
-            yield f"{name}: {part}", "setting", chosen, paper.settings
+            yield f"{name}: {part}", "setting", chosen, ["dataset", *paper.settings]
             for setting, values in chosen.items():
                 yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
     if paper.tune is not None:
@@ -149,7 +149,9 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
 
 
 def _values(paper: Paper, setting: str) -> set[str]:
-    """Collect the values that a setting takes anywhere in a paper."""
+    """Collect the values that a setting takes anywhere in a paper; those of ``dataset`` are its datasets."""
+    if setting == "dataset":
+        return {*paper.datasets}
     entry = paper.settings[setting]
     asked: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
     shown = {value for spec in asked for value in spec.settings.get(setting, [])}
@@ -163,7 +165,7 @@ def _impossible(paper: Paper) -> Iterator[str]:
     for name, spec in specs.items():
         for method in spec.methods:
             for setting, values in paper.methods[method].only.items():
-                asked = spec.settings.get(setting, [paper.settings[setting].default])
+                asked = _asked(paper, spec, setting)
                 if not set(asked) & set(values):
                     yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
     for name, figure in paper.figures.items():
@@ -174,6 +176,13 @@ def _impossible(paper: Paper) -> Iterator[str]:
         tried = {part for key in entry.grid for part in key.split(", ")}
         for place in sorted(tried & places.keys()):
             yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
+
+
+def _asked(paper: Paper, spec: TableSpec | FigureSpec, axis: str) -> list[Value]:
+    """Return the values of a setting, or the datasets, that a table or figure asks for."""
+    if axis == "dataset":
+        return [*spec.datasets, *(getattr(spec, "additions", None) or [])]
+    return spec.settings.get(axis, [paper.settings[axis].default])
 
 
 def _not_numeric(paper: Paper, name: str, figure: FigureSpec) -> Iterator[str]:

@@ -104,10 +104,11 @@ class DatasetEntry(Entry):
 class MethodEntry(Entry):
     """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries.
 
-    ``only`` names the values of settings at which the method is run; elsewhere it has no cell. ``at`` gives, for values
-    of a setting, a piece of a run specification that is laid over the settings. A key of ``grid`` with dots is a place
-    in the run specification (``train.decay_at``), any other a hyper-parameter. ``published`` names those of ``params``
-    that are the paper's or its program's: they stand before tuned ones where ``constants`` is ``paper``.
+    ``only`` names the values of settings, or datasets, at which the method is run; elsewhere it has no cell. ``at``
+    gives, for values of a setting or for datasets, a piece of a run specification that is laid over the settings. A key
+    of ``grid`` with dots is a place in the run specification (``train.decay_at``), any other a hyper-parameter.
+    ``published`` names those of ``params`` that are the paper's or its program's: they stand before tuned ones where
+    ``constants`` is ``paper``.
     """
 
     algorithm: Name
@@ -124,9 +125,9 @@ class MethodEntry(Entry):
             raise ValueError(f"published: {lost[0]!r} is none of params")
         return self
 
-    def has(self, setting: Mapping[str, Value]) -> bool:
-        """Say whether the method is run at a setting, or at a part of one."""
-        return all(setting[name] in values for name, values in self.only.items() if name in setting)
+    def has(self, place: Mapping[str, Value]) -> bool:
+        """Say whether the method is run at a place: a dataset and a setting, or a part of them."""
+        return all(place[name] in values for name, values in self.only.items() if name in place)
 
 
 class SettingEntry(Spec):

@@ -19,6 +19,7 @@ def test_every_method_has_tests() -> None:
     own = {path.stem.removeprefix("test_method_") for path in Path(__file__).parent.glob("test_method_*.py")}
     assert ours - own == {
         *METHODS,
+        "untrained",  # has no step to check: tests/unit/tasks/test_controls.py
         *CONDITIONAL,
     }  # those written by `fedbench new` are tested in a file of their own
 

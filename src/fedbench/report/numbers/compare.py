@@ -104,7 +104,7 @@ def compare(
         place = dict(zip(grid, values, strict=True))
         dataset, method = str(place["dataset"]), str(place["method"])
         setting = {name: value for name, value in place.items() if name not in ("dataset", "method")}
-        if not paper.methods[method].has({n: v for n, v in setting.items() if v != AVERAGE}):
+        if not paper.methods[method].has({n: v for n, v in place.items() if v != AVERAGE}):
             continue
         for metric in spec.metrics:
             key = _place(dataset, setting, method), metric

@@ -1,0 +1,29 @@
+"""The control row of a leaderboard: classification measured on random scores, whatever the model says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedbench.contract.task import Model, Part
+from fedbench.streams import stream
+from fedbench.tasks import classification
+
+
+@dataclass(frozen=True)
+class Task(classification.Task):
+    """Trains as ``classification`` does; what is measured are scores drawn by the run's seed, the same each time."""
+
+    measures: ClassVar[tuple[str, ...]] = (*classification.Task.measures, "sensitivity_at_95_specificity")
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Measure random scores of the same shape as the model's against labels."""
+        from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
+
+        n_classes = model.data.n_classes
+        drawn = stream(model.data.seed, f"random scores {part.name}")
+        scores = drawn.normal(size=(len(part.labels), n_classes if n_classes > 2 else 1))
+        result = self.of_scores(scores, part.labels, model.data)
+        if n_classes == 2:
+            result["sensitivity_at_95_specificity"] = sensitivity(scores, part.labels)
+        return result
