@@ -61,6 +61,7 @@ CHANGES: dict[str, Any] = {
     "train.decay_factor": 0.2,
     "train.weight_decay": 0.2,
     "train.clip_norm": 2.0,
+    "train.clip_value": 2.0,
     "train.augment": "crop_flip",
     "train.normalize.mean": [0.2],
     "train.normalize.std": [0.3],
@@ -173,7 +174,7 @@ def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
     """Whatever its default is: written out or not, the key is that of before the field came."""
     late = {
         "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
-        "select": None, "keep_model": False,
+        "select": None, "keep_model": False, "clip_value": None,
     }  # fmt: skip
     assert set(late) == set(TrainSpec.late)
     written = BASE | {
@@ -251,6 +252,9 @@ def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
         ("train.decay_at", [0.7, 0.5], "ascending"),
         ("train.decay_at", [1.0], "in (0, 1)"),
         ("train.decay_factor", 0, "train.decay_factor"),
+        ("train.normalize", {"mean": [0.5], "std": [0.0]}, "those of std above 0"),
+        ("train.normalize", {"mean": [0.5, 0.5], "std": [0.5]}, "one number for each channel"),
+        ("train.clip_value", 0, "train.clip_value: Input should be greater than 0"),
         ("train.augment", "flip", "train.augment: Input should be 'none', 'crop_flip'"),
         ("train.participation", {"rule": "random"}, "needs clients"),
         ("train.participation", {"rule": "full", "clients": 3}, "rule 'full' takes none"),

@@ -74,6 +74,7 @@ class Problem:
         n_clients: number of clients, whether they take part or not.
         weight_decay: added to gradients of the network's parameters, times the parameters.
         clip_norm: largest Euclidean norm of a client's gradient before weight decay, or None.
+        clip_value: largest absolute value of one of its entries, after that, or None.
         draw: (client, n, label) -> a batch of up to n of that client's samples without replacement, for steps that need
             more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
         auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
@@ -92,6 +93,7 @@ class Problem:
     n_clients: int
     weight_decay: float = 0.0
     clip_norm: float | None = None
+    clip_value: float | None = None
     draw: Callable[..., Batch] | None = None
     auxiliary: Callable[[int], list[Batch]] | None = None
     client_losses: Callable[[Tensor, Tensor | None], Tensor] | None = None
@@ -133,10 +135,12 @@ class Problem:
         return self.regularised(gradient, w), losses.detach()
 
     def regularised(self, gradient: Tensor, w: Tensor) -> Tensor:
-        """Clip a gradient [K, d] to the norm bound and add weight decay."""
+        """Clip a gradient [K, d] to the bound on its norm or entries and add weight decay."""
         if self.clip_norm is not None:
             norm = gradient.norm(dim=1, keepdim=True)
             gradient = gradient * (self.clip_norm / (norm + 1e-6)).clamp(max=1)
+        if self.clip_value is not None:
+            gradient = gradient.clamp(-self.clip_value, self.clip_value)
         if self.weight_decay:
             gradient = torch.add(gradient, w, alpha=self.weight_decay)
         return gradient

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate, pad
+from torch.nn.functional import affine_grid, grid_sample, interpolate, pad
+
+GREY = 128 / 255
 
 
 def crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
@@ -33,6 +35,29 @@ def pad_crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
     """
     height, width = inputs.shape[-2:]
     return _crop_and_flip(pad(inputs, (4, 4, 4, 4)), height, width, rng)
+
+
+def affine(inputs: Tensor, rng: np.random.Generator) -> Tensor:
+    """Turn by up to 15 degrees, shift by up to 5 % of each side, scale by up to 5 %; what comes into view is grey.
+
+    The training augmentation of codasca's X-rays (LibAUC's CheXpert: RandomAffine, of the nearest pixel, fill 128).
+
+    Args:
+        inputs: ``[B, C, H, W]`` floating point in [0, 1].
+        rng: four numbers are drawn per sample.
+    """
+    height, width = inputs.shape[-2:]
+    turn, right, down, grow = (2 * rng.random((len(inputs), 4)) - 1).T
+    angle, scale = np.radians(15 * turn), 1 + 0.05 * grow
+    shift = np.round(np.stack([0.05 * width * right, 0.05 * height * down]))  # whole pixels
+    # where a pixel of the result comes from, in pixels from the centre
+    back = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]) / scale
+    start = -np.einsum("ijb,jb->ib", back, shift)
+    half = np.array([width, height]) / 2  # sampling counts in halves of a side
+    back = back * (half[None, :] / half[:, None])[:, :, None]
+    theta = np.concatenate([back, (start / half[:, None])[:, None]], 1).transpose(2, 0, 1)
+    places = affine_grid(torch.from_numpy(theta).to(inputs), list(inputs.shape), align_corners=False)
+    return grid_sample(inputs - GREY, places, mode="nearest", align_corners=False) + GREY
 
 
 def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Generator) -> Tensor:

@@ -52,11 +52,29 @@ def gathered(inputs: np.ndarray, used: np.ndarray, device: torch.device) -> Tens
     return result
 
 
+def as_seen(shape: Sequence[int], spec: TrainSpec) -> tuple[int, ...]:
+    """Return the shape of a stored sample (C, ...) once it is normalised.
+
+    Raises:
+        UserError: there is another number of channels than of means.
+    """
+    if spec.normalize is None or not shape:
+        return tuple(shape)
+    means = len(spec.normalize.mean)
+    if 1 not in (means, shape[0]) and means != shape[0]:
+        raise UserError(f"train.normalize has {means} means, but a sample has {shape[0]} channels")
+    return (max(means, shape[0]), *shape[1:])
+
+
 class ClientData:
     """The clients' training data on a device, and the order in which each client visits it.
 
     Batches depend on (seed, purpose, client, epoch) alone, so every method of a setting sees the same ones. With
     ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
+
+    Attributes:
+        sample: shape of a sample as the network sees it: a grey image that is normalised as a coloured one has three
+            channels.
     """
 
     def __init__(self, arrays: Arrays, spec: TrainSpec, seed: int, device: torch.device) -> None:
@@ -77,6 +95,7 @@ class ClientData:
         labels = [arrays.y_train[positions] for positions in arrays.clients]
         self.pairs = Pairs(labels, arrays.n_classes, spec) if spec.positives is not None else None
         self._scale = torch.tensor(1 / 255, device=device)
+        self.sample = as_seen(self.inputs.shape[1:], spec)
         if spec.normalize is not None:
             shape = (1, -1, *[1] * (self.inputs.dim() - 2))
             self._mean = torch.tensor(spec.normalize.mean, device=device).view(shape)

@@ -84,7 +84,7 @@ class Simulation:
         seed = int(stream(spec.seed, "initial weights").integers(2**31))
         check(spec.train.participation, len(self.data.sizes))
         net = network.build(
-            spec.network.name, arrays.x_train.shape[1:], task.outputs(arrays), seed, spec.network.options
+            spec.network.name, self.data.sample, task.outputs(arrays), seed, spec.network.options
         )
         if (spec.start is None) != (start is None):
             raise ValueError("a run with a start needs its weights, any other takes none")
@@ -94,7 +94,7 @@ class Simulation:
         self.evaluator = Evaluator(task, net, arrays, self.data)
         self.problem = Problem(
             task, net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
-            spec.train.clip_norm, self._draw, self.data.auxiliary, self.evaluator.client_losses,
+            spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self.evaluator.client_losses,
             class_counts=lambda: self.data.class_counts, participants=self._participants, seed=spec.seed,
             period=spec.train.period,
         )  # fmt: skip

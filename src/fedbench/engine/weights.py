@@ -34,6 +34,7 @@ def start_from(net: Net, weights: Weights, drop_head: bool) -> None:
     head = {f"{_head(net)}.weight", f"{_head(net)}.bias"} if drop_head else set[str]()
     places = [*net.parameters, *net.statistics]
     names = {name for name, _ in places}
+    weights = _without_further_dots(weights, names)
     unused = {name for name in weights if name not in names and not name.endswith("num_batches_tracked")}
     missing = names - weights.keys() - head
     if missing or unused - head:
@@ -53,6 +54,14 @@ def start_from(net: Net, weights: Weights, drop_head: bool) -> None:
             )
         now[name] = weights[name].to(now[name])
     net.begin_with(*(_flat(now, part) for part in (net.parameters, net.statistics)))
+
+
+def _without_further_dots(weights: Weights, names: set[str]) -> Weights:
+    """Take ``norm.1.weight`` for ``norm1.weight``: torchvision's files of DenseNet are older than its names."""
+    known = {name.replace(".", ""): name for name in names}
+    return {
+        name if name in names else known.get(name.replace(".", ""), name): weights[name] for name in weights
+    }
 
 
 def _head(net: Net) -> str:

@@ -15,11 +15,13 @@ import torch
 
 from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, partitions
+from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
 from fedbench.errors import UserError
-from fedbench.plan import starts
+from fedbench.jobs import starts
 from fedbench.plan.cells import Cell
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec
+from fedbench.plan.starts import runs_before
+from fedbench.specs import DataSpec, RunSpec
 
 LISTED = 8
 """Mistakes that are told at once."""
@@ -34,7 +36,7 @@ def check(cells: Iterable[Cell]) -> None:
     runs = [
         (f"config/papers/{cell.paper}.yaml: ", cell.dataset, cell.method, run)
         for cell in cells
-        for run in (*starts.runs_before(cell)[:1], cell.runs[0])
+        for run in (*runs_before(cell)[:1], cell.runs[0])
     ]
     check_runs(runs)
 
@@ -51,7 +53,8 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
     """Leave out runs that differ from one before in nothing that is checked."""
     seen = set[str]()
     for source, dataset, method, run in runs:
-        facts = run.model_dump(mode="json", include={"method", "params", "task", "network"})
+        facts = run.model_dump(mode="json", include={"method", "params", "task", "network", "start"})
+        facts["normalize"] = run.train.normalize and run.train.normalize.model_dump()
         data = run.data.model_dump(mode="json", include={"dataset", "partition", "clients"})
         key = json.dumps([source, dataset, method, facts, data], sort_keys=True)
         if key not in seen:
@@ -64,7 +67,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
     checks: list[tuple[str, Callable[[], Any]]] = [
         (f"methods.{method}", lambda: algorithms.make(run.method, run.params)),
         (f"datasets.{dataset}: task", lambda: tasks.make(run.task)),
-        (f"datasets.{dataset}.network", lambda: _check_network(run.network, run.data.dataset)),
+        (f"datasets.{dataset}.network", lambda: _check_network(run)),
         (f"datasets.{dataset}.data.partition", lambda: _check_partition(run.data)),
     ]
     wrong = False
@@ -76,6 +79,11 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             yield f"{source}{place}: {error}"
     if not wrong:
         try:
+            if shape := _shape(run.data.dataset):
+                starts.check(run, shape)
+        except UserError as error:
+            yield f"{source}start of methods.{method} on datasets.{dataset}: {error}"
+        try:
             tasks.check_fit(
                 algorithms.make(run.method, run.params), tasks.make(run.task), run.method, run.task
             )
@@ -83,16 +91,23 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             yield f"{source}methods.{method} on datasets.{dataset}: {error}"
 
 
-def _check_network(network: NetworkSpec, dataset: str) -> None:
-    """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
-    build = registry.find(sys.modules[models.__name__], "network", network.name, "build")
+def _shape(dataset: str) -> tuple[int, ...] | None:
+    """Return the shape of a dataset's samples, empty where they tell it; None if there is no such dataset."""
     try:
-        shape = datasets.get(dataset).shape
+        return datasets.get(dataset).shape
     except UserError:
-        return  # said when it is prepared, which is before anything is trained
+        return None  # said when it is prepared, which is before anything is trained
+
+
+def _check_network(run: RunSpec) -> None:
+    """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
+    network = run.network
+    build = registry.find(sys.modules[models.__name__], "network", network.name, "build")
+    if (shape := _shape(run.data.dataset)) is None:
+        return
     try:
         with torch.device("meta"):
-            build(shape, 1, **network.options)
+            build(as_seen(shape, run.train), 1, **network.options)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UserError(f"network {network.name!r}: {error}") from None
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from fedbench import net as network
+from fedbench.data.clients import as_seen
+from fedbench.engine.weights import start_from
 from fedbench.errors import UserError
 from fedbench.specs import RunSpec, StartSpec
 from fedbench.store.runs import MODEL, Record, Store
 
 Weights = dict[str, Tensor]
+IMAGENET = 1000
+"""Classes of ImageNet."""
 
 
 def weights(start: StartSpec, store: Store, train: Callable[[RunSpec], Record]) -> Weights:
@@ -34,6 +39,31 @@ def weights(start: StartSpec, store: Store, train: Callable[[RunSpec], Record]) 
             f"{what}, which another starts from, has no {MODEL}; remove it and it is trained again"
         )
     return _read((store.path(record.key) / MODEL).read_bytes(), f"{MODEL} of {what}")
+
+
+def check(run: RunSpec, shape: Sequence[int]) -> None:
+    """Check a user's file of weights against the network that is to start with it, before anything is trained.
+
+    Args:
+        run: may start from anything, or from random weights.
+        shape: of a stored sample.
+
+    Raises:
+        UserError: the file is missing, not the one meant, not this network's, or has seen what is to be learned.
+    """
+    if run.start is None or run.start.run is not None:
+        return
+    found = _of_file(run.start)
+    heads = [len(value) for value in found.values() if value.dim() == 2]
+    if "imagenet" in run.data.datasets and heads and heads[-1] == IMAGENET:
+        raise UserError(
+            f"start.weights {run.start.weights} has {IMAGENET} outputs, as networks trained on ImageNet have: they know"
+            " the classes of imagenet; start from random weights"
+        )
+    # how many outputs a task has is known with its data
+    binary = run.data.labels.rule != "original" and run.task is None
+    net = network.build(run.network.name, as_seen(shape, run.train), 1, 0, run.network.options)
+    start_from(net, found, run.start.drop_head or not binary)
 
 
 def model_bytes(model: Weights) -> bytes:

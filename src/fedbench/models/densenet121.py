@@ -1,6 +1,8 @@
-"""DenseNet121 (Huang et al., CVPR 2017) from torchvision, without pretrained weights."""
+"""DenseNet121 (Huang et al., CVPR 2017) from torchvision; names of weights are torchvision's."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -31,18 +33,20 @@ def build(shape: tuple[int, ...], outputs: int, size: int | None = None) -> nn.M
     for part in module.modules():  # in-place ReLU would overwrite what a second backward still needs
         if isinstance(part, nn.ReLU):
             part.inplace = False
-    return nn.Sequential(Enlarge(size), module) if shape[0] == 1 or size is not None else module
+    if shape[0] == 1 or size is not None:
+        module.register_forward_pre_hook(Enlarge(size))  # no layer: a file of torchvision's weights is to fit
+    return module
 
 
-class Enlarge(nn.Module):
+class Enlarge:
     """Resizes images to a square of ``size`` and repeats a single channel."""
 
     def __init__(self, size: int | None) -> None:
-        super().__init__()
         self.size = size
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Map [B, 1 or 3, H, W] to [B, 3, size, size]."""
+    def __call__(self, module: nn.Module, args: tuple[Any, ...]) -> Tensor:
+        """Map [B, 1 or 3, H, W] to [B, 3, size, size] on the way into the module."""
+        inputs: Tensor = args[0]
         if self.size is not None:
             inputs = F.interpolate(inputs, (self.size, self.size), mode="bilinear", antialias=True)
         return inputs.expand(-1, 3, -1, -1)

@@ -47,10 +47,19 @@ class ParticipationSpec(Spec):
 
 
 class NormalizeSpec(Spec):
-    """Per-channel mean and standard deviation subtracted from and divided into inputs in [0, 1]."""
+    """Per-channel mean and standard deviation subtracted from and divided into inputs in [0, 1].
+
+    Grey images that are normalised with three of each become images of three channels.
+    """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
+            raise ValueError("mean and std have one number for each channel, those of std above 0")
+        return self
 
 
 class StagesSpec(Spec):
@@ -73,11 +82,12 @@ class TrainSpec(Spec):
     Step sizes fall at ``decay_at`` (fractions of the run, by ``decay_factor``), or every ``stage_every`` iterations (by
     ``stage_factor``), or as ``stages`` says. ``positives`` of each mini-batch are of class 1, the rest of class 0, each
     drawn from its own. ``select`` names the validation metric by which the reported evaluation is chosen; without it
-    that is the last. ``keep_model`` stores the final model, for runs that start from it.
+    that is the last. ``keep_model`` stores the final model, for runs that start from it. ``clip_norm`` bounds the norm
+    of a gradient, ``clip_value`` its entries.
     """
 
     late: ClassVar[tuple[str, ...]] = (
-        "cycles", "stage_every", "stage_factor", "stages", "positives", "select", "keep_model",
+        "cycles", "stage_every", "stage_factor", "stages", "positives", "select", "keep_model", "clip_value",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1)
@@ -97,7 +107,8 @@ class TrainSpec(Spec):
     stages: StagesSpec | None = None
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float | None = Field(None, gt=0)
-    augment: Literal["none", "crop_flip", "pad_crop_flip"] = "none"
+    clip_value: float | None = Field(None, gt=0)
+    augment: Literal["none", "crop_flip", "pad_crop_flip", "affine"] = "none"
     normalize: NormalizeSpec | None = None
     minority_classes: tuple[int, ...] = ()
     evaluations: int = Field(20, ge=1)

@@ -38,6 +38,7 @@ class World:
         factor: what a stage multiplies step sizes with.
         chosen: round -> participants; ``None`` for all clients.
         clip_norm: bound on a gradient's norm.
+        clip_value: bound on each of its entries.
         weight_decay: added to gradients, times the parameters.
         cycle: rounds of a cycle.
         opening: (client, n) -> the samples that a client scores before round 0.
@@ -56,6 +57,7 @@ class World:
     factor: float = 0.1
     chosen: Callable[[int], list[int]] | None = None
     clip_norm: float | None = None
+    clip_value: float = float("inf")
     weight_decay: float = 0.0
     cycle: int = 1
     opening: Callable[[int, int], Data] | None = None
@@ -132,9 +134,10 @@ def auc_loss(scores: Tensor, y: Tensor, a: Tensor, b: Tensor, alpha: Tensor, p: 
 
 
 def regularised(world: World, gradient: Tensor, w: Tensor) -> Tensor:
-    """A gradient in network parameters, cut to the norm bound; weight decay is added after that."""
+    """A gradient in network parameters, cut to the bounds on its norm and entries; weight decay comes after that."""
     if world.clip_norm is not None and gradient.norm() > world.clip_norm:
         gradient = gradient * world.clip_norm / (gradient.norm() + 1e-6)
+    gradient = torch.tensor([min(max(g, -world.clip_value), world.clip_value) for g in gradient.tolist()])
     return gradient + world.weight_decay * w
 
 

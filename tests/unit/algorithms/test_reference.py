@@ -70,6 +70,7 @@ def compare(
         factor=0.5,
         chosen=lambda r: participants(run.train.participation, len(sizes), r, run.seed),
         clip_norm=run.train.clip_norm,
+        clip_value=run.train.clip_value or float("inf"),
         weight_decay=run.train.weight_decay,
         cycle=run.train.participation.groups or 1,
         opening=lambda k, n: one(data.draw(k, n, "draw opening", 0)),
@@ -112,6 +113,14 @@ def test_one_client_is_the_method_on_one_machine(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("method", METHODS)
 def test_clipping_and_weight_decay(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     compare(monkeypatch, method, train={"clip_norm": 0.1, "weight_decay": 0.05})
+
+
+@pytest.mark.parametrize("method", ["coda_plus", "codasca", "fedavg"])
+def test_clipping_of_each_entry_as_in_codascas_program(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """Before weight decay and the proximal term."""
+    plain = compare(monkeypatch, method)["x"]
+    cut = compare(monkeypatch, method, train={"clip_value": 0.02, "weight_decay": 0.05})["x"]
+    assert (plain - cut).norm() > 1e-2
 
 
 @pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import interpolate, pad
 
-from fedbench.data.augment import crop_flip, pad_crop_flip
+from fedbench.data.augment import affine, crop_flip, pad_crop_flip
 
 
 def one_by_one(inputs, rng, margin, resize):
@@ -39,7 +39,7 @@ def test_equal_to_a_loop_over_the_samples(function, margin, shape):
     assert torch.equal(inputs, before)
 
 
-@pytest.mark.parametrize("function", [crop_flip, pad_crop_flip])
+@pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])
 def test_what_happens_to_a_sample_does_not_depend_on_those_after_it(function):
     inputs = torch.rand(20, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     alone = function(inputs[:7], np.random.default_rng(2))
@@ -54,3 +54,36 @@ def test_every_window_and_both_flips_occur_equally_often(function, places):
     expected = 20_000 / (2 * places)
     assert len(kinds) == 2 * places
     assert (abs(counts - expected) < 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("shape", [(40, 1, 40, 40), (40, 3, 30, 47)])
+def test_affine_is_that_of_torchvision(shape):
+    """All but the pixels that lie half-way between two in the one rounding and not in the other."""
+    from torchvision.transforms.v2.functional import affine as reference
+
+    inputs = torch.from_numpy(np.random.default_rng(0).random(shape))
+    result = affine(inputs, np.random.default_rng(1))
+    differ = 0
+    for sample, found, u in zip(inputs, result, np.random.default_rng(1).random((40, 4)), strict=True):
+        turn, right, down, grow = 2 * u - 1
+        shift = [round(0.05 * shape[3] * right), round(0.05 * shape[2] * down)]
+        expected = reference(sample, 15 * turn, shift, 1 + 0.05 * grow, [0.0, 0.0], fill=128 / 255)
+        differ += int((found - expected).abs().gt(1e-12).any(0).sum())
+    assert differ < 1e-3 * len(inputs) * shape[2] * shape[3]
+    grey = (result - 128 / 255).abs() < 1e-9
+    assert 0.005 < grey.double().mean() < 0.2 and not grey[..., shape[2] // 2, shape[3] // 2].any()
+
+
+def test_affine_turns_shifts_and_scales_to_its_bounds_and_no_further():
+    """A grid of numbered pixels tells where each came from."""
+    size, n = 101, 4000
+    rows, columns = torch.meshgrid(*[torch.arange(size, dtype=torch.float64)] * 2, indexing="ij")
+    places = torch.stack([columns, rows])
+    moved = affine(places.expand(n, -1, -1, -1), np.random.default_rng(5))
+    centre, right = moved[:, :, 50, 50], moved[:, :, 50, 80]
+    assert (centre - 50).abs().max() <= 7 and (centre - 50).abs().max() > 5  # 5 pixels, turned
+    arm = right - centre
+    angle = torch.rad2deg(torch.atan2(arm[:, 1], arm[:, 0])).abs().max()
+    assert 14 < angle < 17
+    length = arm.norm(dim=1)
+    assert 30 / 1.05 - 1 < length.min() < 29.5 and 30.5 < length.max() < 30 / 0.95 + 1

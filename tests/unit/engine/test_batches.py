@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from world import CPU, images
+from world import CPU, images, simulate, spec
 
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
@@ -153,6 +153,19 @@ def test_normalisation_is_per_channel() -> None:
     base = batch[:, :, 0]
     torch.testing.assert_close(batch[:, :, 1], (base - 1) / 2)
     torch.testing.assert_close(batch[:, :, 2], (base - 2) / 4)
+
+
+def test_grey_images_that_are_normalised_as_coloured_ones_have_three_channels() -> None:
+    """For the network too, whatever it is."""
+    how: dict[str, Any] = {"normalize": {"mean": [0.0, 1.0, 2.0], "std": [1.0, 2.0, 4.0]}}
+    options = {"channels": [2], "kernel": 3, "hidden": [3]}
+    simulation, _ = simulate(spec(network="cnn", options=options, rounds=1, **how), images(side=8))
+    assert simulation.data.sample == (3, 8, 8) and dict(simulation.problem.net.parameters)["0.weight"][1] == 3
+    batch = simulation.data.draw(0, 5).inputs[0]
+    torch.testing.assert_close(batch[:, 2], (batch[:, 0] - 2) / 4)
+    with pytest.raises(UserError, match=r"train\.normalize has 2 means, but a sample has 3 channels"):
+        colours = dataclasses.replace(images(), x_train=np.repeat(images().x_train, 3, 1))
+        simulate(spec(normalize={"mean": [0.0, 1.0], "std": [1.0, 2.0]}), colours)
 
 
 def test_padding_is_black_and_not_the_mean_colour() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from fedbench import net
 from fedbench.engine.simulate import Simulation
 from fedbench.engine.weights import named, start_from
 from fedbench.errors import UserError
+from fedbench.jobs import preflight, session, starts
 from fedbench.jobs.training import train_run
 from fedbench.plan import cells, configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.schema import Config
 from fedbench.plan.starts import cells_before, runs_before
-from fedbench.specs import RunSpec, StartSpec
+from fedbench.specs import NetworkSpec, RunSpec, StartSpec
 from fedbench.store import exchange
 from fedbench.store.runs import MODEL, Store
 
@@ -176,6 +178,78 @@ class TestFiles:
             UserError, match=r"start\.weights, the path of the file to start from, is not given"
         ):
             train_run(child({"sha256": "0" * 64}), config(), Store())
+
+    def test_it_is_checked_before_anything_is_trained(self, tmp_path: Path) -> None:
+        """Whatever cell needs it: not when its turn comes."""
+        sound = cells.cells_of(config(), "toy", "table1")
+        network = net.build("mlp", (1, 8, 8), 1, 0, sound[0].runs[0].network.options)
+        good = named(network, network.initial(), None)
+        first = next(iter(good))
+        start = self.start(tmp_path / "a.pt", good)
+        cases: list[tuple[dict[str, Any], str]] = [
+            (start | {"sha256": "0" * 64}, "is not the file meant"),
+            (start | {"weights": str(tmp_path / "none.pt")}, r"cannot read start\.weights"),
+            (self.start(tmp_path / "b.pt", good | {first: torch.zeros(2, 3)}), rf"{first} is \[2, 3\] there"),
+            (start, ""),
+        ]
+        for piece, says in cases:
+            last = sound[-1].model_copy(update={"runs": [child(piece)]})
+            if not says:
+                preflight.check([*sound, last])
+                return
+            with pytest.raises(UserError, match=f"start of methods.* on datasets.*{says}"):
+                session.train_all([*sound, last], config(), Store())
+            assert not Path("results").exists()
+
+    def test_what_was_trained_on_imagenet_is_no_start_for_imagenet(self, tmp_path: Path) -> None:
+        network = net.build("mlp", (3, 64, 64), 1000, 0, {"hidden": []})
+        start = self.start(tmp_path / "a.pt", named(network, network.initial(), None)) | {"drop_head": True}
+        run = child(start)
+        run = run.model_copy(update={"network": NetworkSpec(name="mlp", options={"hidden": []})})
+        for dataset, refused in (("imagenet", True), ("stl10", False)):
+            data = run.data.model_copy(update={"dataset": dataset})
+            shape = (3, 64, 64)
+            if not refused:
+                starts.check(run.model_copy(update={"data": data}), shape)
+                continue
+            with pytest.raises(UserError, match="1000 outputs, as networks trained on ImageNet have"):
+                starts.check(run.model_copy(update={"data": data}), shape)
+
+
+@pytest.mark.parametrize("dots", ["", "."])
+def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, dots: str) -> None:
+    """Of 1000 outputs, with the names of today and those of the file that torchvision offers."""
+    from torchvision.models import densenet121
+
+    torch.manual_seed(5)
+    original = densenet121(weights=None)
+    state = original.state_dict()
+    path = tmp_path / "densenet121.pt"
+    torch.save(
+        {
+            re.sub(r"(denselayer\d+\.(?:norm|conv))(\d)", rf"\1{dots}\2", name): value
+            for name, value in state.items()
+        },
+        path,
+    )
+    options = {"size": 32}
+    run = child(
+        {"weights": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "drop_head": True}
+    )
+    found = starts.weights(run.start, Store(), lambda parent: pytest.fail("trained"))  # type: ignore[arg-type]
+    mine = net.build("densenet121", (1, 28, 28), 1, 0, options)
+    start_from(mine, found, drop_head=True)
+    weights = named(mine, mine.initial(), mine.initial_buffers())
+    assert {name for name in weights if not torch.equal(weights[name], state[name])} == {
+        "classifier.weight", "classifier.bias",
+    }  # fmt: skip
+    images = torch.rand(2, 1, 32, 32)
+    with torch.no_grad():
+        given = mine.features(mine.initial()[None], images[None], mine.initial_buffers()[None], train=False)[
+            1
+        ][0]
+        expected = torch.relu(original.eval().features(images.expand(-1, 3, -1, -1))).mean((2, 3))
+    torch.testing.assert_close(given, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_batch_norm_statistics_and_pytorchs_own_names_are_taken() -> None:

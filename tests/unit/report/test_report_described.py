@@ -15,6 +15,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import described
 from fedbench.report.tables import build as tables
+from fedbench.specs import StartSpec
 
 CONFIG = Config(scale="demo", datasets=["Digits"])
 
@@ -42,6 +43,23 @@ def cells(project: Project, data: Piece | None = None, train: Piece | None = Non
 def test_lengths_are_those_of_the_runs(project: Project, train: Piece, said: str) -> None:
     found = cells(project, train=train)
     assert described.trained(found) == [f"Digits: {said}."]
+
+
+def test_what_training_starts_from_is_said(project: Project) -> None:
+    found = cells(project)
+    plain = found[0].runs[0]
+    parent = plain.model_copy(update={"train": plain.train.model_copy(update={"keep_model": True})})
+    file = "0123456789abcdef" * 4
+    for start, said in (
+        (
+            {"sha256": file, "drop_head": True},
+            "the weights of a file (SHA-256 0123456789abcdef) but its output layer",
+        ),
+        ({"run": parent}, f"a model of 100 iterations of {plain.method} on digits"),
+    ):
+        run = plain.model_copy(update={"start": StartSpec(**start)})
+        cell = found[0].model_copy(update={"runs": [run]})
+        assert described.trained([cell]) == [f"Digits: 100 iterations, 4 clients, from {said}."]
 
 
 def test_the_positive_class_its_share_and_what_was_dropped_are_said(

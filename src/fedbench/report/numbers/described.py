@@ -33,13 +33,30 @@ def length(run: RunSpec) -> str:
 
 
 def trained(cells: Sequence[Cell]) -> list[str]:
-    """Say for each dataset how long and with how many clients it is trained, datasets that are alike together."""
+    """Say for each dataset how long, with how many clients and from what it is trained, datasets alike together."""
     facts: dict[str, list[str]] = {}
     for dataset in _unique(cell.dataset for cell in cells):
         runs = [cell for cell in cells if cell.dataset == dataset]
         clients = " or ".join(_unique(str(cell.runs[0].data.clients) for cell in runs))
-        facts.setdefault(f"{lengths(runs)}, {clients} client{'s' * (clients != '1')}", []).append(dataset)
+        begun = " or ".join(_unique(beginning(cell.runs[0]) for cell in runs))
+        fact = f"{lengths(runs)}, {clients} client{'s' * (clients != '1')}{begun}"
+        facts.setdefault(fact, []).append(dataset)
     return [f"{', '.join(datasets)}: {fact}." for fact, datasets in facts.items()]
+
+
+def beginning(run: RunSpec) -> str:
+    """Say what a run starts from, if not from random weights."""
+    if run.start is None:
+        return ""
+    other = run.start.run
+    model = (
+        f"the weights of a file (SHA-256 {run.start.sha256[:16]})"
+        if run.start.sha256
+        else f"a model of {length(other)} of {other.method} on {other.data.dataset}"
+        if other
+        else ""
+    )
+    return f", from {model}{' but its output layer' * run.start.drop_head}"
 
 
 def changed(chosen: Mapping[str, Any]) -> str:
