@@ -18,7 +18,7 @@ from fedbench.jobs.training import train_run
 from fedbench.plan import cells, configuration
 from fedbench.plan.extend import overlaid
 from fedbench.plan.layers import overrides
-from fedbench.plan.schema import Config, MethodEntry, Paper, Scale, Value
+from fedbench.plan.schema import Config, FigureSpec, MethodEntry, Paper, Scale, TableSpec, Value
 from fedbench.reading import parse_yaml
 from fedbench.specs import RunSpec
 from fedbench.store.runs import Record, Store
@@ -235,7 +235,7 @@ def tune_at(
             raise unknown(f"method of {paper.key}", name, paper.methods)
     source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
     path = configuration.tuned_path(paper, dataset, values)
-    wanted = methods or [name for name, method in paper.methods.items() if method.grid]
+    wanted = methods or _with_cells(paper, dataset)
     here = [name for name in wanted if paper.methods[name].has({"dataset": dataset, **values})]
     paper = paper.model_copy(update={"tune": paper.tune.at(values)})
     assert paper.tune is not None
@@ -297,6 +297,19 @@ def _choice(
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest
     return f"{text}; {trials[place]} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"
+
+
+def _with_cells(paper: Paper, dataset: str) -> list[str]:
+    """List the methods with a grid that a table or figure shows on a dataset; all with a grid where none does."""
+    ours = not paper.datasets[dataset].printed
+
+    def stands_in(spec: TableSpec | FigureSpec) -> bool:
+        added = spec.additions if isinstance(spec, TableSpec) else []
+        return dataset in spec.datasets or (ours if added is None else dataset in added)
+
+    specs: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
+    shown = {name for spec in specs if stands_in(spec) for name in spec.methods}
+    return [name for name, entry in paper.methods.items() if entry.grid and name in (shown or paper.methods)]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Task(ConditionalTask):
     margin: float
 
     measures: ClassVar[tuple[str, ...]] = ("auc", "ap")
+    spread: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         at_least(NAME, "positives", self.positives, 1)

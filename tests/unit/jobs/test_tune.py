@@ -151,6 +151,18 @@ def test_every_method_gets_the_same_number_of_trials() -> None:
             assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
 
 
+def test_tuned_are_the_methods_with_a_grid_that_a_dataset_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.05, 0.1, 0.2, 0.3, 0.5), 0.5)))
+    methods, tables = copy.deepcopy(PAPER["methods"]), copy.deepcopy(PAPER["tables"])
+    methods["Fixed"] = {"algorithm": "fedavg", "params": {"lr": 0.1}}
+    methods["Elsewhere"] = copy.deepcopy(methods["Plain"])
+    change(methods=methods)
+    tune_dataset(configuration.load_config(), "toy", "Digits", None, quiet)
+    found = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())["chosen"]
+    shown = {name for spec in tables.values() for name in spec["methods"]}
+    assert found.keys() == shown and not {"Fixed", "Elsewhere"} & shown
+
+
 def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
     paper = configuration.load_paper("toy")
     (spec,) = trial_specs(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
