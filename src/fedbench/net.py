@@ -52,8 +52,10 @@ class Net:
         for part in module.modules():
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 part.register_forward_pre_hook(self._update_statistics)
+        self._plain = False
         if type(module) is nn.Sequential and all(type(part) in PLAIN for part in module):
             self._run = functools.partial(_in_sequence, [part.forward for part in module])
+            self._plain = len([*module.children()]) == len(module)  # none stands there twice
 
     def initial(self) -> Tensor:
         """Return the initial parameters, shape [d]."""
@@ -97,6 +99,8 @@ class Net:
         if isinstance(x, Leaf) or x.shape[0] == 1:
             return self.scores_of_one(x, inputs, buffers, train=train).unsqueeze(0)
         buffers, self._single = self._set_up(buffers, train), False
+        if self._plain and self._run is not self.module:
+            return self._of_plain(x, inputs)
         if buffers is None:
             return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)
         if not train:
@@ -116,6 +120,18 @@ class Net:
         buffers, self._single = self._set_up(buffers, train), True
         one = x.parts if isinstance(x, Leaf) else x[0]
         return self._call(one, inputs[0], None if buffers is None else buffers[0])
+
+    def _of_plain(self, x: Tensor, inputs: Tensor) -> Tensor:
+        """Compute the outputs [K, B, C] of plain layers without vmap: the same bits, half the time for small ones."""
+        parts = zip(torch.split(x, self._sizes, 1), self.parameters, strict=True)
+        named = {name: part.view(len(x), *shape) for part, (name, shape) in parts}
+        for place, layer in self.module.named_children():
+            if isinstance(layer, nn.Linear):
+                weight, bias = named[f"{place}.weight"].transpose(1, 2), named.get(f"{place}.bias")
+                inputs = inputs @ weight if bias is None else torch.baddbmm(bias[:, None], inputs, weight)
+            else:
+                inputs = inputs.flatten(2) if isinstance(layer, nn.Flatten) else layer(inputs)
+        return inputs
 
     def _set_up(self, buffers: Tensor | None, train: bool) -> Tensor | None:
         """Put the module into its mode, and return the statistics that it needs."""

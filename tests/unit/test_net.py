@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import pytest
@@ -89,6 +90,24 @@ def test_stacked_clients_equal_one_by_one(name: str) -> None:
     for mine, theirs in zip(stacked, single, strict=True):
         assert (mine - theirs).norm() <= 1e-9 * theirs.norm()
     assert not torch.allclose(stacked[3], torch.zeros(()))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("hidden", [[], [5, 4]])
+def test_plain_layers_are_stacked_as_vmap_does_to_the_bit(bias: bool, hidden: list[int]) -> None:
+    widths = [12, *hidden, 2]
+    layers: list[nn.Module] = [nn.Flatten()]
+    for fan_in, fan_out in itertools.pairwise(widths):
+        layers += [nn.Linear(fan_in, fan_out, bias=bias), nn.LeakyReLU()]
+    net = Net(nn.Sequential(*layers))
+    x, inputs = net.initial() + 0.1 * torch.randn(K, net.d), torch.randn(K, 7, 3, 2, 2)
+    found = []
+    for plain in (True, False):
+        net._plain = plain
+        leaf = net.leaf(x)
+        scores = net.scores(leaf, inputs)
+        found.append((scores, *leaf.gradient(scores.square().mean((1, 2)))))
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize("clients", [1, 2])
