@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,6 +18,8 @@ from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.metrics import binary_metrics
 from fedbench.tasks._nested import Nested, at_least, need_period
+
+log = logging.getLogger(__name__)
 
 NAME = "average_precision"
 LEAST = 1e-8
@@ -55,8 +58,14 @@ class Task(ConditionalTask):
             raise UserError(
                 f"task {NAME!r} ranks positives before negatives; these are {arrays.n_classes} classes"
             )
-        if not any(len(self._positives(data, client)) for client in range(len(data.sizes))):
+        without = [k for k in range(len(data.sizes)) if not len(self._positives(data, k))]
+        if len(without) == len(data.sizes):
             raise UserError(f"task {NAME!r}: no client has a positive sample")
+        if without:
+            log.warning(
+                "task %r: %d of %d clients have no positive sample and learn nothing: %s",
+                NAME, len(without), len(data.sizes), ", ".join(map(str, without)),
+            )  # fmt: skip
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
         """Add to each mini-batch positives, which walk through those of the client."""

@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
@@ -231,6 +232,38 @@ def test_a_table_that_does_not_fit_is_refused(
         tables.make("localscgdam", "table1", reduced, project.root)
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
         tables.make("localscgdam", "table11", reduced, project.root)
+
+
+def test_training_that_is_stuck_is_named(project: Project, reduced: Config) -> None:
+    """Average precision that stays the same to the last digit; three equal values at 1 are a perfect ranking."""
+    paper = localscgdam()
+    paper["tables"]["table1"] |= {"metrics": ["test_ap"], "published": None}
+    project.save_paper("localscgdam", paper)
+    for method, tail in {
+        "CoDA": [0.4, 0.4, 0.4],
+        "LocalSGDAM": [0.4, 0.41, 0.4],
+        "LocalSGDM": [1.0] * 3,
+    }.items():
+        cell = cell_of(project, reduced, "CIFAR10", method)
+        for run in cell.runs:
+            path = project.curve(run.key, 0.9, ("test_ap",), np.random.default_rng(0))
+            curve = pd.read_csv(path)
+            curve.loc[curve.index[-3:], "test_ap"] = tail
+            curve.to_csv(path, index=False)
+        project.finish(cell, [tail[-1]] * 3, "test_ap")
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "the last 3 evaluations: training is stuck: CIFAR10, p = 4, CoDA: seeds 0, 1, 2." in text
+
+
+def test_of_a_metric_that_falls_the_lowest_is_bold(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["tables"]["table1"] |= {"metrics": ["test_loss"], "published": None}
+    project.save_paper("localscgdam", paper)
+    for method, value in {"CoDA": 0.3, "LocalSGDAM": 0.2, "LocalSGDM": 0.4}.items():
+        project.finish(cell_of(project, reduced, "CIFAR10", method), [value] * 3, "test_loss")
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "**0.200**" in line(text, "LocalSGDAM ", "**CIFAR10**")
+    assert "**0.300**" not in text and "**0.400**" not in text
 
 
 def test_a_run_that_learned_nothing_is_flagged_in_its_cell(project: Project, reduced: Config) -> None:

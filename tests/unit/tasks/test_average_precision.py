@@ -111,8 +111,9 @@ def test_each_positive_is_used_once_a_pass() -> None:
             assert len(set(rows[at : at + number])) == number
 
 
-def test_a_client_without_positives_stands_still() -> None:
+def test_a_client_without_positives_stands_still_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     run = run_of(rare((5, 0), dtype=np.float32), chunk=None)
+    assert "1 of 2 clients have no positive sample and learn nothing: 1" in caplog.text
     task, net = run.problem.task, run.problem.net
     batch = task.rounds(run.data, [0, 1], 0, "batches").batch(0)
     gradient, losses = run.problem.gradient(

@@ -31,6 +31,9 @@ from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
+STILL = 3
+"""So many last evaluations that are the same to the last digit, and training is stuck."""
+
 
 def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]:
     """Return the results on file for the runs of a cell, in the order of its seeds, and why some are missing.
@@ -123,7 +126,20 @@ def _measurement(
         device_variance=_mean(finished, f"device_var_{metric}"),
         key=cell.key,
         cost=_cost(finished, root),
+        stuck=tuple(run["seed"] for run in finished if _stuck(cell, run, metric, root)),
     )
+
+
+def _stuck(cell: Cell, run: Mapping[str, Any], metric: str, root: Path) -> bool:
+    """Say whether average precision stayed the same to the last digit over the last evaluations, short of perfect.
+
+    Its loss can die while all parameters are finite: where no pair is within the margin the gradient is 0.
+    """
+    if not metric.endswith("_ap") or _number(run, metric) == 1.0:
+        return False
+    curve = curve_of(cell, run["key"], root)
+    last = [*curve[metric].iloc[-STILL:]] if metric in curve else []
+    return len(last) == STILL and len({*last}) == 1
 
 
 def _status(

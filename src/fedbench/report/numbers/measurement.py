@@ -67,6 +67,7 @@ class Measurement:
         cost: what its runs cost.
         shipped: whether it came with the repository, under ``reproduced/``, and was not trained here.
         summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
+        stuck: the seeds whose training stopped moving, by a metric that stays the same to the last digit.
     """
 
     paper: str
@@ -87,6 +88,7 @@ class Measurement:
     cost: Cost = Cost()
     shipped: bool = False
     summary: tuple[float, float, int] | None = None
+    stuck: tuple[Repeat, ...] = ()
 
     @property
     def n_seeds(self) -> int:

@@ -238,7 +238,11 @@ def _trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
         lines += _listed(status, [f"{_where(paper, i, compared)}: {i.measured.reason}" for i in items])
     stuck = [i for i in compared if i.shown and i.measured.constant]
     named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.constant)}" for i in stuck]
-    return lines + _listed("constant scores, so an AUC of exactly 0.5: nothing was learned", named)
+    lines += _listed("constant scores, so an AUC of exactly 0.5: nothing was learned", named)
+    still = [i for i in compared if i.shown and i.measured.stuck]
+    named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.stuck)}" for i in still]
+    what = f"the same to the last digit in the last {collect.STILL} evaluations: training is stuck"
+    return lines + _listed(what, named)
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:
