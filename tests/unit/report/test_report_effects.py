@@ -136,6 +136,10 @@ def test_the_largest_setting_that_costs_nothing() -> None:
     np.testing.assert_allclose(
         found.values, [[[math.log(4)]], [[math.log(4)]]]
     )  # 4 against 1: 16 came after a loss
+    del numbers["D", 16, "B"]  # B has lost before
+    assert np.isfinite(read(Book(numbers), places, ratio=ratio).values).all()
+    del numbers["D", 8, "A"]  # A may reach 8 or not
+    assert read(Book(numbers), places, ratio=ratio).values.size == 0
 
 
 def test_somewhere_all_conditions_hold() -> None:

@@ -178,7 +178,10 @@ def _largest(
     claim: Ratio, measure: Measure, places: Sequence[Place], rest: Place, method: str,
     setting: Mapping[str, Value], reader: Reader,
 ) -> Needs:  # fmt: skip
-    """Return the largest value of a setting up to which the metric stays within a margin, of each seed."""
+    """Return the largest value of a setting up to which the metric stays within a margin, of each seed.
+
+    A seed without a number at the next value has none here: it may have gone on to that one.
+    """
     assert claim.largest and claim.metric and claim.within
     axis = claim.largest
     levels = sorted({value for p in places if isinstance(value := dict(p)[axis], int | float)})
@@ -192,11 +195,14 @@ def _largest(
     for seed, value in base.items():
         kept = [level for level in found if level == claim.of]
         for level in (level for level in found if level > kept[0]):
-            lost = measure.sign * (value - found[level].get(seed, math.nan))
-            if not lost <= claim.within + ROUNDING:
+            if seed not in found[level]:
+                kept = []
+                break
+            if measure.sign * (value - found[level][seed]) > claim.within + ROUNDING:
                 break
             kept.append(level)
-        result[seed] = (float(kept[-1]), float(kept[-1]))
+        if kept:
+            result[seed] = (float(kept[-1]), float(kept[-1]))
     return result
 
 
