@@ -1,6 +1,6 @@
 """The engine against a tight hand-written loop on the papers' networks: 4 clients, batch 32, LocalSGDM, p = 8.
 
-python benchmarks/networks.py [--repeats 5] [--steps 16] [NETWORK ...]
+python benchmarks/networks.py [--repeats 5] [--steps 16] [--compile] [NETWORK ...]
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--steps", type=int, default=16, help="local steps of each client per timed piece")
+    parser.add_argument("--compile", action="store_true", help="compile the engine's steps")
     options = parser.parse_args()
     for name in options.networks or CASES:
         network, settings, shape, classes = CASES[name]
@@ -92,7 +93,7 @@ def main() -> None:
             params={"lr": 1e-3, "momentum": 0.9}, network=NetworkSpec(name=network, options=settings),
             train=TrainSpec(rounds=10**6, period=PERIOD, batch_size=32, evaluations=1),
         )  # fmt: skip
-        simulation = Simulation(spec, arrays, torch.device("cpu"), 1)
+        simulation = Simulation(spec, arrays, torch.device("cpu"), 1, compiling=options.compile)
 
         def engine(simulation=simulation, rounds=rounds) -> None:
             for _ in range(rounds):

@@ -3,7 +3,7 @@
 100 clients x 600 samples of 784 floats, MLP 784-128-128-10, batch 32 (19 steps, the last of 24), 1 local epoch, 10
 clients a round, SGD 0.1, no evaluation inside rounds; one thread, in one process, the two loops in turns.
 
-    python benchmarks/peers_workload.py [--rounds 10] [--repeats 7] [--chunk 1]
+    python benchmarks/peers_workload.py [--rounds 10] [--repeats 7] [--chunk 1] [--compile]
 """
 
 from __future__ import annotations
@@ -67,10 +67,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--chunk", type=int, default=1)
+    parser.add_argument("--compile", action="store_true", help="compile the engine's steps")
     options = parser.parse_args()
     arrays = clients_like_mnist(100, 600)
 
-    simulation = Simulation(spec(10**6), arrays, torch.device("cpu"), options.chunk)
+    simulation = Simulation(
+        spec(10**6), arrays, torch.device("cpu"), options.chunk, compiling=options.compile
+    )
 
     def engine() -> None:
         for _ in range(options.rounds):

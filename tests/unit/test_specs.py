@@ -226,7 +226,7 @@ def test_the_key_is_the_same_on_every_machine() -> None:
 
 
 def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
-    for name in ("device", "data_dir", "client_chunk", "mirror", "checkpoint_seconds"):
+    for name in ("device", "data_dir", "client_chunk", "compile", "mirror", "checkpoint_seconds"):
         assert name in Config.model_fields
         with pytest.raises(ValueError, match=r"[Ee]xtra"):
             RunSpec(**(BASE | {name: "x"}))
@@ -235,6 +235,7 @@ def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
+        ("train.participation.clients", 99, "participation.clients is 99, but there are only"),
         ("data.imbalance.imratio", 0, "data.imbalance.imratio: Input should be greater than 0"),
         ("data.imbalance.imratio", 1, "data.imbalance.imratio: Input should be less than 1"),
         ("data.imbalance.rho", 0.5, "data.imbalance.rho"),

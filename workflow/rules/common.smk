@@ -178,6 +178,10 @@ def begin(dag):
         from fedbench.jobs import preflight  # not above: it imports PyTorch, which a dry run has no use for
 
         checked(preflight.check, trained)
+        if CONFIG.compile:
+            from fedbench.engine import compiled
+
+            checked(compiled.check)
     follow(training_state)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import ClientData
+from fedbench.engine.compiled import Compiled
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
@@ -23,7 +27,10 @@ PURPOSES = ("batches", "inner batches")
 
 
 class Loop:
-    """Trains the rounds of one run; ``chunk`` clients are stacked in one call, None for all, or AUTO."""
+    """Trains the rounds of one run; ``chunk`` clients are stacked in one call, None for all, or AUTO.
+
+    With ``compiling`` its steps are compiled, where the method's can be.
+    """
 
     def __init__(
         self,
@@ -33,11 +40,19 @@ class Loop:
         schedule: Schedule,
         record: Recorder,
         chunk: int | None,
+        compiling: bool = False,
     ) -> None:
         self._method, self._problem, self._data = method, problem, data
         self._schedule, self._record, self._chunk = schedule, record, chunk
         if chunk == AUTO:
             self._chunk = 1 if data.device.type == "cpu" and problem.net.d > TINY else None
+        self._compiled = Compiled(method, self._first_batches()) if compiling else None
+        self._step = self._compiled or method.step
+
+    @property
+    def compiled(self) -> bool:
+        """Whether steps run compiled."""
+        return self._compiled is not None and self._compiled.used
 
     @flushed()
     def open(self, state: RunState) -> None:
@@ -139,17 +154,27 @@ class Loop:
                 state = self._masked_step(state, batches, decay, active)
                 losses += torch.where(active, state["loss"], 0)
             else:
-                state = method.step(problem, state, batches, decay)
+                state = self._step(problem, state, batches, decay)
                 losses += state["loss"]
         state = method.end(problem, state)
         self._record.trained(losses / works[0].steps_of_each, sum(work.samples for work in works))
         kept = {*method.averaged, *method.own, *method.uploaded, *method.gathered, *method.running}
         return {name: tensor for name, tensor in state.items() if name in kept}
 
+    def _first_batches(self) -> Iterator[list[Any]]:
+        """Draw the batches of round 0, step by step, which every start of a run finds alike."""
+        assert self._problem.participants is not None
+        for chunk in self._chunks(self._problem.participants(0)):
+            works = [
+                self._problem.task.rounds(self._data, chunk, 0, purpose)
+                for purpose in PURPOSES[: self._method.batches]
+            ]
+            yield from ([work.batch(step) for work in works] for step in range(works[0].steps))
+
     def _masked_step(self, state: State, batches: list[Batch], decay: float, active: Tensor) -> State:
         """Make one step in which clients that have finished their epochs stand still."""
         still = {name: state[name].clone() for name in self._method.running if name in state}
-        new = self._method.step(self._problem, state, batches, decay)
+        new = self._step(self._problem, state, batches, decay)
         result = {}
         for name, tensor in new.items():
             old = still.get(name, state.get(name))

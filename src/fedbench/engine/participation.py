@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 from fedbench.specs import ParticipationSpec
 from fedbench.streams import stream
@@ -31,6 +32,12 @@ def groups(spec: ParticipationSpec, n_clients: int, seed: int) -> list[list[int]
     assert spec.groups is not None
     order = stream(seed, "groups").permutation(n_clients)
     return [sorted(part.tolist()) for part in np.array_split(order, spec.groups)]
+
+
+def check_method(method: FederatedMethod, name: str, spec: ParticipationSpec) -> None:
+    """Raise UserError where rounds leave clients out and the method called ``name`` cannot do without them."""
+    if spec.rule != "full" and not method.partial:
+        raise UserError(f"method {name!r} needs all clients in every round: participation rule 'full'")
 
 
 def check(spec: ParticipationSpec, n_clients: int) -> None:

@@ -21,12 +21,11 @@ from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.loop import Loop
 from fedbench.engine.outcome import Outcome, Progress, Stopped
-from fedbench.engine.participation import check, participants
+from fedbench.engine.participation import check, check_method, participants
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
-from fedbench.errors import UserError
 from fedbench.specs import RunSpec
 from fedbench.streams import stream
 
@@ -54,6 +53,7 @@ class Simulation:
         on_round: called after each round.
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
         start: the weights, by name, that a run with a ``start`` begins with.
+        compiling: compile the local steps. Changes speed, never results beyond rounding.
 
     Attributes:
         state: what it is in the middle of.
@@ -71,16 +71,14 @@ class Simulation:
         on_round: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] = lambda: False,
         start: Weights | None = None,
+        compiling: bool = False,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
         self.data = ClientData(arrays, spec.train, spec.seed, device)
         task = tasks.make(spec.task)
         tasks.check_fit(self.method, task, spec.method, spec.task)
-        if spec.train.participation.rule != "full" and not self.method.partial:
-            raise UserError(
-                f"method {spec.method!r} needs all clients in every round: participation rule 'full'"
-            )
+        check_method(self.method, spec.method, spec.train.participation)
         seed = int(stream(spec.seed, "initial weights").integers(2**31))
         check(spec.train.participation, len(self.data.sizes))
         net = network.build(
@@ -100,7 +98,9 @@ class Simulation:
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
         self.record = Recorder(self.method, self.evaluator, spec.train)
-        self.loop = Loop(self.method, self.problem, self.data, self.schedule, self.record, client_chunk)
+        self.loop = Loop(
+            self.method, self.problem, self.data, self.schedule, self.record, client_chunk, compiling
+        )
         self.state = RunState.initial(self.method, self.problem, device)
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
         self.on_round, self.stop = on_round, stop

@@ -17,6 +17,7 @@ from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
+from fedbench.engine.participation import check_method
 from fedbench.errors import UserError
 from fedbench.jobs import starts
 from fedbench.plan.cells import Cell
@@ -55,6 +56,7 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
     for source, dataset, method, run in runs:
         facts = run.model_dump(mode="json", include={"method", "params", "task", "network", "start"})
         facts["normalize"] = run.train.normalize and run.train.normalize.model_dump()
+        facts["participation"] = run.train.participation.model_dump()
         data = run.data.model_dump(mode="json", include={"dataset", "partition", "clients"})
         key = json.dumps([source, dataset, method, facts, data], sort_keys=True)
         if key not in seen:
@@ -84,9 +86,9 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
         except UserError as error:
             yield f"{source}start of methods.{method} on datasets.{dataset}: {error}"
         try:
-            tasks.check_fit(
-                algorithms.make(run.method, run.params), tasks.make(run.task), run.method, run.task
-            )
+            built = algorithms.make(run.method, run.params)
+            tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
+            check_method(built, run.method, run.train.participation)
         except UserError as error:
             yield f"{source}methods.{method} on datasets.{dataset}: {error}"
 

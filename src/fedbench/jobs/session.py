@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
+from fedbench.engine import compiled
 from fedbench.errors import DiskError, UserError
 from fedbench.jobs import preflight
 from fedbench.jobs.progress import Reporter, counts, say
@@ -28,6 +29,8 @@ def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
             every other cell would fail alike.
     """
     preflight.check(chosen)
+    if config.compile:
+        compiled.check()
     diverged, failed = [], dict[str, str]()
     for number, cell in enumerate(chosen, 1):
         left = f", {len(failed)} failed" if failed else ""

@@ -17,6 +17,7 @@ from fedbench.data import joined
 from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
+from fedbench.engine import compiled
 from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress, Stopped
 from fedbench.engine.simulate import Simulation
@@ -98,6 +99,9 @@ def train_run(
     device = own_device(config.device)
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
+    if config.compile:
+        compiled.check(device.type)
+        compiled.keep_at(Path(config.data_dir) / "compiled")
     with store.claim(spec.key) as folder:
         found = store.load(spec.key)  # another process may have finished it while this one waited
         if found is not None:
@@ -109,8 +113,9 @@ def train_run(
         path, every = store.checkpoint(spec.key), config.checkpoint_seconds
         with stopping.held_back() as stop:
             simulation = Simulation(
-                spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start
-            )
+                spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start,
+                compiling=config.compile,
+            )  # fmt: skip
             journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
             try:
                 outcome = simulation.run()
@@ -123,7 +128,7 @@ def train_run(
             }
             record = Record(
                 spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
-                provenance(device.type) | times | data, {},
+                provenance(device.type) | {"compiled": simulation.loop.compiled} | times | data, {},
             )  # fmt: skip
             model = None if outcome.model is None else starts.model_bytes(outcome.model)
             record = store.finish(record, outcome.curve, outcome.clients, model)

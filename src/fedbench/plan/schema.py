@@ -62,6 +62,7 @@ class Config(Spec):
     seeds: Seeds | None = None
     device: Literal["auto", "cpu", "cuda"] = "auto"
     client_chunk: int | None = Field(None, ge=1)
+    compile: bool = False
     checkpoint_seconds: float = Field(30.0, ge=0)
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"
     mirror: str | None = None

@@ -87,8 +87,7 @@ class RunSpec(Spec):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.train.participation.groups is not None:
-            self.train.participation.check(self.data.clients)
+        self.train.participation.check(self.data.clients)
         if self.train.select is not None and not self.data.held_out:
             raise ValueError("train.select chooses by validation, but data.validation holds nothing out")
         return self

@@ -5,14 +5,18 @@ On PyTorch's ``meta`` device tensors have shapes and no values, and an operation
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from world import CPU, METHODS, images, simulate, spec
 
 from fedbench import net
+from fedbench.contract.task import Model
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.simulate import Simulation
 
@@ -68,6 +72,58 @@ def test_networks_compute_where_their_parameters_are(network: tuple[str, dict[st
             for train in (True, False):
                 scores = built.scores(x, inputs, buffers, train=train)
                 assert scores.device.type == "cuda" and scores.shape == (k, 4, 3)
+
+
+def as_if_on_a_gpu(**train: Any) -> Simulation:
+    """Set a run up as on a GPU; to be called under a FakeTensorMode. Three classes: a prior is counted from values."""
+    arrays = images(SIZES, validation=8, n_classes=3)
+    if train.pop("stored", None) == "bytes":
+        parts = {"x_train": arrays.x_train.astype(np.uint8), "x_test": arrays.x_test.astype(np.uint8)}
+        arrays = dataclasses.replace(arrays, **parts)
+    return Simulation(spec("fedavg", clients=4, **train), arrays, torch.device("cuda"), None)
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        {},
+        {"stored": "bytes", "normalize": {"mean": [0.2], "std": [0.5]}},
+        {"stored": "bytes", "augment": "crop_flip"},
+        {"period": None, "local_epochs": 1},
+    ],
+    ids=["floats", "normalised bytes", "augmented", "unequal clients"],
+)
+def test_batches_are_made_on_the_gpu(train: dict[str, Any]) -> None:
+    """Gathered, scaled, normalised, augmented and padded there; what the server draws for itself too."""
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        data = as_if_on_a_gpu(**train).data
+        work = data.work([0, 1, 2, 3], 0, "batches")
+        made = [work.batch(step) for step in range(work.steps)]
+        made += [data.first([0, 3], "first"), data.draw(1, 5)]
+        found = [part for batch in made for part in batch if part is not None]
+        found += [work.active(0), work.steps_of_each]
+        assert {tensor.device.type for tensor in found} == {"cuda"}
+        assert {batch.inputs.dtype for batch in made} == {torch.float32}
+        with pytest.raises(RuntimeError, match="device"):
+            data.samples(torch.zeros(1, 2, dtype=torch.int64))  # an index that was left behind
+
+
+@pytest.mark.parametrize("network", [("mlp", {"hidden": [5]}), ("resnet20", {"blocks": 1})])
+def test_models_are_evaluated_on_the_gpu(
+    network: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On test and validation data, and on what clients hold; whether scores are finite has no answer here."""
+    monkeypatch.setattr(torch, "isfinite", lambda scores: SimpleNamespace(all=lambda: True))
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        run = as_if_on_a_gpu(network=network[0], options=network[1])
+        evaluator, (x, buffers) = run.evaluator, run.method.points(run.server)[""]
+        model = Model(run.problem.net, x, buffers, run.data)
+        assert evaluator._parts.keys() == {"test", "val"}
+        for part in evaluator._parts.values():
+            scores = model.outputs(part.inputs)
+            assert scores.device.type == "cuda" and scores.shape == (len(part.labels), 3)
+        losses = evaluator.client_losses(x, buffers)
+        assert losses.device.type == "cuda" and losses.shape == (4,)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no graphics card")

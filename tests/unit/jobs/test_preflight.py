@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from toy import PAPER, write_yaml
 
+from fedbench.algorithms import fedavg
 from fedbench.errors import UserError
 from fedbench.jobs import preflight, session, tune
 from fedbench.plan.cells import Cell, cells_of
@@ -102,6 +103,25 @@ def test_all_mistakes_are_told_at_once_and_each_once() -> None:
     lines = str(raised.value).splitlines()
     assert len(lines) == 2, "though each method has two cells"
     assert "method 'fedavg' needs lr" in lines[0] and "lr is a number, not True" in lines[1]
+
+
+def test_a_method_is_held_against_its_task_and_against_who_takes_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nested(paper: dict[str, Any]) -> None:
+        paper["methods"]["Plain"] |= {"algorithm": "fcsg", "params": {"lr": 0.1}}
+
+    with pytest.raises(
+        UserError, match=r"methods\.Plain on datasets\.Digits: method 'fcsg' works on nested draws"
+    ):
+        preflight.check(cells(nested))
+
+    def absent(paper: dict[str, Any]) -> None:
+        paper["methods"]["Plain_too"]["train"] = {"participation": {"rule": "random", "clients": 2}}
+
+    monkeypatch.setattr(fedavg.Method, "partial", False)
+    with pytest.raises(UserError, match=r"methods\.Plain_too .*needs all clients in every round"):
+        preflight.check(cells(absent))
 
 
 def test_what_a_cell_starts_from_is_checked_too() -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import PAPER, write_yaml
 from typer.testing import CliRunner
 
+from fedbench.algorithms import fedprox
 from fedbench.commands.cli import app
 from fedbench.errors import UserError, WriteError
 from fedbench.jobs import session
@@ -76,12 +75,13 @@ def test_ctrl_c_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code != 0 and "[2/7]" not in result.stdout
 
 
-def test_a_real_failure_is_followed_by_a_real_training() -> None:
-    paper = copy.deepcopy(PAPER)
-    paper["methods"]["Proximal"]["train"] = {"participation": {"rule": "random", "clients": 9}}
-    write_yaml(Path("config/papers/toy.yaml"), paper)
+def test_a_real_failure_is_followed_by_a_real_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise UserError("no step that way")
+
+    monkeypatch.setattr(fedprox.Method, "begin", fail)
     result = CliRunner().invoke(app, ["run", "p4_imratio0.2"])
-    assert result.exit_code == 2 and "there are only 3 clients" in result.stderr
+    assert result.exit_code == 2 and "no step that way" in result.stderr
     done = {path.stem for path in Path("results/cells").rglob("*.json")}
     assert done == {"Plain", "Plain_too"}
     for path in Path("results/cells").rglob("*.json"):

@@ -282,7 +282,14 @@ class TestCells:
         def keys(**options: Any) -> list[str]:
             return [cell.key for cell in cells_of(load_config(overrides=options), "toy", "table1")]
 
-        same = {"device": "auto", "client_chunk": 2, "data_dir": "x", "mirror": "y", "tolerance": 0.5}
+        same = {
+            "device": "auto",
+            "client_chunk": 2,
+            "compile": True,
+            "data_dir": "x",
+            "mirror": "y",
+            "tolerance": 0.5,
+        }
         assert keys() == keys(**same)
         assert keys() != keys(seeds="5")
 

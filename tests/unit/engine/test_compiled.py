@@ -1,0 +1,141 @@
+"""``compile: true``: steps that are traced and compiled give what steps give, within rounding."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from world import CPU, METHODS, images, points, simulate, spec, tiny_norm
+
+from fedbench.algorithms import fedavg
+from fedbench.contract.problem import Batch
+from fedbench.contract.task import Conditional
+from fedbench.engine import compiled
+from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError
+from fedbench.models import mlp
+
+SIZES = (12, 18, 24)
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let the trace itself run in place of code compiled from it, which takes half a minute; the list counts them."""
+    made: list[Any] = []
+
+    def take(graph: Any, example: list[Tensor]) -> Any:
+        made.append(graph)
+        return graph
+
+    monkeypatch.setattr(compiled, "machine_code", take)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("method", "chunk"),
+    [(name, 1) for name in METHODS if name != "pairwise"] + [("fedavg", None)],
+)
+def test_a_trace_is_the_step(
+    method: str, chunk: int | None, traced: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With momentum, variates, batch-norm and a step size that changes; every method but the one that gathers."""
+    monkeypatch.setattr(mlp, "build", lambda shape, outputs, **_: tiny_norm(shape, outputs))
+    run, arrays = spec(method, rounds=3, decay_at=[0.6]), images(SIZES)
+    plain, _ = simulate(run, arrays, chunk)
+    quick, _ = simulate(run, arrays, chunk, compiling=True)
+    assert quick.loop.compiled and len(traced) >= 2  # one for each step size
+    assert plain.server.keys() == quick.server.keys()
+    for name, tensor in plain.server.items():
+        torch.testing.assert_close(quick.server[name], tensor, rtol=1e-5, atol=1e-6, equal_nan=True)
+    assert quick.record.samples == plain.record.samples
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_compiled_steps_give_the_same_within_rounding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real compiler, on a network of 26 parameters."""
+    monkeypatch.setenv(compiled.CACHE, str(tmp_path))
+    compiled.check()
+    run = spec("fedavg", rounds=3)
+    plain, before = simulate(run, points(SIZES))
+    quick, after = simulate(run, points(SIZES), compiling=True)
+    assert quick.loop.compiled and list(tmp_path.rglob("*.so"))
+    torch.testing.assert_close(quick.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
+    assert after.metrics["train_loss"] == pytest.approx(before.metrics["train_loss"], rel=1e-5)
+
+
+def test_only_frequent_forms_are_compiled_wherever_a_run_begins(traced: list[Any]) -> None:
+    """Clients of six sizes, whose last batches differ: the three most frequent forms, and the same after round 2."""
+    run = spec("fedavg", clients=6, rounds=4, period=None, local_epochs=1)
+    arrays = images((30, 31, 32, 33, 34, 35))
+    begun = Simulation(run, arrays, CPU, 1, compiling=True)
+    begun.run()
+    assert len(traced) == compiled.FORMS == 3
+    late = Simulation(run, arrays, CPU, 1, compiling=True)
+    late.state.round = 2
+    assert late.loop._compiled is not None and begun.loop._compiled is not None
+    assert late.loop._compiled._forms == begun.loop._compiled._forms
+    assert ((1, 6, 1, 6, 6), (1, 6), None) in {form[0] for form in begun.loop._compiled._forms}
+
+
+def test_what_gathers_is_computed_as_it_is(traced: list[Any]) -> None:
+    simulation, outcome = simulate(spec("pairwise"), images(SIZES), compiling=True)
+    assert outcome.status == "finished" and not simulation.loop.compiled and not traced
+
+
+def test_a_step_that_draws_is_computed_as_it_is(
+    traced: list[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A trace would hold the first draw for ever."""
+    step = fedavg.Method.step
+
+    def noisy(self: Any, problem: Any, state: Any, batches: Any, decay: float) -> Any:
+        noise = float(problem.stream("noise", int(state["round"])).normal())
+        new = step(self, problem, state, batches, decay)
+        return new | {"x": new["x"] + noise}
+
+    monkeypatch.setattr(fedavg.Method, "step", noisy)
+    plain, _ = simulate(spec("fedavg"), points(SIZES))
+    with caplog.at_level(logging.WARNING):
+        quick, _ = simulate(spec("fedavg"), points(SIZES), compiling=True)
+    assert torch.equal(plain.server["x"], quick.server["x"]) and not quick.loop.compiled and not traced
+    assert caplog.text.count("cannot be compiled") == 1
+
+
+def test_nested_batches_are_taken_apart_and_put_together() -> None:
+    nested = [Conditional(Batch(torch.zeros(1, 2), torch.ones(1)), Batch(torch.ones(1, 3), torch.zeros(1)))]
+    assert compiled.form_of(nested) == ((((1, 2), (1,), None), ((1, 3), (1,), None)),)
+    found = compiled._filled(nested, iter([tensor + 5 for tensor in compiled._tensors(nested)]))
+    assert isinstance(found[0], Conditional) and found[0].inner.inputs.tolist() == [[6, 6, 6]]
+    assert found[0].outer.weight is None
+
+
+def test_batches_that_hide_their_tensors_are_not_traced(caplog: pytest.LogCaptureFixture) -> None:
+    method = fedavg.Method(lr=0.1)
+    assert not compiled.Compiled(method, [[SimpleNamespace(inputs=torch.zeros(2))]]).used
+    assert "SimpleNamespace" in caplog.text
+    assert compiled.Compiled(method, [[(torch.zeros(2), 3)]]).used
+
+
+def test_a_missing_compiler_is_one_line_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UserError, match=r"compiler .* is not found: install it .* or set compile: false"):
+        compiled.check()
+
+
+def test_a_folder_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compiled.CACHE, "elsewhere")
+    compiled.keep_at(tmp_path)
+    assert os.environ[compiled.CACHE] == "elsewhere"
+    monkeypatch.delenv(compiled.CACHE)
+    compiled.keep_at(tmp_path)
+    assert os.environ[compiled.CACHE] == str(tmp_path)
