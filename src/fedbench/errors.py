@@ -27,6 +27,8 @@ _CURES = {
     errno.ENAMETOOLONG: "use a shorter name",
     errno.EISDIR: "remove the folder that stands in the place of a file",
 }
+AGAIN = "then run the same command again"
+"""How every message about a disk ends."""
 SHOWN = 300
 """Characters of a user's input that a message repeats."""
 
@@ -60,17 +62,13 @@ def is_missing(error: OSError) -> bool:
 def cannot_write(what: Path | str, error: OSError) -> WriteError:
     """Build the error for a file or place that cannot be written, with the cure that fits the cause."""
     cure = _CURES.get(error.errno or 0, "mend that")
-    return WriteError(
-        f"cannot write {what}: {error.strerror or error}; {cure}, then run the same command again"
-    )
+    return WriteError(f"cannot write {what}: {error.strerror or error}; {cure}, {AGAIN}")
 
 
 def cannot_read(what: Path | str, error: OSError) -> ReadError:
     """Build the error for a file that is there and cannot be read: it stays, and nothing is said against it."""
     cure = _CURES.get(error.errno or 0, "mend that")
-    return ReadError(
-        f"cannot read {what} now: {error.strerror or error}. It is kept; {cure}, then run the same command again"
-    )
+    return ReadError(f"cannot read {what} now: {error.strerror or error}. It is kept; {cure}, {AGAIN}")
 
 
 def explain(error: UserError | OSError) -> str:
@@ -85,9 +83,7 @@ def explain(error: UserError | OSError) -> str:
     if not is_write_error(error):
         raise error
     cure = _CURES[error.errno or 0]
-    return visible(
-        f"cannot use {error.filename or 'a file'}: {error.strerror}; {cure}, then run the same command again"
-    )
+    return visible(f"cannot use {error.filename or 'a file'}: {error.strerror}; {cure}, {AGAIN}")
 
 
 def visible(text: str) -> str:

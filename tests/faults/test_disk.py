@@ -19,12 +19,13 @@ from projects import BIN, Project
 from fedbench import files
 from fedbench.data.prepared import prepare, prepared_path
 from fedbench.engine import checkpoint
+from fedbench.engine.outcome import Progress
 from fedbench.errors import WriteError
 from fedbench.jobs.training import train_run
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal
-from fedbench.store.runs import Store
+from fedbench.store.runs import ROOM, Store
 
 CPU = torch.device("cpu")
 LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5
@@ -50,13 +51,37 @@ def test_without_room_for_checkpoints_a_run_still_finishes(
     assert sorted(path.name for path in store.root.iterdir()) == [LARGE.key, journal.NAME]
 
 
+def test_a_run_holds_the_room_that_its_result_needs(disk: Disk, digits: Path, tmp_path: Path) -> None:
+    undisturbed, store = Store(tmp_path / "roomy"), Store(disk.path / "runs")
+    train(undisturbed, digits)
+    train(store, digits, on_round=lambda progress: disk.fill() if progress.round == 1 else None)
+    assert store.curve(LARGE.key).read_bytes() == undisturbed.curve(LARGE.key).read_bytes()
+    assert store.load(LARGE.key) and not list(disk.path.glob(f"**/{ROOM}"))
+
+
+def test_a_run_whose_result_has_no_room_is_not_begun(disk: Disk, digits: Path) -> None:
+    """A file of 4 KiB still fits, the weights that the run leaves do not."""
+    store, rounds = Store(disk.path / "runs"), list[int]()
+    disk.fill(leave=60_000)
+    keeping = LARGE.model_copy(update={"train": LARGE.train.model_copy(update={"keep_model": True})})
+    with pytest.raises(WriteError, match=r"which needs 1\d\d,\d{3} bytes: No space left"):
+        train(store, digits, keeping, on_round=lambda progress: rounds.append(progress.round))
+    assert rounds == [] and store.keys() == store.unfinished() == []
+
+
 def test_a_disk_that_is_full_when_a_run_ends_costs_no_more_than_the_last_checkpoint(
     disk: Disk, digits: Path, tmp_path: Path
 ) -> None:
     undisturbed, store = Store(tmp_path / "roomy"), Store(disk.path / "runs")
     train(undisturbed, digits)
+
+    def full_after_all(progress: Progress) -> None:
+        if progress.round == 2:
+            (store.checkpoint(LARGE.key).parent / ROOM).unlink()
+            disk.fill()
+
     with pytest.raises(WriteError) as caught:
-        train(store, digits, on_round=lambda progress: disk.fill() if progress.round == 2 else None)
+        train(store, digits, on_round=full_after_all)
     message = str(caught.value)
     assert str(store.path(LARGE.key)) in message and "No space left on device; free some space" in message
     assert store.keys() == [] and store.load(LARGE.key) is None
@@ -82,17 +107,27 @@ def test_a_read_only_store_gives_what_it_has_and_says_why_it_takes_nothing(disk:
     assert store.keys() == sorted([LARGE.key, other.key])
 
 
-def test_a_workflow_on_a_full_disk_says_so_and_goes_on_once_there_is_room(
+def test_a_workflow_stops_at_the_first_error_of_a_disk_and_goes_on_once_there_is_room(
     disk: Disk, project: Project
 ) -> None:
     (project.root / "results").symlink_to(disk.path)
-    project.snakemake("data/prepared/digits.npz")
-    disk.fill()
+    with project.edit("config/papers/localscgdam.yaml") as paper:
+        paper["tables"]["table1"]["methods"] = ["LocalSGDAM", "LocalSGDM", "CoDA"]
+        paper["figures"] = {}
+    disk.writable(False)
     said = project.snakemake("tables/table1.tex", fails=True)
+    assert "error: cannot write the folder results, which needs 4,096 bytes: Read-only file system" in said
+    assert not (project.root / "logs").exists(), "no job was begun"
+    disk.writable(True)
+    disk.fill(leave=16_000)  # a small file fits, a result does not
+    said = project.snakemake("tables/table1.tex", "--cores", "1", fails=True)
     assert re.search(
-        "error: cannot write the .* results/runs.*: No space left on device; free some space", said
+        r"error: cannot write .* results/runs.*bytes: No space left on device; free some space", said
     )
+    assert "because of the disk: no more are begun" in said and said.count("not finished: ") < 3
     assert "Traceback" not in said and not list(disk.path.glob("**/run.json"))
+    disk.free()
+    disk.fill()
     command = [BIN / "fedbench", "run", "Digits/p4_imratio0.1/LocalSGDM"]
     with (disk.path / "log").open("w") as log:  # not even its own words have room
         done = subprocess.run(
@@ -101,7 +136,7 @@ def test_a_workflow_on_a_full_disk_says_so_and_goes_on_once_there_is_room(
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "free some space" in done.stderr
     disk.free()
     project.snakemake("tables/table1.tex")
-    assert len(project.runs()) == 4 and {row["status"] for row in project.table().values()} == {"finished"}
+    assert len(project.runs()) == 6 and {row["status"] for row in project.table().values()} == {"finished"}
 
 
 def test_preparing_data_on_a_full_disk_leaves_nothing_half(disk: Disk) -> None:

@@ -12,7 +12,8 @@ from fedbench.data import datasets
 from fedbench.errors import UserError
 from fedbench.jobs import cluster, progress, recovery
 from fedbench.plan import configuration
-from fedbench.workflow import failures
+from fedbench.store.runs import STORE
+from fedbench.workflow import failures, room
 from fedbench.workflow.follow import follow, tell
 from fedbench.workflow.inputs import Inputs
 
@@ -170,11 +171,26 @@ def training_state():
     ]
 
 
+def failed_logs():
+    """The logs of the jobs that have failed."""
+    failed = [job for item in [*workflow.scheduler.failed] for job in (item if item.is_group() else [item])]
+    return [str(log) for job in failed for log in job.log]
+
+
+def stop_for_disk():
+    """Begin no more jobs: each would find out alone that the disk is full. Those at work hold room for their results."""
+    tell(["a job failed because of the disk: no more are begun, those at work finish"])
+    workflow.scheduler.exit_gracefully()
+
+
 def begin(dag):
-    """Check what is to be trained before any job, note which logs are old, and tell how the training stands."""
+    """Check what is to be trained, and the disk, before any job; note which logs are old; tell how the training stands."""
     waiting = [*dag.needrun_jobs()]
     LOGS_BEFORE.update({name: failures.stamp(name) for job in waiting for name in job.log})
-    if trained := [cell_of(job.wildcards) for job in waiting if job.rule.name == "train"]:
+    trained = [cell_of(job.wildcards) for job in waiting if job.rule.name == "train"]
+    written = [str(file) for job in waiting for file in [*job.output, *job.log]]
+    checked(room.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)])
+    if trained:
         from fedbench.jobs import preflight  # not above: it imports PyTorch, which a dry run has no use for
 
         checked(preflight.check, trained)
@@ -183,6 +199,7 @@ def begin(dag):
 
             checked(compiled.check)
     follow(training_state)
+    room.watch(failed_logs, stop_for_disk)
 
 
 def explain_failures(dag):

@@ -32,6 +32,8 @@ from fedbench.streams import stream
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
+_NUMBER, _ROW, _TENSOR, _FACTS = 25, 100, 1 << 10, 1 << 14
+"""Bytes, at most: of a number as text, of an evaluation's times, of a tensor's name and header, of all else."""
 
 
 def pause(wanted: float, saving: float) -> float:
@@ -54,6 +56,7 @@ class Simulation:
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
         start: the weights, by name, that a run with a ``start`` begins with.
         compiling: compile the local steps. Changes speed, never results beyond rounding.
+        reserve: told before the first round how many bytes the outcome will take on a disk, at most.
 
     Attributes:
         state: what it is in the middle of.
@@ -72,6 +75,7 @@ class Simulation:
         stop: Callable[[], bool] = lambda: False,
         start: Weights | None = None,
         compiling: bool = False,
+        reserve: Callable[[int], object] = lambda size: None,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
@@ -103,7 +107,7 @@ class Simulation:
         )
         self.state = RunState.initial(self.method, self.problem, device)
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
-        self.on_round, self.stop = on_round, stop
+        self.on_round, self.stop, self._reserve = on_round, stop, reserve
         self._insured = True  # whether the last checkpoint could be written
         self._pause = checkpoint_seconds
 
@@ -148,6 +152,7 @@ class Simulation:
         if state.round == 0 and not record.curve:
             self.loop.open(state)
             record.evaluate(0, state.server)
+        self._reserve(self.outcome_bytes())
         while state.round < rounds:
             clients = self.train_round()
             passed = record.tick()
@@ -171,6 +176,14 @@ class Simulation:
             if stop:
                 raise Stopped(f"stopped after round {state.round} of {rounds}")
         return final
+
+    def outcome_bytes(self) -> int:
+        """Estimate from above what the outcome takes as files, once a row of the curve is there."""
+        rows = [*self.record.curve, *self.record.clients]
+        each = _NUMBER * sum(map(len, rows)) / len(self.record.curve) + _ROW
+        weights = self._model().values() if self.spec.train.keep_model else []
+        model = sum(tensor.nbytes + _TENSOR for tensor in weights)
+        return int(_FACTS + each * len(self.schedule.evaluated) + model)
 
     def _check_finite(self) -> None:
         """Raise FloatingPointError if what was averaged is not: momenta can break before the parameters do."""

@@ -24,6 +24,8 @@ from fedbench.store import results
 
 AHEAD = 60.0
 """Seconds by which a file's time may be ahead of the clock: hosts that share a disk differ by a little."""
+ROOM = 1 << 18
+"""Bytes that Snakemake's own notes and log take, and more: without, it ends in tracebacks."""
 _held: list[IO[str]] = []
 
 
@@ -94,6 +96,7 @@ def put_right(data_dir: str, root: Path = Path()) -> None:
         WriteError: the folder cannot be written.
     """
     release_stale_lock(root / ".snakemake")
+    files.check_room(root / ".snakemake", ROOM)
     data = Path(data_dir)
     made = [data / "prepared", data / "partitions"]
     folders = [*made, *map(Path, ("config", "results/cells", "tables", "figures"))]

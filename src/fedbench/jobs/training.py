@@ -29,7 +29,7 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal, results
 from fedbench.store.provenance import provenance
-from fedbench.store.runs import Record, Store
+from fedbench.store.runs import ROOM, Record, Store
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -115,6 +115,7 @@ def train_run(
             simulation = Simulation(
                 spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start,
                 compiling=config.compile,
+                reserve=functools.partial(files.reserve, folder / ROOM),
             )  # fmt: skip
             journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
             try:

@@ -38,7 +38,8 @@ MODEL = "model.pt"
 """The final weights by name, of a run that keeps them."""
 FILES = ("run.json", "curve.csv", "clients.csv", MODEL)
 """What a run's folder may hold."""
-UNFINISHED, TRAIL = ".unfinished", "progress.json"
+UNFINISHED, TRAIL, ROOM = ".unfinished", "progress.json", "room"
+"""The folder of an unfinished run; in it: where the run is, and the room on the disk that its result will need."""
 Rows = Sequence[Mapping[str, float | str]]
 MISSING = "run.json is missing"
 
@@ -191,6 +192,7 @@ class Store:
             yield folder
         finally:
             with contextlib.suppress(OSError):
+                (folder / ROOM).unlink(missing_ok=True)
                 if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
                     # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
                     shutil.rmtree(folder, ignore_errors=True)
@@ -219,6 +221,7 @@ class Store:
         content["run.json"] = seal.sealed(vars(record)).encode()
         try:
             shutil.rmtree(ready, ignore_errors=True)
+            (folder / ROOM).unlink(missing_ok=True)
             ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand
             for name, text in content.items():
                 _write(ready / name, text)

@@ -14,6 +14,7 @@ from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
+from fedbench.report.numbers import sums
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.published import load
 from fedbench.report.tables import build as tables
@@ -130,6 +131,7 @@ def test_a_file_with_other_columns_is_not_overwritten(project: Project, reduced:
     project.fill("localscgdam", "table1", reduced)
     path = export_reproduced("localscgdam", "table1", reduced, project.root)
     path.write_text(path.read_text().replace(",n_clients,", ",clients,"))
+    sums.note(project.root / "reproduced", path)
     before = path.read_bytes()
     with pytest.raises(UserError, match=r"table1.csv has other columns"):
         export_reproduced("localscgdam", "table1", reduced, project.root)

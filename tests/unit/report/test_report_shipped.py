@@ -6,10 +6,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from report_project import Project, localscgdam
 
+from fedbench.errors import UserError
 from fedbench.plan.schema import Config
+from fedbench.report.numbers import sums
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.tables import build as tables
 
@@ -91,11 +94,39 @@ def test_a_mean_whose_seeds_nobody_kept_is_shown_with_its_spread(shipped: Projec
         for n, line in enumerate(lines)
     ]
     path.write_text("\n".join(stripped) + "\n")
+    sums.note(shipped.root / "reproduced", path)
     after = tables.make("localscgdam", "table1", reduced, shipped.root).rows
     assert after["std"].to_numpy() == pytest.approx(before["std"].to_numpy(), rel=1e-4, nan_ok=True)
     assert set(after.loc[after["shipped"], "values"]) == {""} and set(
         after.loc[after["shipped"], "n_seeds"]
     ) == {3}
+
+
+def test_a_changed_digit_is_an_error_and_no_export_vouches_for_it(shipped: Project, reduced: Config) -> None:
+    path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
+    whole = path.read_text()
+    path.write_text(whole.replace("0.9", "0.8", 1))
+    message = r"table1\.csv is not the file that .*SHA256SUMS lists: .*\(make reproduced-sums\)"
+    for show in (text, lambda *_: export_reproduced("localscgdam", "table1", reduced, shipped.root)):
+        with pytest.raises(UserError, match=message):
+            show(shipped, reduced)
+    path.write_text(whole)
+    assert "‡" in text(shipped, reduced)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("values", "0:x"), ("values", "0.9"), ("seconds", "1 h"), ("n_seeds", "nan")]
+)
+def test_a_row_that_no_export_wrote_is_named(
+    shipped: Project, reduced: Config, column: str, value: str
+) -> None:
+    path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows.loc[3, column] = value
+    rows.to_csv(path, index=False)
+    sums.note(shipped.root / "reproduced", path)
+    with pytest.raises(UserError, match=r"table1\.csv, line 5: "):
+        text(shipped, reduced)
 
 
 def test_shipped_numbers_are_not_exported_again_as_ones_own(shipped: Project, reduced: Config) -> None:

@@ -15,9 +15,10 @@ from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.files import REPRODUCED, write
-from fedbench.report.numbers import collect
+from fedbench.report.numbers import collect, sums
 from fedbench.report.numbers.measurement import FAILED, FINISHED, INCOMPLETE, NOT_RUN, Measurement
 from fedbench.report.numbers.published import load
+from fedbench.report.numbers.strict_csv import StrictCsv
 
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
 """How much a row has of its runs' results; any other status: all of them."""
@@ -27,7 +28,7 @@ KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware"]
 
 
 def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
-    """Write ``reproduced/<scale>/<paper>/<table>.csv`` and return its path.
+    """Write ``reproduced/<scale>/<paper>/<table>.csv``, list its checksum, and return its path.
 
     One row per number that the scale runs: paper, table, dataset, method, the published file's settings,
     metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. ``key`` is the
@@ -36,8 +37,9 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     not run yet are rows with that status and no mean.
 
     Raises:
-        UserError: an unknown table; one without measured numbers; or a measured row of the file would be lost,
-            because its cell has another key now and no runs or fewer, or is not part of the table.
+        UserError: an unknown table; one without measured numbers; the file is not the one that was listed; or a
+            measured row of it would be lost, because its cell has another key now and no runs or fewer, or is not part
+            of the table.
     """
     paper = load_paper(paper_key, root / CONFIG_DIR)
     if table_name not in paper.tables:
@@ -73,8 +75,12 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     text = pd.DataFrame(rows, columns=columns).to_csv(index=False, float_format="%.6g", lineterminator="\n")
     made = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     if path.exists():
+        sums.check(root / REPRODUCED, path)
+        StrictCsv(path)  # what is no CSV is named with its line
         made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made, path)
-    return write(path, made.to_csv(index=False, lineterminator="\n"))
+    write(path, made.to_csv(index=False, lineterminator="\n"))
+    sums.note(root / REPRODUCED, path)
+    return path
 
 
 def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedbench import files
 from fedbench.errors import UserError, unknown
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, paper_keys
+from fedbench.report.numbers import sums
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 FOLDER = Path("tables", "published")
@@ -82,6 +81,10 @@ class PublishedTable:
             spread=row.get("spread") or spread,
             n_seeds=n_seeds if runs is None else int(runs),
         )
+
+    def line(self, value: Published) -> int:
+        """Return where in the file a number is."""
+        return self._csv.lines[value.row]
 
     def metric_name(self, metric: str) -> str:
         """Return what the file calls a metric; its own name when the file has none."""
@@ -157,7 +160,8 @@ def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
     """
     path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
     for each in (path, FOLDER / "index.csv"):
-        _check_sum(root, each)
+        if each.is_relative_to(FOLDER):
+            sums.check(root / FOLDER, root / each)
     if index.exists() and path.is_relative_to(FOLDER):
         listed = StrictCsv(index)
         for number, row in enumerate(listed.rows):
@@ -180,21 +184,3 @@ def _check_columns(table: PublishedTable, paper: str, root: Path) -> None:
     for name in table.columns:
         if name not in known:
             raise UserError(f"{table.path}, line 1: {unknown('column', name, known)}")
-
-
-def _check_sum(root: Path, path: Path) -> None:
-    """Hold a transcription against ``SHA256SUMS``; a file that is not listed there is a user's own."""
-    sums = root / FOLDER / "SHA256SUMS"
-    if not path.is_relative_to(FOLDER) or not (root / path).is_file() or not sums.is_file():
-        return
-    try:
-        listed = [line.split("  ", 1) for line in files.read(sums).decode().splitlines()]
-        content = files.read(root / path)
-    except ValueError as error:
-        raise UserError(f"{sums} or {path}: {error}") from None
-    wanted = [each[0] for each in listed if each[1:] == [path.relative_to(FOLDER).as_posix()]]
-    if wanted and hashlib.sha256(content).hexdigest() not in wanted:
-        raise UserError(
-            f"{root / path} is not the file that {sums} lists: bring it back or, if you meant it, write the list "
-            "again (make published-sums)"
-        )

@@ -11,6 +11,7 @@ from fedbench.plan.cells import Cell, cell_at
 from fedbench.plan.configuration import CONFIG_DIR, load_scale
 from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.report.files import REPRODUCED
+from fedbench.report.numbers import sums
 from fedbench.report.numbers.measurement import DIVERGED, FINISHED, INCOMPLETE, Cost, Measurement, Repeat
 from fedbench.report.numbers.published import PublishedTable
 from fedbench.specs import digest
@@ -23,6 +24,7 @@ class Shelf:
     """What ``reproduced/`` has of a paper. A number counts only while the configuration still gives its key."""
 
     def __init__(self, config: Config, paper: Paper, root: Path = Path()) -> None:
+        """Read the files; :class:`UserError` when one is not what the list of checksums says, or is no such table."""
         self._config, self._paper, self._root = config, paper, root
         self._tables: dict[str, list[PublishedTable]] = {}
         self._cells: dict[tuple[Any, ...], Cell | None] = {}
@@ -30,6 +32,7 @@ class Shelf:
         known = {path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml")}
         for path in found:
             if (scale := path.parent.parent.name) in known:
+                sums.check(root / REPRODUCED, path)
                 self._tables.setdefault(scale, []).append(PublishedTable(path))
         self.scales = sorted(
             self._tables, key=lambda scale: (scale not in FIRST, scale not in FIRST[:1], scale)
@@ -43,14 +46,28 @@ class Shelf:
             found = table.find(dataset, method, setting, metric)
             if found is None:
                 continue
-            row = table.rows[found.row]
-            if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED):
-                continue
-            seeds = list(values_of(row)) or None
-            cell = self._cell(scale, dataset, setting, method)
-            if cell is not None and row["key"] in _keys(cell, seeds, int(row["n_seeds"] or 0)):
-                return _measurement(row, cell, metric)
+            try:
+                one = self._counted(table.rows[found.row], scale, dataset, setting, method, metric)
+            except (KeyError, ValueError) as error:
+                raise UserError(
+                    f"{table.path}, line {table.line(found)}: it is no row that `fedbench export` wrote ({error})"
+                ) from None
+            if one is not None:
+                return one
         return None
+
+    def _counted(
+        self, row: Mapping[str, str], scale: str, dataset: str, setting: Mapping[str, Value], method: str,
+        metric: str,
+    ) -> Measurement | None:  # fmt: skip
+        """Return the number of a row, None where it has none under the key of today."""
+        if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED):
+            return None
+        seeds = list(values_of(row)) or None
+        cell = self._cell(scale, dataset, setting, method)
+        if cell is None or row["key"] not in _keys(cell, seeds, int(row["n_seeds"] or 0)):
+            return None
+        return _measurement(row, cell, metric)
 
     def nearest(
         self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
