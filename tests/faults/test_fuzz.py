@@ -20,21 +20,25 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from bounds import TooMuch, bounded
 
 from fedbench.data.files import write_npz
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine import checkpoint
 from fedbench.errors import UserError
+from fedbench.jobs.starts import model_bytes
 from fedbench.jobs.tune import sealed
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.schema import Config
+from fedbench.report.numbers import published, sums
 from fedbench.report.numbers.published import PublishedTable
+from fedbench.report.numbers.shipped import Shelf
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import results
 from fedbench.store.exchange import import_runs
-from fedbench.store.runs import Record, Store
+from fedbench.store.runs import MODEL, Record, Store
 
 PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
 TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}
@@ -45,6 +49,7 @@ RUN = RunSpec(
     train=TrainSpec(rounds=1, period=1, batch_size=1), seed=0,
 )  # fmt: skip
 CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={"p": 4}, method="CoDA", runs=[RUN])
+TUNED, SHIPPED = "config/tuned/toy/Digits.yaml", "reproduced/demo/localscgdam/table1.csv"
 NUMBERS = {"test_auc": 0.942, "test_ap": None, "device_var_test_auc": 2.5e-7}
 
 
@@ -64,7 +69,8 @@ def flipped(content: bytes, draw: random.Random) -> bytes:
 def said(call: Callable[[], Any]) -> tuple[Any, str]:
     """Return what a call gives, or the one line it says instead; anything else is a failure of the test."""
     try:
-        return call(), ""
+        with bounded():
+            return call(), ""
     except UserError as error:
         assert len(str(error)) < 2000, "an error line is short"
         return None, str(error)
@@ -81,8 +87,13 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     with store.claim(RUN.key):
         record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", NUMBERS, {"commit": "abc"}, {})
         curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
-        results.write(CELL, [store.finish(record, curve)])
-    Path("tuned.yaml").write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.125, mu: 0.5}\n"))
+        clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
+        results.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
+    shutil.copytree(ROOT / "tables/published", "tables/published")
+    shutil.copytree(ROOT / "reproduced/demo/localscgdam", "reproduced/demo/localscgdam")
+    sums.note(Path("reproduced"), Path(SHIPPED))
+    Path(TUNED).parent.mkdir(parents=True, exist_ok=True)
+    Path(TUNED).write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.125, mu: 0.5}\n"))
     torch.manual_seed(0)
     checkpoint.save(Path("checkpoint.pt"), "k", {"x": torch.rand(300)})
     return tmp_path
@@ -91,7 +102,8 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def read_run() -> Any:
     record = Store().load(RUN.key)
     assert record is not None
-    return record.metrics, Store().table(RUN.key, "curve.csv")
+    tables = [Store().table(RUN.key, name) for name in ("curve.csv", "clients.csv")]
+    return record.metrics, tables, Store().path(RUN.key).joinpath(MODEL).read_bytes()
 
 
 def read_cell() -> Any:
@@ -118,6 +130,18 @@ def read_checkpoint() -> Any:
     return found["x"].tolist()
 
 
+def read_published() -> Any:
+    found = published.load("localscgdam", "localscgdam_table1.csv")
+    return [[(each.mean, each.std, each.spread, each.n_seeds) for each in found.values], found.rows]
+
+
+def read_shipped() -> Any:
+    paper = configuration.load_paper("localscgdam")
+    shelf = Shelf(configuration.load_config(overrides={"scale": "demo"}), paper)
+    place = ("demo", "Digits", {"p": 4, "imratio": 0.1})
+    return [repr(shelf.find(*place, method, "test_auc")) for method in ("CoDA", "LocalSCGDAM")]
+
+
 READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "run.json": (f"results/runs/{RUN.key}/run.json", read_run),
     "curve.csv": (f"results/runs/{RUN.key}/curve.csv", read_run),
@@ -126,7 +150,14 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "prepared.json": ("data/prepared/digits.json", read_prepared),
     "partition.npz": (f"data/partitions/digits/{RULE.partition_key(0)}.npz", read_partition),
     "partition.json": (f"data/partitions/digits/{RULE.partition_key(0)}.json", read_partition),
-    "tuned": ("tuned.yaml", lambda: configuration.load_tuned(Path("tuned.yaml"))),
+    "clients.csv": (f"results/runs/{RUN.key}/clients.csv", read_run),
+    "model.pt": (f"results/runs/{RUN.key}/{MODEL}", read_run),
+    "tuned": (TUNED, lambda: configuration.load_tuned(Path(TUNED))),
+    "published": ("tables/published/localscgdam/localscgdam_table1.csv", read_published),
+    "index of published": ("tables/published/index.csv", read_published),
+    "sums of published": ("tables/published/SHA256SUMS", read_published),
+    "shipped": (SHIPPED, read_shipped),
+    "sums of shipped": ("reproduced/SHA256SUMS", read_shipped),
     "checkpoint": ("checkpoint.pt", read_checkpoint),
 }
 
@@ -282,7 +313,16 @@ def test_odd_own_datasets_are_prepared_or_one_line() -> None:
             assert path.is_file() and np.isfinite(found.x_train).all() and found.y_train.min() >= 0
 
 
+def test_a_case_has_its_bounds() -> None:
+    with pytest.raises(TooMuch), bounded(seconds=0.05):
+        while True:
+            pass
+    with pytest.raises(MemoryError), bounded(size=1 << 24):
+        bytearray(1 << 26)
+
+
 def test_the_counts_are_those_of_the_documentation() -> None:
     text = (ROOT / "docs" / "reliability.md").read_text()
     assert all(f"{count:,}" in text for count in TRIED.values())
+    assert f"{TRIED['flips'] * len(READERS):,}" in text
     assert Config().scale  # the configuration of the defaults is one

@@ -21,6 +21,8 @@ from fedbench.streams import stream
 
 log = logging.getLogger(__name__)
 
+_CURE = "Make it with data_prep/partition.py, or by running the workflow again."
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -96,24 +98,37 @@ def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition
     Raises:
         UserError: it was not made, or a file is damaged; the message names the file and the cure.
     """
+    read_facts(spec, seed, data_dir)
     return read_partition(partition_path(spec, seed, data_dir))
+
+
+def read_facts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Any]:
+    """Read the JSON beside the partition of a data rule and seed.
+
+    Raises:
+        UserError: it was not made, is damaged, or is that of another rule or seed.
+    """
+    path = partition_path(spec, seed, data_dir).with_suffix(".json")
+    facts = read_json(path, _CURE)
+    if facts.get("key") != path.stem:
+        raise UserError(f"{path} is that of the partition {facts.get('key')}. Delete it. {_CURE}")
+    return facts
 
 
 def read_partition(path: str | Path) -> Partition:
     """Read a partition by the path of its ``.npz``; errors as in :func:`load_partition`."""
     path = Path(path)
-    cure = "Make it with data_prep/partition.py, or by running the workflow again."
-    summary = read_json(path.with_suffix(".json"), cure)
+    summary = read_json(path.with_suffix(".json"), _CURE)
     if path.is_file() and not intact(path, summary.get("sha256")):
         raise UserError(
-            f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {cure}"
+            f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {_CURE}"
         )
-    arrays = read_npz(path, cure)
+    arrays = read_npz(path, _CURE)
     try:
         return Partition(**arrays, summary=summary)
     except (KeyError, TypeError) as error:
         problem = f"it does not hold what it should ({error})"
-    raise UserError(f"{path}: {problem}. Delete it. {cure}")
+    raise UserError(f"{path}: {problem}. Delete it. {_CURE}")
 
 
 def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
@@ -254,7 +269,7 @@ def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole: bool) -> b
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
         found = read_partition(path).summary
-        same = found.get("whole_groups", False) == whole
+        same = found.get("whole_groups", False) == whole and found["key"] == path.stem
         return bool(same and found["prepared_sha256"] == joined.checksum(spec, data_dir))
     except DiskError:
         raise

@@ -92,8 +92,16 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
 
 
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
-    """Read the facts about prepared arrays: sizes, classes, licence, sources, checksum."""
-    return read_json(prepared_path(name, data_dir).with_suffix(".json"), _cure(name, data_dir))
+    """Read the facts about prepared arrays: sizes, classes, licence, sources, checksum.
+
+    Raises:
+        UserError: it is not prepared, the file is damaged, or that of another dataset.
+    """
+    path, cure = prepared_path(name, data_dir).with_suffix(".json"), _cure(name, data_dir)
+    facts = read_json(path, cure)
+    if facts.get("dataset") != name:
+        raise UserError(f"{path} is that of the dataset {facts.get('dataset')!r}. Delete it. {cure}")
+    return facts
 
 
 def count(labels: np.ndarray, n_classes: int) -> dict[str, int]:

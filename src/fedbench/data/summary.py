@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from fedbench.data import datasets
-from fedbench.data.files import read_json
 from fedbench.data.labels import relabel
-from fedbench.data.partition import partition_path
+from fedbench.data.partition import read_facts
 from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec
@@ -56,10 +55,9 @@ def data_rows(entries: Iterable[tuple[str, DataSpec, int]], data_dir: str | Path
 
 
 def _row(label: str, spec: DataSpec, seed: int, data_dir: str | Path) -> DataRow:
-    path = partition_path(spec, seed, data_dir).with_suffix(".json")
     try:
         prepared = read_summary(spec.dataset, data_dir)
-        found = read_json(path, "Run the workflow again.")
+        found = read_facts(spec, seed, data_dir)
     except UserError as error:
         return DataRow(label, clients=spec.clients, missing=str(error))
     train = found["train"]
@@ -99,7 +97,7 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
     """Return the facts about a binary task; None if it has more classes, or its partition is not on this machine."""
     try:
         sources = [read_summary(name, data_dir) for name in spec.datasets]
-        found = read_json(partition_path(spec, seed, data_dir).with_suffix(".json"), "")
+        found = read_facts(spec, seed, data_dir)
     except UserError:
         return None
     train, names = found["train"], sources[0]["classes"]
@@ -154,9 +152,7 @@ def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> tuple[dict[
     if classes is not None:
         found[ALL] = _whole(spec, seed, classes)
     try:
-        summary = read_json(
-            partition_path(spec, seed, data_dir).with_suffix(".json"), "Run the workflow again."
-        )
+        summary = read_facts(spec, seed, data_dir)
     except UserError as error:
         return found, str(error)
     for split, part in SPLITS.items():

@@ -152,6 +152,14 @@ def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own, tmp_p
     assert "melanoma64" in datasets.names()
 
 
+def test_bases_that_lead_in_a_circle_are_named(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    for name, base in (("a", "b"), ("b", "a")):
+        (tmp_path / "config" / "datasets" / f"{name}.yaml").write_text(f"base: {base}\n")
+    with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
+        datasets.get("a")
+
+
 @pytest.mark.parametrize(
     "text, message",
     [
@@ -161,6 +169,7 @@ def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own, tmp_p
         ("file: x.csv", r"mine\.yaml: .*label names the column"),
         ("file: [", r"mine\.yaml"),
         ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
+        ("base: mine", r"mine\.yaml: base: mine -> mine leads in a circle"),
         ("base: melanomma", r"Did you mean 'melanoma'"),
         ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
         ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),

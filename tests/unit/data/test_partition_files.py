@@ -256,3 +256,19 @@ def test_whole_groups_cannot_be_held_out_without_groups_nor_of_too_few(tmp_path)
     prepared_melanoma(tmp_path, group_train=np.arange(600) // 300)
     with pytest.raises(UserError, match=r"melanoma: validation: the \d+ samples of label . lie in 2 groups"):
         make_partition(spec, 0, tmp_path)
+
+
+def test_files_of_another_rule_or_dataset_are_not_taken(folder):
+    """Each is whole and vouched for; only its name is another's."""
+    spec = DataSpec(**RULE)
+    paths = [make_partition(spec, seed, folder) for seed in (0, 1)]
+    whole = paths[0].read_bytes()
+    for suffix in (".npz", ".json"):
+        shutil.copy(paths[1].with_suffix(suffix), paths[0].with_suffix(suffix))
+    with pytest.raises(UserError, match=rf"is that of the partition {paths[1].stem}\. Delete it"):
+        load_partition(spec, 0, folder)
+    assert make_partition(spec, 0, folder).read_bytes() == whole
+    for suffix in (".npz", ".json"):
+        shutil.copy(prepared_path("digits", folder).with_suffix(suffix), folder / f"prepared/mnist{suffix}")
+    with pytest.raises(UserError, match=r"mnist\.json is that of the dataset 'digits'"):
+        load_prepared("mnist", folder)

@@ -167,10 +167,11 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     folder = project.root / "data"
     write(
         folder / "prepared" / "cifar10.json",
-        {"classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
+        {"dataset": "cifar10", "classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
     )
     counts = {"0": 1025000, "1": 2777}
     summary = {
+        "key": data.partition_key(3),
         "n_clients": 4,
         "train": {"n": 1027777, "class_counts": counts, "positive_ratio": 0.09997},
         "validation": {"n": 0, "class_counts": {}},

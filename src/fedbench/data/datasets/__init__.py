@@ -40,8 +40,8 @@ def content(name: str, folder: Path = own.FOLDER) -> str | None:
     return digest(get(name, folder).content()) if known else None
 
 
-def get(name: str, folder: Path = own.FOLDER) -> Dataset:
-    """Return the dataset called ``name``.
+def get(name: str, folder: Path = own.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
+    """Return the dataset called ``name``; ``_above`` are those that are based on it.
 
     Raises:
         UserError: nobody knows the name, or its YAML file has a mistake.
@@ -63,5 +63,8 @@ def get(name: str, folder: Path = own.FOLDER) -> Dataset:
     if in_family is not None:
         return in_family
     if path.is_file():
-        return own.load(path, get)
+        if name in _above:
+            chain = " -> ".join([*_above, name])
+            raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
+        return own.load(path, lambda base: get(base, folder, (*_above, name)))
     raise unknown("dataset", name, names(folder))
