@@ -179,8 +179,9 @@ class Simulation:
 
     def outcome_bytes(self) -> int:
         """Estimate from above what the outcome takes as files, once a row of the curve is there."""
-        rows = [*self.record.curve, *self.record.clients]
-        each = _NUMBER * sum(map(len, rows)) / len(self.record.curve) + _ROW
+        curve, clients = self.record.curve, self.record.clients
+        numbers = sum(len(row) for row in curve) + sum(len(row) for row in clients)
+        each = _NUMBER * numbers / len(curve) + _ROW
         weights = self._model().values() if self.spec.train.keep_model else []
         model = sum(tensor.nbytes + _TENSOR for tensor in weights)
         return int(_FACTS + each * len(self.schedule.evaluated) + model)
