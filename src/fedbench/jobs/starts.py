@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from fedbench import files
 from fedbench import net as network
 from fedbench.data.clients import as_seen
 from fedbench.engine.weights import start_from
@@ -18,6 +19,8 @@ from fedbench.specs import RunSpec, StartSpec
 from fedbench.store.runs import MODEL, Record, Store
 
 Weights = dict[str, Tensor]
+LARGEST = 1 << 34
+"""Bytes a file of weights may have."""
 IMAGENET = 1000
 """Classes of ImageNet."""
 
@@ -77,9 +80,11 @@ def _of_file(start: StartSpec) -> Weights:
     if start.weights is None:
         raise UserError("start.weights, the path of the file to start from, is not given")
     try:
-        content = Path(start.weights).read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read start.weights {start.weights}: {error.strerror}") from None
+        content = files.read(Path(start.weights), LARGEST)
+    except FileNotFoundError:
+        raise UserError(f"cannot read start.weights {start.weights}: No such file") from None
+    except ValueError as error:
+        raise UserError(f"cannot read start.weights {start.weights}: {error}") from None
     found = hashlib.sha256(content).hexdigest()
     if found != start.sha256:
         raise UserError(f"start.weights {start.weights} is not the file meant: its SHA-256 is {found}")

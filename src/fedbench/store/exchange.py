@@ -88,6 +88,8 @@ def import_runs(store: Store, source: Path) -> Imported:
     found = Imported()
     if not source.exists():
         raise UserError(f"{source} does not exist")
+    if not source.is_dir() and not source.is_file():
+        raise UserError(f"{source} is a device or a pipe, which may never end; save it as a file first")
     try:
         with _staging(store) as staging:
             _stage(source, staging, found)

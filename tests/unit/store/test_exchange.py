@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -257,6 +258,13 @@ def test_what_is_no_archive_is_named(here: Store, tmp_path: Path, text: bytes) -
         import_runs(here, tmp_path / "gone")
     with pytest.raises(UserError, match="holds no runs"):
         import_runs(here, tmp_path)
+
+
+def test_what_may_never_end_is_not_read(here: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tar")
+    for source in (tmp_path / "pipe.tar", Path("/dev/zero")):
+        with pytest.raises(UserError, match="is a device or a pipe, which may never end"):
+            import_runs(here, source)
 
 
 def test_what_killed_imports_left_is_removed(
