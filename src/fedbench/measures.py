@@ -98,7 +98,15 @@ DEVICES = {"device_mean_": "mean over clients of", "device_var_": "variance over
 
 
 def rounds_to(metric: str, target: float) -> str:
-    """Name the metric "rounds until ``metric`` first reaches ``target``"; :func:`target` reads it."""
+    """Name the metric "rounds until ``metric`` first reaches ``target``"; :func:`target` reads it.
+
+    Raises:
+        ValueError: an AUC that chance reaches, or that none can.
+    """
+    if metric.endswith("_auc") and not 0.5 < target < 1:
+        raise ValueError(
+            f"rounds_to {metric}: a target lies between 0.5, which is chance, and 1; not at {target:g}"
+        )
     return f"rounds_to_{metric}_{target:g}"
 
 

@@ -137,12 +137,8 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     Raises:
         UserError: a client would have no sample, or the rule lacks a parameter.
     """
-    binary = spec.labels.rule != "original"
-    if binary and len(np.unique(pool.labels)) < 2:
-        raise UserError(
-            f"{spec.dataset}: the training part has no {'negative' if len(pool) and pool.labels[0] else 'positive'}"
-            " sample: an AUC needs both."
-        )
+    if spec.labels.rule != "original":
+        _check_both(spec, "training", pool.labels)
     rule = registry.find(partitions, "partition rule", spec.partition.rule, "partition")
     if len(pool) < spec.clients:
         raise UserError(
@@ -156,6 +152,13 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
                 f"{spec.dataset}: partition rule {spec.partition.rule!r} leaves client {client} empty."
             )
     return deal
+
+
+def _check_both(spec: DataSpec, part: str, labels: np.ndarray) -> None:
+    """Raise UserError unless a part has samples of both signs, whose AUC is undefined else."""
+    if len(np.unique(labels)) < 2:
+        lacking = "negative" if len(labels) and labels[0] else "positive"
+        raise UserError(f"{spec.dataset}: the {part} part has no {lacking} sample: an AUC needs both.")
 
 
 def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[dict[str, np.ndarray], Deal]:
@@ -178,6 +181,8 @@ def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[
         "y_test": relabel(prepared.y_test, names, spec.labels, seed),
         "validation": validation,
     }
+    if spec.labels.rule != "original":
+        _check_both(spec, "test", arrays["y_test"])
     return {name: array.astype(np.int64) for name, array in arrays.items()}, deal
 
 

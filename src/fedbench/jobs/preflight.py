@@ -124,5 +124,6 @@ def _check_partition(data: DataSpec) -> None:
     )  # a positive and a negative class of every client, which is a group
     client = np.repeat(np.arange(data.clients), each)
     labels = np.arange(len(client)) % 2
-    pool = Pool(labels, client + data.clients * (1 - labels), client)
+    sites = client if data.sources else None
+    pool = Pool(labels, client + data.clients * (1 - labels), client, sites)
     rule(pool, data.partition, data.clients, np.random.default_rng(0))

@@ -64,6 +64,13 @@ def test_with_one_client_it_is_coda_plus(period: int) -> None:
 
 
 @pytest.mark.usefixtures("double")
+def test_for_identical_clients_with_full_batches_it_is_coda_plus() -> None:
+    one = images((18,), dtype=np.float64)
+    many = Arrays(one.x_train, one.y_train, one.x_test, one.y_test, list(one.clients) * 3, one.validation, 2)
+    close(*both({}, many, batch_size=18, period=5, rounds=6, decay_at=[0.5]))
+
+
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("dual_step", ["batch", "running_means"])
 def test_the_variate_is_the_path_divided_by_the_steps(dual_step: str) -> None:
     """Equation (8), within a stage: c_k <- c_k - c + (x - x_k) / (I lr), and the dual's with the other sign."""

@@ -69,7 +69,7 @@ def test_pairwise_with_batches_of_both_signs(
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("chunk", [1, None])
-@pytest.mark.parametrize("method", ["pairwise", "a_scaffold", "coda_plus"])
+@pytest.mark.parametrize("method", ["pairwise", "a_scaffold", "coda_plus", "codasca"])
 def test_clients_of_one_sign(monkeypatch: pytest.MonkeyPatch, method: str, chunk: int | None) -> None:
     import test_reference
 
@@ -154,6 +154,15 @@ def test_the_global_variate_is_the_mean_of_the_clients_after_each_window(rule: s
 
 
 # ---- min-max --------------------------------------------------------------------------------------------------------
+
+
+def test_one_group_of_everybody_is_coda_plus_bit_for_bit() -> None:
+    """CyCp-Minimax with K = 1 and M = N."""
+    stages = {"stages": {"first": 2, "factor": 0.5}, "evaluations": 2}
+    train = {"rounds": None, "cycles": 6, "participation": EVERYBODY}
+    one, _ = simulate(spec("coda_plus", **train, **stages), images())
+    other, _ = simulate(spec("coda_plus", rounds=6, **stages), images())
+    assert same(one.server, other.server)
 
 
 def test_the_anchor_moves_at_stages_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,3 +190,12 @@ def test_codasca_with_some_of_many_unequal_clients(
         anchor=anchor,
     )
     assert found["c_own"].shape == (4, {"both": 153 + 3, "primal": 153 + 2, "dual": 1}[variates])
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+def test_codasca_with_batch_norm_and_some_of_many_unequal_clients(
+    monkeypatch: pytest.MonkeyPatch, chunk: int | None
+) -> None:
+    """Clients whose batches differ are no stack: padding would enter their statistics."""
+    train = {"participation": {"rule": "random", "clients": 3}, "weight_decay": 0.02}
+    compare(monkeypatch, "codasca", True, chunk, 2, (5, 26, 9, 5), train)

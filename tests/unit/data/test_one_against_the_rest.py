@@ -179,6 +179,21 @@ def test_an_official_validation_part_is_that_or_nothing(own: Callable[..., str],
         np.testing.assert_array_equal(np.sort(found.indices), left)
 
 
+@pytest.mark.parametrize(("sign", "lacking"), [(0, "positive"), (1, "negative")])
+def test_a_test_part_of_one_class_is_named_before_training(
+    own: Callable[..., str], tmp_path: Path, sign: int, lacking: str
+) -> None:
+    x = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
+    own("rare", x=x[:20], y=np.arange(20) % 2, x_test=x[20:], y_test=np.full(10, sign))
+    prepare("rare", tmp_path)
+    spec = DataSpec(dataset="rare", clients=2, labels={"rule": "named", "positive": [1]})
+    with pytest.raises(UserError, match=f"rare: the test part has no {lacking} sample: an AUC needs both"):
+        make_partition(spec, 0, tmp_path)
+    make_partition(
+        spec.model_copy(update={"labels": LabelSpec()}), 0, tmp_path
+    )  # of two classes, as they are
+
+
 def test_a_dataset_without_a_validation_part_says_so(partition: Callable[..., Partition]) -> None:
     with pytest.raises(UserError, match="digits comes without a validation part of its own"):
         partition(validation="own")

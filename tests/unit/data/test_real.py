@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,3 +77,28 @@ def test_one_class_against_the_rest(folder, name, share, train, validation, test
     found = load_partition(spec, 0, folder).summary
     counts = [tuple(found[part]["class_counts"].values()) for part in ("train", "validation", "test")]
     assert counts == [train, validation, test] and min(found["sizes"]) >= 8
+
+
+def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path):
+    """Its Table 5 (ChestXray8) from the real labels, without pictures: ``chestxray14_labels.npz`` in the mirror."""
+    path = Path(MIRROR or "") / "chestxray14_labels.npz"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    with np.load(path) as found:
+        images = np.concatenate([found[f"{part}_image_index"] for part in ("train", "val", "test")])
+        labels = np.concatenate([found[f"{part}_labels"] for part in ("train", "val", "test")]).astype(bool)
+        names = np.array([name.capitalize() for name in found["label_names"].tolist()])
+    names[names == "Pleural"] = "Pleural_Thickening"
+    rows = ["Image Index,Finding Labels,Patient ID"]
+    for image, row in zip(images.astype(str), labels, strict=True):
+        rows.append(f"{image},{'|'.join(names[row]) or 'No Finding'},{int(image[:8])}")
+    folder = tmp_path / "raw" / "chestxray14"
+    folder.mkdir(parents=True)
+    (folder / "Data_Entry_2017.csv").write_text("\n".join(rows) + "\n")
+    counts = datasets.get("chestxray14").count_labels(tmp_path)
+    assert counts is not None and sum(counts.values()) == 112_120
+    shares = {
+        finding: sum(n for name, n in counts.items() if finding in name.split("+")) / 112_120
+        for finding in ("cardiomegaly", "edema", "consolidation", "atelectasis", "effusion")
+    }
+    assert [round(share, 3) for share in shares.values()] == [0.025, 0.021, 0.042, 0.103, 0.119]

@@ -93,6 +93,17 @@ def test_a_slip_is_named_with_its_place_and_nothing_is_trained(
     assert not Path("results").exists()
 
 
+def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip() -> None:
+    """codasca's Tables 3 and 4, which no scale but that of the paper runs."""
+    config = Path(__file__).parents[3] / "config"
+    asked = load_config(config / "config.yaml", {"scale": "paper"})
+    for table in ("table3", "table4"):
+        preflight.check(cells_of(asked, "codasca", table, config))
+    alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
+    with pytest.raises(UserError, match=r"'sites' needs several datasets: name the others in data\.sources"):
+        preflight.check(alone)
+
+
 def test_all_mistakes_are_told_at_once_and_each_once() -> None:
     def change(paper: dict[str, Any]) -> None:
         paper["methods"]["Plain"]["params"] = {}

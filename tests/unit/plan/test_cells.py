@@ -20,6 +20,11 @@ SETTING = {"p": 4, "imratio": 0.2}
 
 PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 CLAIM = {"says": "Good", "in": ["table1"], "better": PLAIN}
+WINDOW: dict[str, Any] = {
+    "says": "Long",
+    "in": ["table1"],
+    "ratio": PLAIN | {"largest": "p", "within": 0.01, "at_least": 4},
+}
 
 
 def rewrite(**parts: Any) -> None:
@@ -417,6 +422,16 @@ class TestConfig:
             ),
             ("claims", lambda c: c.append(CLAIM | {"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
             ("claims", lambda c: c.append(CLAIM | {"only": {"p": 5}}), "claims: 1.*unknown value of p '5'"),
+            (
+                "claims",
+                lambda c: c.append(WINDOW),
+                "largest needs within, of and metric",
+            ),
+            (
+                "claims",
+                lambda c: c.append(WINDOW | {"ratio": WINDOW["ratio"] | {"of": 5}}),
+                "claims: 1 .Long.: unknown value of p '5'",
+            ),
             (
                 "claims",
                 lambda c: c.append(CLAIM | {"equal": PLAIN}),

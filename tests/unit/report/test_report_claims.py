@@ -110,6 +110,23 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert rows["q"].isna().all()
 
 
+def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Config) -> None:
+    """One number in print, and in runs the mean of each seed: cycp's three random removals."""
+    paper = localscgdam()
+    paper["tables"]["table1"]["pool"] = ["p"]
+    paper["tables"]["table1"]["columns"] = []
+    paper["claims"] = CLAIMS[:1]
+    claimed.save_paper("localscgdam", paper)
+    (one,) = findings(claimed, reduced)
+    assert one.printed.places == 6 and one.main.words == "not run"
+    for cell in claimed.cells("localscgdam", "table1", reduced):
+        ahead = {4: 0.01, 8: 0.02, 16: 0.06}[int(cell.setting["p"])] if cell.method == METHODS[0] else 0.0
+        claimed.finish(cell, [0.9 + ahead, 0.91 + ahead, 0.92 + ahead])
+    (one,) = findings(claimed, reduced)
+    assert one.main.words == "supported on 2 of 6 settings"
+    assert one.main.verdict.whole.mean == pytest.approx(0.03)
+
+
 def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     for cell in claimed.cells("localscgdam", "table1", reduced):

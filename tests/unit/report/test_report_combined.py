@@ -186,6 +186,11 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
         ({"average": "method"}, "unknown axis to average over 'method'"),
         ({"pool": ["q"]}, "table1: pool: unknown setting 'q'"),
         ({"rounds_to": {"test_auk": 0.9}}, "unknown metric 'rounds_to_test_auk_0.9'"),
+        (
+            {"rounds_to": {"test_auc": [0.9, 1.0]}},
+            "a target lies between 0.5, which is chance, and 1; not at 1",
+        ),
+        ({"rounds_to": {"test_auc": 0.5}}, "not at 0.5"),
     ],
 )
 def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:

@@ -14,7 +14,7 @@ from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
-from fedbench.report.numbers.readers import Print, Runs, places_of, shown
+from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
 from fedbench.report.numbers.significance import false_discovery
 from fedbench.report.numbers.verdicts import FEWEST, NOT_RUN, UNDECIDED, Rule, Verdict, leans, verdict
 
@@ -188,7 +188,7 @@ def _settings_run(paper: Paper, claim: ClaimSpec, runs: Runs, datasets: Sequence
     """List the places of stand-ins that the scale runs for the tables and figures of a claim."""
     wanted = places_of(paper, claim.targets, datasets)
     there = {place for place, _ in runs.cells}
-    return [place for place in wanted if place in there]
+    return [place for place in wanted if there.intersection(members(place))]
 
 
 def _ran(found: Effects) -> list[bool]:

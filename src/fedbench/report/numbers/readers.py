@@ -20,22 +20,52 @@ from fedbench.report.numbers.shipped import Shelf
 COSTS = ("floats_up", "floats_down", "samples", "seconds")
 
 
+class Pooled(str):
+    """The values of a setting whose cells a table pools as repeats of one number, as one value: ``0, 1, 2``."""
+
+    members: tuple[Value, ...]
+
+    def __new__(cls, members: Iterable[Value]) -> Pooled:
+        """Join the values."""
+        values = tuple(members)
+        made = super().__new__(cls, ", ".join(map(str, values)))
+        made.members = values
+        return made
+
+
 def shown(paper: Paper, target: str) -> TableSpec | FigureSpec:
     """Return a table or figure by its name."""
     return paper.tables[target] if target in paper.tables else paper.figures[target]
 
 
 def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | None = None) -> list[Place]:
-    """List the places of tables and figures, each once; on ``datasets`` instead of their own."""
+    """List the places of tables and figures, each once; on ``datasets`` instead of their own.
+
+    What a table pools is one place, as it is one number in print.
+    """
     found: dict[Place, None] = {}
     for target in targets:
         spec = shown(paper, target)
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        axes |= {name: [Pooled(axes[name])] for name in _pooled_by(spec)}
         for dataset, *values in itertools.product(
             spec.datasets if datasets is None else datasets, *axes.values()
         ):
             found[place_of(str(dataset), dict(zip(axes, values, strict=True)))] = None
     return list(found)
+
+
+def _pooled_by(spec: TableSpec | FigureSpec) -> list[str]:
+    return spec.pool if isinstance(spec, TableSpec) and spec.kind != "rates" else []
+
+
+def members(place: Place) -> list[Place]:
+    """List the places of single cells that one stands for."""
+    values = (
+        [(axis, one) for one in (value.members if isinstance(value, Pooled) else [value])]
+        for axis, value in place
+    )
+    return [tuple(one) for one in itertools.product(*values)]
 
 
 def place_of(dataset: str, setting: Mapping[str, Value]) -> Place:
@@ -63,7 +93,15 @@ class Runs:
         return list(dict.fromkeys(cell.dataset for cell in self.cells.values()))
 
     def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the final value of each seed, under one name the mean of seeds that nobody kept."""
+        """Return the final value of each seed, under one name the mean of seeds that nobody kept.
+
+        Of a pooled place the mean over its cells.
+        """
+        if len(cells := members(place)) > 1:
+            parts = [self.end(cell, method, metric) for cell in cells]
+            shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
+            return {seed: sum(part[seed] for part in parts) / len(parts) for seed in shared}
+        (place,) = cells
         one = self._measured(place, method, metric)
         if one is None and metric in COSTS:
             return self._cost(place, method, metric)
@@ -121,15 +159,19 @@ class Print:
     """The paper's own numbers, each as if it were one seed."""
 
     def __init__(self, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
-        names = dict.fromkeys(
-            name for target in targets if (name := getattr(shown(paper, target), "published", None))
+        named = dict.fromkeys(
+            (name, frozenset(_pooled_by(spec)))
+            for spec in (shown(paper, target) for target in targets)
+            if (name := getattr(spec, "published", None))
         )
-        self._tables = [published.load(paper.key, name, root) for name in names]
+        self._tables = [(published.load(paper.key, name, root), pooled) for name, pooled in named]
 
     def end(self, place: Place, method: str, metric: str) -> Values:
         """Return the printed value, nothing where there is none."""
-        for table in self._tables:
-            found = table.find(str(place[0][1]), method, dict(place[1:]), metric)
+        asked = {axis for axis, value in place if isinstance(value, Pooled)}
+        setting = dict(members(place)[0][1:])
+        for table, pooled in self._tables:
+            found = table.find(str(place[0][1]), method, setting, metric) if pooled == asked else None
             if found is not None and found.mean is not None:
                 return {0: found.mean}
         return {}
