@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pandas as pd
 import pytest
 
 from fedbench import seal
-from fedbench.plan.cells import Cell
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import load_config, load_paper
 from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import rates
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.readers import Runs, places_of
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
+ROOT = Path(__file__).parents[3]
 SPEC = TableSpec(
     title="", kind="rates", datasets=["D"], methods=["M"], pool=["T"], metrics=[*rates.SPENT], rows=["method"]
 )
@@ -108,6 +113,27 @@ def test_an_impossible_epsilon_is_named(tmp_path: Path, epsilon: float) -> None:
         put(tmp_path, cell_of(budget), epsilon if budget == 16 else 0.1)
     one = measured(tmp_path)["sample_exponent"]
     assert one.status == "undefined" and ("epsilon is" in one.reason or "no finite value" in one.reason)
+
+
+def test_claims_read_exponents_and_the_export_keeps_them(tmp_path: Path) -> None:
+    """Acc-FCSG-M's epsilon falls faster: exponents 4 and 2 instead of 6 and 3, one place for all budgets."""
+    for part in ("config", "tables"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    config = load_config(
+        tmp_path / "config/config.yaml", {"scale": "reduced", "paper": "fcsg", "seeds": [0, 1, 2]}
+    )
+    paper = load_paper("fcsg", tmp_path / "config")
+    for cell in cells_of(config, "fcsg", "table1", tmp_path / "config"):
+        power = -0.375 if cell.method == "Acc-FCSG-M" else -0.25
+        put(tmp_path, cell, float(cell.setting["T"]) ** power, seeds=(0, 1, 2))
+    (place,) = places_of(paper, ["table1"])
+    runs = Runs(config, paper, ["table1"], tmp_path)
+    for method, samples, rounds in (("FCSG", 6, 3), ("Acc-FCSG-M", 4, 2)):
+        for metric, value in (("sample_exponent", samples), ("communication_exponent", rounds)):
+            assert runs.end(place, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
+    rows = pd.read_csv(export_reproduced("fcsg", "table1", config, tmp_path)).set_index(["method", "metric"])
+    assert rows.loc["Acc-FCSG-M", "mean"].to_list() == [4, 2] and "T" not in rows
+    assert rows["key"].str.split().map(len).eq(3).all() and rows["n_seeds"].eq(3).all()
 
 
 def test_a_seed_without_all_budgets_does_not_count(tmp_path: Path) -> None:

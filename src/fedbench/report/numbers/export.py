@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.files import REPRODUCED, write
-from fedbench.report.numbers import collect, sums
+from fedbench.report.numbers import collect, rates, sums
 from fedbench.report.numbers.measurement import FAILED, FINISHED, INCOMPLETE, NOT_RUN, Measurement
 from fedbench.report.numbers.published import load
 from fedbench.report.numbers.strict_csv import StrictCsv
@@ -32,9 +32,9 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
 
     One row per number that the scale runs: paper, table, dataset, method, the published file's settings,
     metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. ``key`` is the
-    cell's, a digest of all that decides its runs: where the store lacks some of them, a row that the file has under
-    the same key stays, so that a table can be measured bit by bit and on several machines. Other cells that are
-    not run yet are rows with that status and no mean.
+    cell's, a digest of all that decides its runs; an exponent has those of all its budgets. Where the store lacks some
+    of them, a row that the file has under the same key stays, so that a table can be measured bit by bit and on several
+    machines. Other cells that are not run yet are rows with that status and no mean.
 
     Raises:
         UserError: an unknown table; one without measured numbers; the file is not the one that was listed; or a
@@ -45,17 +45,19 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     if table_name not in paper.tables:
         raise unknown(f"table of {paper_key}", table_name, paper.tables)
     spec = paper.tables[table_name]
-    if spec.kind != "results" or not spec.metrics:
+    if spec.kind not in ("results", "rates") or not spec.metrics:
         raise UserError(
             f"{paper_key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
         )
     cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
-    measured = collect.measure(cells, spec.metrics, root)
+    fitted = spec.kind == "rates"
+    measured = rates.measure(cells, spec, root) if fitted else collect.measure(cells, spec.metrics, root)
     published = load(paper_key, spec.published, root) if spec.published else None
     settings = list(published.settings) if published else list(paper.settings)
     settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]
-    owners = [cell for cell in cells for _ in spec.metrics]
-    rows = [_row(one, cell, table_name, settings) for one, cell in zip(measured, owners, strict=True)]
+    settings = [name for name in settings if not fitted or name not in spec.pool]
+    clients = {cell.key: cell.runs[0].data.clients for cell in cells}
+    rows = [_row(one, clients[one.key.split()[0]], table_name, settings) for one in measured]
     for row in rows:
         row["metric"] = published.metric_name(row["metric"]) if published else row["metric"]
     columns = [
@@ -120,8 +122,8 @@ def _fewer_seeds(before: pd.DataFrame, made: pd.DataFrame) -> pd.Series[bool]:
     return fewer & made["status"].isin([FINISHED, INCOMPLETE])
 
 
-def _row(one: Measurement, cell: Cell, table_name: str, settings: list[str]) -> dict[str, Any]:
-    places = {"n_clients": cell.runs[0].data.clients, **cell.setting}
+def _row(one: Measurement, n_clients: int, table_name: str, settings: list[str]) -> dict[str, Any]:
+    places = {"n_clients": n_clients, **one.setting}
     return {
         **{name: getattr(one, name) for name in ("paper", "dataset", "method", "metric", "mean", "std")},
         **{name: places.get(name, math.nan) for name in settings},

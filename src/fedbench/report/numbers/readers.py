@@ -12,7 +12,7 @@ import pandas as pd
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
-from fedbench.report.numbers import collect, published
+from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
 from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, NOT_RUN, Measurement, Repeat
 from fedbench.report.numbers.shipped import Shelf
@@ -46,7 +46,12 @@ def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | No
     found: dict[Place, None] = {}
     for target in targets:
         spec = shown(paper, target)
-        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+        fitted = spec.pool if isinstance(spec, TableSpec) and spec.kind == "rates" else []
+        axes = {
+            name: spec.settings.get(name, [entry.default])
+            for name, entry in paper.settings.items()
+            if name not in fitted
+        }
         axes |= {name: [Pooled(axes[name])] for name in _pooled_by(spec)}
         for dataset, *values in itertools.product(
             spec.datasets if datasets is None else datasets, *axes.values()
@@ -80,10 +85,15 @@ class Runs:
         self._root, self._scale = root, config.scale
         self._shelf = Shelf(config, paper, root)
         self.cells: dict[tuple[Place, str], Cell] = {}
-        for target in targets:
-            for cell in cells_of(config, paper.key, target, root / CONFIG_DIR):
-                self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
         self._known: dict[tuple[Place, str, str], Measurement | None] = {}
+        for target in targets:
+            cells, spec = cells_of(config, paper.key, target, root / CONFIG_DIR), shown(paper, target)
+            for cell in cells:
+                self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
+            if isinstance(spec, TableSpec) and spec.kind == "rates":
+                for one in rates.measure(cells, spec, root):
+                    place = place_of(one.dataset, one.setting)
+                    self._known[place, one.method, one.metric] = one if one.status != NOT_RUN else None
         self._curves: dict[str, pd.DataFrame] = {}
         self.used: dict[str, Measurement] = {}
 
