@@ -87,8 +87,10 @@ def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path)
     with np.load(path) as found:
         images = np.concatenate([found[f"{part}_image_index"] for part in ("train", "val", "test")])
         labels = np.concatenate([found[f"{part}_labels"] for part in ("train", "val", "test")]).astype(bool)
-        names = np.array([name.capitalize() for name in found["label_names"].tolist()])
-    names[names == "Pleural"] = "Pleural_Thickening"
+        official = {"pleural": "Pleural_Thickening"}
+        names = np.array(
+            [official.get(name, name.capitalize()) for name in found["label_names"]], dtype=object
+        )
     rows = ["Image Index,Finding Labels,Patient ID"]
     for image, row in zip(images.astype(str), labels, strict=True):
         rows.append(f"{image},{'|'.join(names[row]) or 'No Finding'},{int(image[:8])}")
