@@ -111,6 +111,11 @@ def paper_files(wildcards):
     return checked(INPUTS.paper_files, wildcards.paper)
 
 
+def figure_published(wildcards):
+    """The files of published numbers whose values a figure shows."""
+    return checked(INPUTS.published_of, wildcards.paper)
+
+
 def figure_inputs(wildcards):
     """The results that a figure shows."""
     return checked(INPUTS.of_figure, wildcards.paper, wildcards.figure)
@@ -132,13 +137,13 @@ def claims_besides(wildcards):
 
 
 def page_inputs(wildcards):
-    """The tables and figures that the report page shows first."""
-    return checked(INPUTS.built, CONFIG.paper)
+    """What the report page shows first."""
+    return checked(INPUTS.of_report, CONFIG.paper)
 
 
 def document_inputs(wildcards):
-    """The tables and figures of a paper's document."""
-    return checked(INPUTS.built, wildcards.paper)
+    """What a paper's document shows."""
+    return checked(INPUTS.of_report, wildcards.paper)
 
 
 def shown_besides(wildcards):

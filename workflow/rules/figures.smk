@@ -5,6 +5,7 @@ rule figure:
     input:
         spec=paper_files,
         scale=f"config/scales/{CONFIG.scale}.yaml",
+        published=figure_published,
         shown=figure_inputs,
     output:
         pdf="figures/{paper}/{figure}.pdf",

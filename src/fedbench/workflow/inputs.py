@@ -145,6 +145,12 @@ class Inputs:
         name = self.table(paper, table).published
         return [str(published.locate(paper, name))] if name else []
 
+    def published_of(self, paper: str) -> list[str]:
+        """List the files of published numbers that any table of a paper is held against."""
+        return list(
+            dict.fromkeys(path for name in self.paper(paper).tables for path in self.published(paper, name))
+        )
+
     def paper_files(self, paper: str) -> list[str]:
         """Return the YAML of a paper, and that of the paper it extends."""
         return [f"config/papers/{key}.yaml" for key in (paper, self.paper(paper).extends) if key]
@@ -182,10 +188,17 @@ class Inputs:
             *(f"figures/{name}.pdf" for name in figures),
         ]
 
-    def built(self, paper: str) -> list[str]:
-        """List a paper's own tables and figures, in its own folders."""
-        tables = [f"tables/{paper}/{name}.tex" for name in self._shown(paper)[0]]
-        return tables + [f"figures/{paper}/{name}.pdf" for name in self.paper(paper).figures]
+    def of_report(self, paper: str) -> list[str]:
+        """List what the report page and a paper's document show: results, counted data, published numbers.
+
+        Both make their tables and figures from these themselves, in one process.
+        """
+        spec = self.paper(paper)
+        shown = [
+            path for name in spec.tables for path in self.of_table(paper, name) + self.published(paper, name)
+        ]
+        shown += [path for name in spec.figures for path in self.of_figure(paper, name)]
+        return list(dict.fromkeys([*shown, *self.paper_files(paper)]))
 
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
@@ -194,7 +207,8 @@ class Inputs:
         return [*spec.tables, *claims], [*spec.figures, *claims]
 
     def results_besides(self) -> str:
-        """Return a digest of the results on disk that are not of this call: the report page shows them too."""
+        """Return a digest of what the report page shows besides this call's results: others on disk, shipped rows."""
         here = self.cells_by_path(self.config.paper)
-        found = sorted(path for path in Path("results/cells").rglob("*.json") if str(path) not in here)
+        files = itertools.chain(Path("results/cells").rglob("*.json"), Path("reproduced").rglob("*.csv"))
+        found = sorted(path for path in files if str(path) not in here)
         return digest([[str(path), path.stat().st_mtime_ns] for path in found])

@@ -209,12 +209,6 @@ def test_sorting_is_by_number_and_what_is_missing_comes_last(desk: Reader) -> No
     assert len(desk.run("return document.querySelectorAll('#all [aria-sort]')")) == 1
 
 
-def test_parts_outside_the_scale_can_be_put_away(desk: Reader) -> None:
-    assert desk.one("tbody.away").is_displayed()
-    desk.click("[data-away]")
-    assert not desk.one("tbody.away").is_displayed()
-
-
 @pytest.mark.parametrize("size", [PHONE, (320, 640), DESK], ids=["phone", "small phone", "desk"])
 def test_the_page_is_never_wider_than_the_screen(browser: Reader, size: tuple[int, int]) -> None:
     browser.open(size)
@@ -233,6 +227,24 @@ def test_the_page_is_never_wider_than_the_screen(browser: Reader, size: tuple[in
     )
     assert not browser.run(wide)
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("table", ["#all", ".overview", ".claims"])
+def test_wide_tables_fit_a_desk(browser: Reader, table: str) -> None:
+    browser.open(DESK)
+    box = "const box = document.querySelector(arguments[0]).closest('.wide');"
+    assert browser.run(f"{box} return box.scrollWidth <= box.clientWidth", table)
+
+
+@pytest.mark.parametrize("tags", ["#all .tag", ".claims .tag"])
+def test_verdicts_are_seen_on_a_phone_without_scrolling_sideways(browser: Reader, tags: str) -> None:
+    browser.open(PHONE)
+    outside = browser.run(
+        "return [...document.querySelectorAll(arguments[0])].map(e => [e.textContent, e.getBoundingClientRect()])"
+        ".filter(([text, box]) => box.left < 0 || box.right > innerWidth || !box.width).map(([text]) => text)",
+        tags,
+    )
+    assert browser.all(tags) and outside == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

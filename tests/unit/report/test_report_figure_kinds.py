@@ -165,7 +165,7 @@ def test_a_logarithmic_axis_leaves_out_what_it_has_no_place_for(project: Project
     (cell,) = cells(project, reduced).values()
     with_curves(project, cell, {"round": [0, 1, 10], "test_auc": [0.1, 0.0, 0.5]})
     drawing = make(project, reduced)
-    (line,) = drawing.picture.axes[0].lines
+    line, _published = drawing.picture.axes[0].lines
     assert line.get_xydata().tolist() == [[10, 0.5]]
     assert len(drawing.points) == 3, "the CSV keeps them"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.errors import UserError
@@ -17,6 +18,7 @@ from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.plot import Across, Curve, Panel, draw
+from fedbench.report.numbers.published import load
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
@@ -172,6 +174,90 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
     trained = [value for curve in curves for value in curve[1:]]
     assert all(low < value < high for value in trained)
     assert not cut or high < 1, "what is left of the axis fits what is drawn"
+
+
+def rising(label: str, *values: float) -> Curve:
+    return Curve(
+        label, pd.DataFrame({"x": range(len(values)), "mean": values, "low": values, "high": values})
+    )
+
+
+def height(axes: Axes, value: float) -> float:
+    """Where a value lies between the bottom and the top of its panel."""
+    low, high, at = (axes.transData.transform((0, y))[1] for y in (*axes.get_ylim(), value))
+    return (at - low) / (high - low)
+
+
+def test_a_plateau_near_1_takes_a_good_part_of_the_panel() -> None:
+    looks = style.styles_in_order(["a", "b"])
+    curves = [rising("a", 0.5, 0.6, 0.9, 0.95, 0.98), rising("b", 0.5, 0.62, 0.9, 0.93, 0.96)]
+    panel = Panel("", "test_auc", "test AUC", curves, most=1.0)
+    (axes,) = draw([panel], looks, "", "", Across("iteration"), 1).axes
+    assert height(axes, 0.98) - height(axes, 0.96) > 0.1, "a linear axis would give it 0.04"
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert labels[-1] == "1.0" and {"0.5", "0.9"} <= set(labels)
+    assert 0 < height(axes, 0.5) < height(axes, 1.0) < 1
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [
+        Panel("", "test_auc", "", [rising("a", 0.5, 0.955, 0.96)], most=1.0),  # no long way to the plateau
+        Panel("", "test_auc", "", [rising("a", 0.1, 0.3, 0.5)], most=1.0),  # no plateau near 1
+        Panel("", "test_loss", "", [rising("a", 0.99, 0.5, 0.1)], falls=True),
+        Panel("", "samples", "", [rising("a", 0.5, 0.6, 0.98)]),  # 1 is nothing special
+    ],
+    ids=["narrow", "low", "falling", "unbounded"],
+)
+def test_any_other_axis_is_linear(panel: Panel) -> None:
+    (axes,) = draw([panel], style.styles_in_order(["a"]), "", "", Across("iteration"), 1).axes
+    assert axes.get_yscale() == "linear"
+
+
+def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, reduced: Config) -> None:
+    project = filled("localscgdam", "figure1")
+    drawing = figures.make("localscgdam", "figure1", reduced, project.root)
+    printed = load("localscgdam", "localscgdam_table1.csv", project.root)
+    setting = {"p": 4, "imratio": 0.1}
+    for axes, dataset in zip(drawing.picture.axes, ("CIFAR10", "FashionMNIST"), strict=True):
+        thin = [line for line in axes.lines if line.get_linewidth() < 1]
+        values = {line.get_color(): line.get_ydata()[0] for line in thin}
+        assert values == {
+            style.style_of(m).colour: printed.find(dataset, m, setting, "test_auc").mean for m in METHODS
+        }
+    (legend,) = drawing.picture.legends
+    assert [text.get_text() for text in legend.get_texts()].count("published") == 1
+
+
+def test_what_stands_in_or_has_another_setting_has_no_published_line(
+    project: Project, reduced: Config
+) -> None:
+    paper: dict[str, Any] = localscgdam()
+    paper["figures"]["figure1"] |= {"settings": {"p": [4], "imratio": [0.05]}, "panels": ["dataset"]}
+    project.save_paper("localscgdam", paper)
+    demo = Config(scale="demo")
+    for config, name in ((demo, "figure4"), (reduced, "figure1")):
+        project.fill("localscgdam", name, config)
+        drawing = figures.make("localscgdam", name, config, project.root)
+        assert drawing.points["published"].isna().all() and len(drawing.points)
+        assert "published" not in [text.get_text() for text in drawing.picture.legends[0].get_texts()]
+
+
+def test_what_a_call_sets_is_on_the_picture(project: Project) -> None:
+    config = Config(scale="demo", set={"train.iterations": 48})
+    project.fill("localscgdam", "figure4", config)
+    paths = figures.build("localscgdam", "figure4", config, project.root)
+    assert "Set for this call: train.iterations = 48" in words(paths)
+
+
+def test_a_figure_has_one_title(project: Project) -> None:
+    demo = Config(scale="demo")
+    paper: dict[str, Any] = localscgdam()
+    project.fill("localscgdam", "figure1", demo)
+    drawing = figures.make("localscgdam", "figure1", demo, project.root)
+    assert drawing.title == f"{paper['figures']['figure1']['title']}: Digits (stand-in)"
+    assert [axes.get_title() for axes in drawing.picture.axes] == [""]
+    assert drawing.picture.texts and not drawing.plain.texts, "a page has the title beside it"
 
 
 @pytest.mark.parametrize("panels", [1, 3])

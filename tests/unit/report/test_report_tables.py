@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam, run_result
+from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build as tables
+from fedbench.report.tables.notes import LONG
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 Fill = Callable[[str, str], Project]
@@ -107,17 +108,46 @@ def test_trouble_stays_visible_and_never_ranks(tiny: Project) -> None:
     assert verdicts["FashionMNIST", "LocalSGDM_RL", 8] == "incomplete"
     tiny.write(part, [])
     text = tables.make("localscgdam", "table1", config, tiny.root).markdown()
-    assert "1 of this scale's numbers is still to run; the others are not part of this scale" in text
+    assert "–: not run." in text, "a dash beside numbers"
 
 
-def test_datasets_that_do_not_run_keep_their_published_values(tiny: Project) -> None:
+def test_what_was_not_run_is_one_line_in_every_form(tiny: Project) -> None:
     table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
-    row = line(table.tex(), r"\quad LocalSGDM\_RL", "Melanoma (not run at this scale)")
-    assert row == r"\quad LocalSGDM\_RL & -- & 0.737 &  &  & -- & 0.721 &  &  \\"
-    assert (
-        "Of 12 published values: 2 match, 2 inconclusive, 1 diverged, 1 not run, 6 not part of this scale."
-        in table.markdown()
-    )
+    for form in (table.tex(), table.markdown(), table.terminal()):
+        lines = [found for found in form.splitlines() if "Melanoma" in found]
+        assert len(lines) == 1 and "Not run: Melanoma (6 of 12 numbers)." in lines[0]
+    printed = table.rows.set_index(["dataset", "method", "p"])["published_mean"]
+    assert printed["Melanoma", "LocalSGDM_RL", 4] == "0.737", "the CSV has all that is published"
+    score = "Of 12 published values: 2 match, 2 inconclusive, 1 diverged, 7 not run."
+    assert score in table.markdown()
+
+
+def test_a_table_of_which_nothing_was_run_is_a_caption_and_a_line(project: Project, reduced: Config) -> None:
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    assert "tabular" not in table.tex() and "|" not in table.markdown()
+    left = "Not run: CATvsDOG, CIFAR10, CIFAR100, STL10, FashionMNIST, Melanoma (90 of 90 numbers)."
+    assert left in table.tex() and left in table.markdown() and left in " ".join(table.terminal().split())
+
+
+def test_columns_without_a_number_are_left_out(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["tables"]["table1"] |= {"rows": ["method"], "columns": ["p", "dataset"]}
+    project.save_paper("localscgdam", paper)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        if cell.dataset == "CIFAR10" and cell.setting["p"] != 8 and cell.method != "CoDA":
+            project.finish(cell, [0.9] * 3)
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    assert table.shown.headers == [[("p = 4", 1), ("p = 16", 1)], [("CIFAR10", 1), ("CIFAR10", 1)]]
+    assert [row.label for row in table.shown.rows] == [name for name in METHODS if name != "CoDA"]
+    assert "CoDA" in table.shown.left and "(82 of 90 numbers)" in table.shown.left
+
+
+def test_long_notes_go_to_the_end(tiny: Project) -> None:
+    table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
+    assert all(len(note) <= LONG for note in table.notes)
+    below, _, end = table.tex().partition("\\end{table}")
+    assert "matches: the 90" in below and "hyper-parameters" not in below
+    assert all(line.startswith("% note: ") for line in end.split("\n") if line) and "hyper-parameters" in end
 
 
 def test_verdicts_in_the_csv(tiny: Project) -> None:

@@ -67,7 +67,8 @@ def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
         "tables/table1.pdf",
         "figures/figure1.pdf",
     ]
-    assert asked.built("toy") == ["tables/toy/table1.tex", "figures/toy/figure1.pdf"]
+    shown = dict.fromkeys(asked.of_table("toy", "table1") + asked.of_figure("toy", "figure1"))
+    assert asked.of_report("toy") == [*shown, "config/papers/toy.yaml"], "results, not tables made of them"
     assert asked.published("toy", "table1") == [] and asked.paper_files("toy") == ["config/papers/toy.yaml"]
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
@@ -131,4 +132,9 @@ def test_other_results_on_disk_change_the_digest_and_ours_do_not() -> None:
     other = Path("results/cells/paper/toy/x.json")
     other.parent.mkdir(parents=True)
     other.write_text("{}")
-    assert asked.results_besides() != before
+    besides = asked.results_besides()
+    assert besides != before
+    shipped = Path("reproduced/paper/toy/table1.csv")
+    shipped.parent.mkdir(parents=True)
+    shipped.write_text("")
+    assert asked.results_besides() != besides, "what came with the repository is on the page too"

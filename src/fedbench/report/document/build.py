@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from fedbench.report.page.cells import CellView, troubled
 from fedbench.report.page.data import Chapter, FigureView, chapter
 from fedbench.report.page.states import STATES
 from fedbench.report.tables.document import Table
-from fedbench.report.tables.latex import numbered
+from fedbench.report.tables.latex import details_as_text, numbered
 from fedbench.report.tables.latex_text import breakable, escape
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def build(paper_key: str, config: Config, root: Path = Path()) -> Path:
 
 def pictures(shown: Chapter) -> dict[str, bytes]:
     """Return the figures as PDF files."""
-    drawn = {f"{f.drawing.name}.pdf": render(f.drawing.picture, "pdf") for f in shown.figures}
+    drawn = {f"{f.drawing.name}.pdf": render(f.drawing.plain, "pdf") for f in shown.figures}
     return drawn | ({"claims.pdf": render(shown.claims.forest.picture, "pdf")} if shown.claims else {})
 
 
@@ -77,8 +77,8 @@ def source(shown: Chapter) -> str:
     parts += [r"\clearpage\pdfbookmark[1]{Tables}{tables}"]
     parts += [_table(view.table, shown.scale.name) for view in shown.tables]
     parts += [r"\clearpage\pdfbookmark[1]{Figures}{figures}"] if shown.figures else []
-    parts += [_figure(view, shown.scale.name) for view in shown.figures]
-    parts += [r"\clearpage", *_trouble(shown.views)]
+    parts += [_figure(view) for view in shown.figures]
+    parts += [r"\clearpage", *_trouble(shown.views), *_details([view.table for view in shown.tables])]
     return FRAME % {"title": escape(shown.paper.title), "body": "\n".join([*parts, ""])}
 
 
@@ -88,6 +88,7 @@ def _head(shown: Chapter) -> list[str]:
         rf"{{\LARGE\bfseries\raggedright {escape(shown.paper.title)}\par}}",
         rf"{escape(shown.paper.citation)}\par",
         rf"Rebuilt by fedbench, ours beside published. {escape(scale)}\par",
+        *([rf"\textbf{{{escape(shown.changed)}.}}\par"] if shown.changed else []),
     ]
 
 
@@ -139,15 +140,32 @@ def _table(table: Table, scale: str) -> str:
     """Return a table with scale and stamp in its caption, numbered as in the paper."""
     stamp = f"{table.provenance['stamp']}."
     scaled = "" if "Scale: " in table.title else f" Scale: {scale}."
-    notes = [note for note in table.notes if note != stamp]
-    shown = replace(table, title=f"{table.title}{scaled} {stamp[0].upper()}{stamp[1:]}", notes=notes)
+    shown = replace(table, title=f"{table.title}{scaled} {stamp[0].upper()}{stamp[1:]}", details=[])
     return numbered("table", table.name) + shown.tex()
 
 
-def _figure(view: FigureView, scale: str) -> str:
+def _details(tables: Sequence[Table]) -> list[str]:
+    """Return the long notes of all tables; what several say alike is said once."""
+    tables_of: dict[str, list[str]] = {}
+    for table in tables:
+        for note in table.details:
+            if note != f"{table.provenance['stamp']}.":  # the captions have it
+                tables_of.setdefault(note, []).append(target_name(table.name))
+    if not tables_of:
+        return []
+    groups: dict[str, list[str]] = {}
+    for note, names in tables_of.items():
+        groups.setdefault(", ".join(names), []).append(note)
+    lines = [
+        rf"\textbf{{{escape(names)}}}\par" + "\n" + details_as_text(notes) for names, notes in groups.items()
+    ]
+    return [r"\section*{Notes to the tables}", *lines]
+
+
+def _figure(view: FigureView) -> str:
     drawing = view.drawing
-    width = min(TEXT_INCHES, drawing.picture.get_figwidth())
-    caption = f"{drawing.title}. Scale: {scale}. {drawing.provenance['stamp']}."
+    width = min(TEXT_INCHES, drawing.plain.get_figwidth())
+    caption = f"{drawing.title}. {drawing.words} {drawing.provenance['stamp']}."
     return numbered("figure", drawing.name) + "\n".join(
         [
             r"\begin{figure}[p]\centering",

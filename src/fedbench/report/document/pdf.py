@@ -44,7 +44,8 @@ def build_pdf(tex: Path) -> Path | None:
 
 def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     """Do the work of :func:`build_pdf`; return the PDF and what LaTeX found too wide or too tall."""
-    body = latex.numbered("table", tex.stem) + tex.read_text(encoding="utf-8")
+    table = tex.read_text(encoding="utf-8")
+    body = latex.numbered("table", tex.stem) + table + latex.details_as_text(latex.read_details(table))
     content, complaints = compile_source(WRAPPER % body, str(tex))
     return (None if content is None else write(tex.with_suffix(".pdf"), content)), complaints
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from fedbench.errors import unknown
 from fedbench.plan.cells import Cell, cells_of, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.panels import BUNDLES, layout, points
-from fedbench.report.figures.plot import Across, Panel, draw, render
+from fedbench.report.figures.parts import Across, Panel
+from fedbench.report.figures.plot import draw, render
 from fedbench.report.figures.style import Style, style_of, styles_in_order
 from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.numbers import collect, described, stats
@@ -29,15 +32,32 @@ FORMATS = ("pdf", "svg", "png")
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure ready to be written: its picture, the words below its title, the points drawn, their origin."""
+    """A figure ready to be drawn: what is on it, its title and the words below it, the points, their origin."""
 
     paper: str
     name: str
     title: str
     words: str
-    picture: Figure
-    points: pd.DataFrame
+    panels: list[Panel]
+    styles: dict[str, Style]
+    across: Across
+    columns: int
     provenance: dict[str, Any]
+
+    @cached_property
+    def picture(self) -> Figure:
+        """The figure with its title and words, as a file of its own."""
+        return draw(self.panels, self.styles, self.title, self.words, self.across, self.columns)
+
+    @cached_property
+    def plain(self) -> Figure:
+        """The figure without title and words, for a page or document that has them beside it."""
+        return draw(self.panels, self.styles, "", "", self.across, self.columns)
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """Every point drawn."""
+        return points(self.panels)
 
     def forms(self) -> dict[str, str | bytes]:
         """Return what is written, by suffix."""
@@ -71,8 +91,13 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     here = datasets_run(config, paper, scale, spec)
     shown = layout(paper, spec, cells, here, root)
     title = phrase(spec.title)
+    if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
+        title = f"{title}: {shown.panels[0].title}"
     missing = missing_columns(spec, cells, root)
     words = subtitle(paper, spec, scale.name, cells, here, shown.empty, missing)
+    spread = "y" not in spec.log and any(panel.plateaus for panel in shown.panels)
+    notes = [described.changed(config.set), *[SPREAD] * spread]
+    words = "; ".join([words, *filter(None, notes)]) + "."
     origin = {
         "paper": paper_key,
         "figure": figure_name,
@@ -81,8 +106,8 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     }
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
     styles = _styles(paper, spec, shown.panels)
-    picture = draw(shown.panels, styles, title, words, across(paper, spec), shown.columns)
-    return Drawing(paper_key, figure_name, title, words, picture, points(shown.panels), origin)
+    where = across(paper, spec)
+    return Drawing(paper_key, figure_name, title, words, shown.panels, styles, where, shown.columns, origin)
 
 
 def across(paper: Paper, spec: FigureSpec) -> Across:
@@ -137,7 +162,7 @@ def subtitle(
     what = "value" if spec.kind == "final" else "curve"
     words += [missing] if missing else []
     words += [f"no {what} yet: {', '.join(dict.fromkeys(empty))}"] if empty and here and not missing else []
-    return "; ".join(words) + "."
+    return "; ".join(words)
 
 
 def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str, Style]:

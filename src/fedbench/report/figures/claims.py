@@ -84,17 +84,19 @@ def _figure(ran: Sequence[Finding]) -> Figure:
             )
             _panel(axes, ran[i], place[2])
             top -= heights[i]
-    words = _legend() if ran else "Nothing that the claims are about has been run yet."
+    words = _legend(ran) if ran else "Nothing that the claims are about has been run yet."
     figure.text(0.01, 0.04 / total, words, fontsize=6.5, color="#555555", va="bottom")
     return figure
 
 
-def _legend() -> str:
-    return (
-        "Dots: places; diamond: the whole; 90 % intervals from two seeds on. Grey band: what does not matter, "
-        "or the margin.\nGreen: supported; red: contradicted or not supported; blue: undecided; "
-        "grey: a stand-in, no verdict."
+def _legend(ran: Sequence[Finding]) -> str:
+    colours = (
+        "Green: supported; red: contradicted or not supported; blue: undecided; grey: a stand-in, no verdict."
     )
+    if all(one.main.stand_in for one in ran):
+        colours = "Grey: a stand-in, no verdict."
+    dots = "Dots: places; diamond: the whole; 90 % intervals from two seeds on."
+    return f"{dots} Grey band: what does not matter, or the margin.\n{colours}"
 
 
 def _panel(axes: Axes, one: Finding, width: float) -> None:

@@ -13,7 +13,8 @@ import pandas as pd
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import FigureSpec, Paper, Value
-from fedbench.report.figures.plot import Bundle, Curve, Panel
+from fedbench.report.figures.parts import Bundle, Curve, Panel
+from fedbench.report.figures.printed import Printed
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
 from fedbench.report.numbers import collect, stats
 from fedbench.report.numbers.names import axis_text
@@ -75,7 +76,7 @@ def panels_of(
     paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
 ) -> list[Panel]:
     """Collect the panels of a figure, row after row; one without results shows nothing."""
-    axes, order = axes_of(paper, spec, datasets), _panel_axes(spec)
+    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper, root)
     inside = [*order, *([spec.x] if spec.kind == "final" else [])]
     labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
     labels = list(dict.fromkeys(labels)) or ["method"]
@@ -95,14 +96,17 @@ def panels_of(
         if spec.kind == "duals":
             bundles = bundles_of(there, metric, spec.metrics[0], root)
         elif spec.kind == "final":
-            curves = [final_of(label, some, metric, spec.x, root) for label, some in named.items()]
+            curves = [final_of(label, some, metric, spec.x, root, printed) for label, some in named.items()]
         else:
             curves = [
-                curve_of(label, cell, metric, root, spec.x) for label, some in named.items() for cell in some
+                curve_of(label, cell, metric, root, spec.x, printed)
+                for label, some in named.items()
+                for cell in some
             ]
         title = _title(paper, spec, place, metric)
         found = [curve for curve in curves if curve is not None]
-        panels.append(Panel(title, metric, measure.label, found, bundles, measure.better == "lower"))
+        falls = measure.better == "lower"
+        panels.append(Panel(title, metric, measure.label, found, bundles, falls, measure.high))
     return panels
 
 
@@ -119,7 +123,7 @@ def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: s
     return ", ".join(words) + " (stand-in)" * stands_in
 
 
-def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str) -> Curve | None:
+def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: Printed) -> Curve | None:
     """Return a cell's curve over its seeds, None when no seed has one.
 
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
@@ -137,10 +141,13 @@ def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str) -> Curve |
     points = spread(wide)
     if x == "seconds":
         points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
+    points["published"] = printed.value(cell, metric)
     return Curve(label, points, remark, broken=bool(bad))
 
 
-def final_of(label: str, cells: Sequence[Cell], metric: str, x: str, root: Path) -> Curve | None:
+def final_of(
+    label: str, cells: Sequence[Cell], metric: str, x: str, root: Path, printed: Printed
+) -> Curve | None:
     """Return the final values of cells against a setting, None where no cell has one.
 
     ``low`` and ``high`` are the ends of the t-interval over seeds, the mean itself for one seed. A cell without a full
@@ -153,7 +160,8 @@ def final_of(label: str, cells: Sequence[Cell], metric: str, x: str, root: Path)
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
             half = stats.half_width(one.std, one.n_seeds) or 0.0
-            rows.append({"x": at, "mean": one.mean, "low": one.mean - half, "high": one.mean + half})
+            ends = {"low": one.mean - half, "high": one.mean + half}
+            rows.append({"x": at, "mean": one.mean, **ends, "published": printed.value(cell, metric)})
             repeats += [{"x": at, "value": value} for value in one.values.values()]
     if not rows:
         return None
@@ -180,15 +188,22 @@ def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, root: Path) -
 
 
 def points(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high (of a bundle: over its lines)."""
+    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high, the published final value.
+
+    Of a bundle mean, low and high are over its lines.
+    """
     parts = []
     for panel in panels:
         drawn = {curve.label: curve.points for curve in panel.curves}
         drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
         for label, data in drawn.items():
             parts.append(data.assign(panel=panel.title, metric=panel.metric, curve=label))
-    columns = ["panel", "metric", "curve", "x", "mean", "low", "high"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    columns = ["panel", "metric", "curve", "x", "mean", "low", "high", "published"]
+    return (
+        pd.concat(parts, ignore_index=True).reindex(columns=columns)
+        if parts
+        else pd.DataFrame(columns=columns)
+    )
 
 
 def spread(wide: pd.DataFrame) -> pd.DataFrame:

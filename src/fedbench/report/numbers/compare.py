@@ -109,7 +109,9 @@ def compare(
         for metric in spec.metrics:
             key = _place(dataset, setting, method), metric
             ours = measured.get(key) or _absent(paper, scale, place, setting, metric)
-            found = table.find(dataset, method, setting, metric) if table else None
+            found = (
+                table.find(dataset, method, setting, metric) if table and _in_print(paper, dataset) else None
+            )
             measure = paper.measure(metric)
             judged = verdict_on(ours, found, config.tolerance, measure)
             here = key in measured and ours.scale == scale.name
@@ -221,6 +223,11 @@ def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> Non
     if left or not spec.rows:
         what = f"{', '.join(left)} takes several values" if left else "rows is empty"
         raise UserError(f"{where}: {what}; rows and columns must place every axis that varies")
+
+
+def _in_print(paper: Paper, dataset: str) -> bool:
+    """Tell whether a paper has a dataset; of one that is our addition nothing can be held against print."""
+    return dataset == AVERAGE or paper.datasets[dataset].printed
 
 
 def _place(dataset: Value, setting: Mapping[str, Value], method: Value) -> Place:

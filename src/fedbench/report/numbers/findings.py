@@ -22,6 +22,9 @@ LAST = ("reduced", "paper")
 """Scales in the order in which they come nearer to the paper; others come before."""
 
 
+STAND_IN = "stand-in"
+
+
 @dataclass(frozen=True)
 class Tally:
     """At how many places the numbers show what is claimed."""
@@ -68,6 +71,11 @@ class AtScale:
     def ran(self) -> bool:
         """Whether there is anything to look at."""
         return self.verdict.kind != NOT_RUN
+
+    @property
+    def kind(self) -> str:
+        """The verdict, ``stand-in`` where there is none because other data ran than the paper's."""
+        return STAND_IN if self.stand_in else self.verdict.kind
 
     @property
     def tally(self) -> Tally:

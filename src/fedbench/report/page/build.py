@@ -48,7 +48,8 @@ class Card:
         """Say which cases make the count, unless its name says so."""
         found = [name for name in self.states if name in counts]
         said = found in ([self.name], [stats.MATCHES])
-        return "" if said else ", ".join(f"{counts[name]} {name}" for name in found)
+        words = {name: name.replace(stats.MATCHES, "match") for name in found}
+        return "" if said else ", ".join(f"{counts[name]} {word}" for name, word in words.items())
 
 
 def _both(*kinds: str) -> tuple[str, ...]:
@@ -95,6 +96,7 @@ def render(shown: list[Chapter], config: Config) -> str:
         "colour": lambda method: style_of(method).colour,
     }
     views = [view for chapter in shown for view in chapter.views]
+    tables = [table for chapter in shown for table in chapter.tables]
     numbers = [(view, number) for view in views for number in view.numbers.values()]
     return environment.get_template("report.html").render(
         chapters=shown,
@@ -102,6 +104,8 @@ def render(shown: list[Chapter], config: Config) -> str:
         views=views,
         troubled=troubled(views),
         cards=CARDS,
+        idle=[(chapter, names) for chapter in shown if (names := chapter.idle)],
+        columns=[card for card in CARDS if any(card.of(table.states) for table in tables)],
         counts=counted(number.state for _, number in numbers),
         states=STATES,
         config=config.model_dump(exclude_none=True),

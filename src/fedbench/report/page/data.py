@@ -16,7 +16,7 @@ from fedbench.report.figures import build as figures
 from fedbench.report.figures.claims import Forest, draw
 from fedbench.report.figures.plot import render
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import collect, compare
+from fedbench.report.numbers import collect, compare, described
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.page.cells import CellView
@@ -45,13 +45,17 @@ class TableView:
     @property
     def entries(self) -> list[Entry]:
         """All places of the table that compare something."""
-        lines = [line for row in self.table.grid.rows for line in row.entries]
-        return [entry for line in lines for entry in line if entry.item]
+        return [entry for entry in self.table.grid.entries if entry.item]
 
     @property
     def states(self) -> dict[str, int]:
         """How many numbers are in which case."""
         return counted(self.state(entry) for entry in self.entries)
+
+    @property
+    def run(self) -> bool:
+        """Whether there is anything of ours in it."""
+        return any(name not in (ELSEWHERE, collect.NOT_RUN) for name in self.states)
 
     @property
     def shipped(self) -> int:
@@ -64,11 +68,6 @@ class TableView:
         forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
         stem = f"{self.table.paper}-{self.table.name}"
         return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
-
-    @property
-    def partial(self) -> bool:
-        """Whether some blocks, but not all, are outside this scale."""
-        return len({block.here for block in self.table.grid.blocks}) > 1
 
     def cell(self, entry: Entry) -> CellView | None:
         """Return the cell behind an entry, None where the scale has none."""
@@ -96,12 +95,12 @@ class FigureView:
     @property
     def picture(self) -> str:
         """The figure as a data address."""
-        return _address("image/svg+xml", render(self.drawing.picture, "svg"))
+        return _address("image/svg+xml", render(self.drawing.plain, "svg"))
 
     @property
     def width(self) -> int:
         """How wide it is shown, in pixels."""
-        return round(self.drawing.picture.get_figwidth() * PIXELS)
+        return round(self.drawing.plain.get_figwidth() * PIXELS)
 
     @property
     def downloads(self) -> list[tuple[str, str]]:
@@ -138,7 +137,10 @@ class ClaimsView:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One paper at one scale; ``claims`` are with the first chapter of a paper, None with others."""
+    """One paper at one scale; ``claims`` are with the first chapter of a paper, None with others.
+
+    ``changed`` says what the call sets in all runs, empty where it sets nothing.
+    """
 
     paper: Paper
     scale: Scale
@@ -147,11 +149,17 @@ class Chapter:
     views: list[CellView]
     origin: dict[str, Any]
     claims: ClaimsView | None = None
+    changed: str = ""
 
     @property
     def anchor(self) -> str:
         """The chapter's address in the page."""
         return f"{self.scale.name}/{self.paper.key}"
+
+    @property
+    def idle(self) -> list[str]:
+        """Names the tables of which nothing was run."""
+        return [view.table.name for view in self.tables if view.entries and not view.run]
 
     @property
     def wanted(self) -> int:
@@ -222,7 +230,8 @@ def chapter(config: Config, file: Config, root: Path = Path(), claims: bool = Tr
     origin = collect.provenance(cells, root)
     asserted = claim_tables.make(paper.key, config, root) if claims and paper.claims else None
     view = ClaimsView(asserted, draw(asserted)) if asserted else None
-    return Chapter(paper, scale, made, drawn, list(views.values()), origin, view)
+    said = described.changed(config.set)
+    return Chapter(paper, scale, made, drawn, list(views.values()), origin, view, said)
 
 
 def _table(name: str, config: Config, views: Views, root: Path) -> TableView:

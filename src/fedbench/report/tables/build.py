@@ -13,6 +13,7 @@ from fedbench.report.numbers import collect, compare, described
 from fedbench.report.tables import data as data_table
 from fedbench.report.tables import facts, layout, notes
 from fedbench.report.tables.document import Table, stamp
+from fedbench.report.tables.fold import empty, fold
 
 DECIMALS = 3
 """Digits of a table whose paper prints none."""
@@ -72,6 +73,7 @@ def _results(
         "published": spec.published,
         **made,
     }
+    grid = layout.layout(paper, spec, axes, compared, decimals)
     shown = notes.Shown(
         paper=paper,
         scale=scale,
@@ -82,20 +84,20 @@ def _results(
         tolerance=config.tolerance,
         decimals=decimals,
         unknown_names=compare.unknown_names(paper, spec, root),
-        facts=[
-            *described.trained(cells),
-            *described.chosen(paper, scale, cells, root / CONFIG_DIR),
-            *described.tasks(cells, root / config.data_dir),
-        ],
+        tasks=described.tasks(cells, root / config.data_dir),
+        facts=[*described.trained(cells), *described.chosen(paper, scale, cells, root / CONFIG_DIR)],
+        dashes=any(empty(entry) and entry.value for entry in fold(grid).entries),
         mixed_data=[name for name, found in made["data"].items() if len(found) > 1],
         stamp=origin["stamp"],
     )
+    below, details = notes.notes(shown)
     return Table(
         paper=paper.key,
         name=table_name,
         title=notes.caption(spec, scale, compared, cells, config.set),
-        grid=layout.layout(paper, spec, axes, compared, decimals),
-        notes=notes.notes(shown),
+        grid=grid,
+        notes=below,
+        details=details,
         rows=compare.tidy(compared, table_name),
         provenance=origin,
     )

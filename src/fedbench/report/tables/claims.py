@@ -12,6 +12,7 @@ import pandas as pd
 
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.files import TABLES, write_forms
+from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
 from fedbench.report.numbers.names import ABSENT, SHIPPED, signed
 from fedbench.report.numbers.significance import Effect
@@ -24,10 +25,11 @@ WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}
 """Of the LaTeX form's columns, in centimetres."""
 A_FLOAT = 12
 """Claims in one float of the LaTeX form."""
+PRINT = "In print: at how many places (dataset and setting) the paper's own numbers show the sentence."
+STAND_IN = "Only datasets that stand in for the paper's have run: they show what the program does and give no verdict."
 RULES = (
-    "In print: at how many places (dataset and setting) the paper's own numbers show the sentence. Verdicts: "
-    "from the 90 % interval of the effect, paired by seed, averaged over places. Supported: above the margin; "
-    "contradicted: below 0 (no worse: below minus the margin); not supported: smaller than the margin or than "
+    "Verdicts: from the 90 % interval of the effect, paired by seed, averaged over places. Supported: above the "
+    "margin; contradicted: below 0 (no worse: below minus the margin); not supported: smaller than the margin or than "
     "what matters; undecided: the rest. One seed never gives a verdict, two give an interval; from five, exact "
     "sign flips confirm the t-test. Where all places have to hold, each place and rival has to; a "
     "contradiction among many, or one place that is enough, is corrected (Holm); most places: a bootstrap over "
@@ -41,10 +43,11 @@ RULES = (
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """The claims of a paper, ready to be written."""
+    """The claims of a paper, ready to be written; ``changed`` says what a call sets in the runs of its scale."""
 
     paper: Paper
     findings: list[Finding]
+    changed: str = ""
 
     @property
     def title(self) -> str:
@@ -61,7 +64,10 @@ class ClaimTable:
         """The rules, where numbers were shipped, and the stamp."""
         shipped = any(one.shipped and one.ran for finding in self.findings for one in finding.scales)
         mark = [f"{SHIPPED}: with numbers that were not trained here but shipped with the repository."]
-        return [*RULES, *(mark if shipped else []), f"{self.stamp}."]
+        changed = [f"{self.changed}."] if self.changed else []
+        ran = [one for finding in self.findings for one in finding.scales if one.ran]
+        rules = (STAND_IN,) if ran and all(one.stand_in for one in ran) else RULES
+        return [*changed, PRINT, *rules, *(mark if shipped else []), f"{self.stamp}."]
 
     @property
     def stamp(self) -> str:
@@ -164,7 +170,7 @@ class ClaimTable:
                 "number": one.number,
                 "says": one.claim.says,
                 "digest": one.claim.digest,
-                "verdicts": {at.scale: at.verdict.kind for at in one.scales},
+                "verdicts": {at.scale: at.kind for at in one.scales},
                 "cells": {at.scale: list(at.keys) for at in one.scales if at.keys},
             }
             for one in self.findings
@@ -176,7 +182,8 @@ class ClaimTable:
 def make(paper_key: str, config: Config, root: Path = Path()) -> ClaimTable:
     """Hold a paper's claims against all that was measured."""
     paper, findings = find(paper_key, config, root)
-    return ClaimTable(paper, findings)
+    words = described.changed(config.set)
+    return ClaimTable(paper, findings, f"Scale {config.scale}: {words}" if words else "")
 
 
 def build(paper_key: str, config: Config, root: Path = Path()) -> list[Path]:
@@ -240,7 +247,7 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "printed_won": one.printed.won,
         "printed_places": one.printed.places,
         "scale": at.scale,
-        "verdict": "stand-in" if at.stand_in else found.kind,
+        "verdict": at.kind,
         "stand_in": " ".join(at.stand_in),
         "won": at.tally.won,
         "places": at.tally.places,

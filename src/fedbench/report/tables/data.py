@@ -13,6 +13,7 @@ from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, Paper, Scale
 from fedbench.report.numbers.names import ABSENT, phrase
 from fedbench.report.tables.document import Table
+from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import Block, Entry, Grid, Row
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
@@ -70,18 +71,20 @@ def shape(rows: list[DataRow]) -> Grid:
         size = "×".join(map(str, row.shape)) if row.shape else ABSENT
         ratio = ABSENT if row.ratio is None else f"{row.ratio:.3g}"
         numbers = (count(row.train), count(row.positive), count(row.negative), ratio, count(row.test))
-        cells = [Entry(cell) for cell in (*numbers, size, count(row.clients))]
+        texts = (*numbers, size, count(row.clients))
+        cells = [Entry(ABSENT if row.missing else text) for text in texts]
         return Row(row.dataset, [cells], [])
 
     header = [(name, 1) for name in COLUMNS]
-    return Grid("Dataset", [header], [Block("", [line(row) for row in rows], [], True)], compares=False)
+    return Grid(
+        "Dataset", [header], [Block("", [line(row) for row in rows], [])], compares=False, absent=NOT_PREPARED
+    )
 
 
 def _notes(rows: list[DataRow], seed: int) -> list[str]:
     held = {row.dataset: row.validation for row in rows if row.validation}
     first = f"Training samples of all clients together (seed {seed}); ratio: share of positives."
     lines = [first, *(f"{label}: {n:,} samples held out for validation." for label, n in held.items())]
-    missing = [row.dataset for row in rows if row.missing]
-    return lines + (
-        [f"{ABSENT}: not prepared here ({', '.join(missing)}); the CSV says how."] if missing else []
+    return lines + ["What is not prepared here has a line in the CSV that says how."] * any(
+        row.missing for row in rows
     )

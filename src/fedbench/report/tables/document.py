@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from fedbench.report.tables import latex, text
+from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Grid
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table's shape and words, its tidy rows, and where they come from."""
+    """A table's shape and words, its tidy rows, and where they come from.
+
+    ``notes`` are short and stand below it; ``details`` stand at the end of the file or document.
+    """
 
     paper: str
     name: str
@@ -25,20 +30,32 @@ class Table:
     notes: list[str]
     rows: pd.DataFrame
     provenance: dict[str, Any]
+    details: list[str] = field(default_factory=list)
+
+    @cached_property
+    def shown(self) -> Grid:
+        """The grid without what was not run."""
+        return fold(self.grid)
+
+    @property
+    def below(self) -> list[str]:
+        """What stands below the table: what was not run, then the notes."""
+        return [*filter(None, [self.shown.left]), *self.notes]
 
     def tex(self) -> str:
-        """Return the LaTeX form; it needs the booktabs package only."""
+        """Return the LaTeX form; it needs the booktabs package only. Its details are comments."""
         origin = self.provenance
         comment = f"fedbench: {self.paper}/{self.name}, scale {origin['scale']}, {origin['stamp']}"
-        return latex.write(self.grid, self.title, self.notes, f"tab:{self.paper}-{self.name}", comment)
+        label = f"tab:{self.paper}-{self.name}"
+        return latex.write(self.shown, self.title, self.below, label, comment) + latex.details(self.details)
 
     def markdown(self) -> str:
         """Return the Markdown form."""
-        return text.markdown(self.grid, self.title, self.notes)
+        return text.markdown(self.shown, self.title, [*self.below, *self.details])
 
     def terminal(self) -> str:
         """Return the plain-text form for a terminal."""
-        return text.terminal(self.grid, self.title, self.notes)
+        return text.terminal(self.shown, self.title, [*self.below, *self.details])
 
     def csv(self) -> str:
         """Return the tidy CSV: one row per number with six significant digits."""

@@ -18,6 +18,7 @@ from fedbench.report.numbers import compare
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, phrase, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.tables.document import Table
+from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import Block, Entry, Grid, Row
 
 EQUAL, DIFFERENT = "=", "≠"
@@ -115,7 +116,9 @@ class _Builder:
         names = [", ".join(self._text(*pair) for pair in column.items()) for column in columns]
         header = [(name, 1) for name in names or [self._text("metric", self.spec.metrics[0])]]
         stub = axis_name(self.paper, self.spec.rows[-1])
-        return Grid(stub, [header], blocks, compares=any(row["published"] for row in self.tidy))
+        return Grid(
+            stub, [header], blocks, compares=any(row["published"] for row in self.tidy), absent=NOT_PREPARED
+        )
 
     def _columns(self) -> list[tuple[Value, ...]]:
         return list(itertools.product(*(self.axes[axis] for axis in self.spec.columns)))
@@ -128,7 +131,7 @@ class _Builder:
             entries = [self._entry({**first, **shared, axis: value, **column}) for column in columns]
             rows.append(Row(self._text(axis, value), [entries], []))
         heading = " · ".join(self._text(*pair) for pair in shared.items())
-        return Block(heading, rows, [], here=True)
+        return Block(heading, rows, [])
 
     def _entry(self, place: Mapping[str, Value]) -> Entry:
         value, found = self.facts.value(place), self._find(place)
@@ -179,8 +182,6 @@ def _notes(facts: Facts, builder: _Builder) -> list[str]:
     if any(row["published"] for row in builder.tidy):
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
     if facts.missing:
-        lines.append(
-            f"{ABSENT}: not here: {', '.join(facts.missing)}; `fedbench doctor` says what is needed."
-        )
+        lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
     doubts = [value.doubt for value in (builder.published.values if builder.published else []) if value.doubt]
     return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])

@@ -19,6 +19,8 @@ TEXT_WIDTHS = (397.0, 469.0)
 """Points: NeurIPS's text width, then an article's with 1 in margins. The first that fits is taken."""
 TEXT_HEIGHT = 560.0
 """Points for the lines and notes of one float; a longer table continues in further ones, block by block."""
+DETAIL = "note: "
+"""Begins the comment that holds a long note."""
 NOTE_LINE = 130
 """Characters of a note in one line of scriptsize."""
 
@@ -32,13 +34,16 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     r"""Return complete ``table`` environments that need ``\usepackage{booktabs}`` and nothing else.
 
     Ours, paper and difference stand beside each other, or below each other when that would be too wide; a
-    table longer than a page continues in further floats of the same number.
+    table longer than a page continues in further floats of the same number. One of which nothing was run is a caption
+    with its notes.
     """
+    if not grid.blocks:
+        return _caption_alone(title, notes, label, comment)
     fitting = fitting_size(grid)
     size, stacked = fitting or "scriptsize", fitting is None
     head = [r"\toprule", *(_stacked_head(grid) if stacked else _head(grid)), r"\midrule"]
     blocks = [_stacked_block(block, grid) if stacked else _block(block, grid) for block in grid.blocks]
-    floats = [f"% {' '.join(visible(comment).split())}"] if comment else []
+    floats = _comment(comment)
     pages = _pages(blocks, SIZES[size][1], sum(math.ceil(len(note) / NOTE_LINE) * 8.0 + 2 for note in notes))
     for number, page in enumerate(pages):
         rows = [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
@@ -61,6 +66,39 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
             r"\end{table}",
         ]
     return "\n".join([*floats, ""])
+
+
+def _caption_alone(title: str, notes: Sequence[str], label: str, comment: str) -> str:
+    start = r"\begin{table}[tbp]\centering\setlength{\belowcaptionskip}{3pt}"
+    lines = [
+        start,
+        rf"\caption{{{escape(title)}}}",
+        rf"\label{{{_reference(label)}}}",
+        *_notes(notes),
+        r"\end{table}",
+    ]
+    return "\n".join([*_comment(comment), *lines, ""])
+
+
+def _comment(text: str) -> list[str]:
+    return [f"% {' '.join(visible(text).split())}"] if text else []
+
+
+def details(notes: Sequence[str]) -> str:
+    """Return long notes as comments after a table: :func:`read_details` finds them again."""
+    return "".join(f"{line}\n" for note in notes for line in _comment(DETAIL + note))
+
+
+def read_details(tex: str) -> list[str]:
+    """Return the long notes of a table's LaTeX form."""
+    mark = f"% {DETAIL}"
+    return [line.removeprefix(mark) for line in tex.splitlines() if line.startswith(mark)]
+
+
+def details_as_text(notes: Sequence[str]) -> str:
+    """Return long notes as paragraphs for the end of a document."""
+    body = "".join(breakable(note) + r"\par" + "\n" for note in notes)
+    return rf"{{\scriptsize\raggedright\setlength{{\parskip}}{{2pt}}{body}}}" + "\n" if notes else ""
 
 
 def _reference(label: str) -> str:
@@ -159,7 +197,7 @@ def _stacked_block(block: Block, grid: Grid) -> list[str]:
         for name in ("ours", "±", "paper", "Δ"):
             parts = [[_side(line[column], name) for line in row.entries] for column in range(len(grid.names))]
             cells = [together(texts, escape(ABSENT)) for texts in parts]
-            if any(cells) and (block.here or name == "paper"):
+            if any(cells):
                 tau = [taus.pop(0) if taus else ""] * grid.has_agreement_column
                 lines.append(" & ".join([label, escape(name), *cells, *tau]) + r" \\")
                 label = ""

@@ -62,29 +62,27 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows under a common heading; ``agreement`` holds one tau per column when methods are rows.
-
-    ``here`` is False when the scale runs none of it: the heading says so, and only the paper's side has
-    numbers.
-    """
+    """Rows under a common heading; ``agreement`` holds one tau per column when methods are rows."""
 
     heading: str
     rows: list[Row]
     agreement: list[str]
-    here: bool
 
 
 @dataclass(frozen=True)
 class Grid:
     """A whole table. ``headers`` are the levels above the columns, each a list of (text, columns spanned).
 
-    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference.
+    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``left`` is the
+    line about what :mod:`fold` left out, ``absent`` what it says of it.
     """
 
     stub: str
     headers: list[list[tuple[str, int]]]
     blocks: list[Block]
     compares: bool
+    left: str = ""
+    absent: str = "Not run"
 
     @property
     def names(self) -> list[str]:
@@ -98,6 +96,11 @@ class Grid:
         return [row for block in self.blocks for row in block.rows]
 
     @property
+    def entries(self) -> list[Entry]:
+        """All places, row after row."""
+        return [entry for row in self.rows for line in row.entries for entry in line]
+
+    @property
     def has_agreement_column(self) -> bool:
         """Whether a last column holds Kendall's tau."""
         return any(any(row.agreement) for row in self.rows)
@@ -108,8 +111,7 @@ def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compare
     arranger = _Arranger(paper, spec, grid, compared, decimals)
     values = list(itertools.product(*(grid[axis] for axis in spec.rows[:-1])))
     compares = any(item.published for item in compared)
-    runs = any(item.shown for item in compared)
-    blocks = [block for each in values if (block := arranger.block(each, keep=compares or not runs))]
+    blocks = [block for each in values if (block := arranger.block(each))]
     return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, grid), blocks, compares)
 
 
@@ -136,11 +138,8 @@ class _Arranger:
             for values in itertools.product(*(grid[axis] for axis in spec.columns))
         ]
 
-    def block(self, values: Sequence[Value], keep: bool) -> Block | None:
-        """Return the rows that share the values of all row axes but the last, None where no cell does.
-
-        A block that is not run keeps its rows for the paper's numbers; without any (not ``keep``) it is a heading.
-        """
+    def block(self, values: Sequence[Value]) -> Block | None:
+        """Return the rows that share the values of all row axes but the last, None where no cell does."""
         shared = dict(zip(self.spec.rows[:-1], values, strict=True))
         axis = self.spec.rows[-1]
         places = [{**self.fixed, **shared, axis: value} for value in self.grid[axis]]
@@ -148,18 +147,16 @@ class _Arranger:
         if not rows:
             return None
         inside = [item for item in self.by_place.values() if shared.items() <= item.place.items()]
-        here = any(item.shown for item in inside)
-        away = "" if any(item.here for item in inside) else " (not run at this scale)"
-        if away and here:
-            scales = sorted({item.measured.scale for item in inside if item.measured.shipped})
-            away = f" ({SHIPPED} scale {', '.join(scales)})"
+        scales = sorted({item.measured.scale for item in inside if item.measured.shipped})
+        away = f" ({SHIPPED} scale {', '.join(scales)})"
+        if not scales or any(item.here for item in inside):
+            away = ""
         heading = " · ".join(axis_text(self.paper, *pair) for pair in shared.items())
         below = [self.tau({**self.fixed, **shared, **column}) for column in self.columns]
         return Block(
             heading=heading + away if heading else "",
-            rows=rows if here or keep or not heading else [],
+            rows=rows,
             agreement=below if axis == "method" and any(below) else [],
-            here=here,
         )
 
     def exists(self, place: Mapping[str, Value]) -> bool:

@@ -17,6 +17,8 @@ from fedbench.report.numbers.published import PublishedTable
 
 LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
+LONG = 420
+"""Characters. A longer note goes to the end of the document."""
 LONGEST_LIST = 8
 """A list of troubled cells longer than this ends in a count: the CSV has them all."""
 
@@ -58,7 +60,9 @@ class Shown:
         tolerance: up to which a difference is a match.
         decimals: digits that are compared.
         unknown_names: what the published file names and nothing here is called.
-        facts: what was trained on what: lengths, positive classes, dropped samples.
+        tasks: which class is positive, its share, dropped samples.
+        facts: what was trained on what: lengths, tuned hyper-parameters.
+        dashes: whether a place without a number is shown.
         mixed_data: datasets that were prepared in several versions.
         stamp: what ties the numbers to code and configuration.
     """
@@ -72,42 +76,50 @@ class Shown:
     tolerance: float
     decimals: int
     unknown_names: Sequence[str]
+    tasks: Sequence[str]
     facts: Sequence[str]
+    dashes: bool
     mixed_data: Sequence[str]
     stamp: str
 
 
-def notes(shown: Shown) -> list[str]:
-    """Return the notes below a table, one paragraph each, only those its entries need.
+def notes(shown: Shown) -> tuple[list[str], list[str]]:
+    """Return the notes below a table and those for the end of its document, one paragraph each.
 
-    In order: what the numbers are and the rules, how they are made of several, the outcome, the scale and what was
-    trained, what is open, what went wrong, doubtful print, datasets of which there are several versions, names in the
-    published file that fit nothing, the stamp.
+    Below: what the numbers are, the rule, the outcome, which class is positive, what went wrong, doubtful print. At the
+    end: how numbers are made, what was trained, what is open, and whatever takes more than ``LONG`` characters.
     """
     paper, scale, compared, table = shown.paper, shown.scale, shown.compared, shown.published
-    judged = [_rule(compared, shown.tolerance)] if table is not None else []
-    score = [_score(compared), *_devices(compared)] if table is not None else []
     what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
-    paragraphs = [
-        [
-            _numbers(paper, shown.spec, compared, table),
-            *judged,
-            _bold(compared, shown.decimals),
-            _letters(paper, compared),
-        ],
-        [_combined(paper, shown.spec), _selection(paper, shown.cells)],
-        score,
-        [*what, *shown.facts, *_additions(paper, compared), *_absent(compared)],
-        _shipped(compared),
-        _open(paper, compared),
+    judged = any(item.verdict.difference is not None for item in compared)
+    below = [
+        [_numbers(paper, shown.spec, compared, table if judged else None), _letters(paper, compared)],
+        [_rule(compared, shown.tolerance), _score(compared)] if judged else [],
+        [*_additions(paper, compared), *shown.tasks],
+        [*_absent(compared, shown.dashes), *_shipped(compared)],
         _trouble(paper, compared),
         _doubts(paper, compared),
         _listed(prepared, shown.mixed_data),
         _listed("published, but nothing here is called so", shown.unknown_names),
+    ]
+    end = [
+        [
+            _bold(compared, shown.decimals),
+            _combined(paper, shown.spec),
+            _selection(paper, shown.cells),
+            *(_devices(compared) if judged else []),
+        ],
+        [*what, *shown.facts],
+        _origin(compared),
+        _open(paper, compared),
         [f"{shown.stamp}."],
     ]
-    return [" ".join(filter(None, lines)) for lines in paragraphs if any(lines)]
+    paragraphs, details = (
+        [" ".join(filter(None, lines)) for lines in part if any(lines)] for part in (below, end)
+    )
+    short = [paragraph for paragraph in paragraphs if len(paragraph) <= LONG]
+    return short, [*(paragraph for paragraph in paragraphs if len(paragraph) > LONG), *details]
 
 
 def _letters(paper: Paper, compared: Sequence[Compared]) -> str:
@@ -167,7 +179,7 @@ def _numbers(
 
 def _rule(compared: Sequence[Compared], tolerance: float) -> str:
     judged = [item.verdict for item in compared if item.verdict.difference is not None]
-    several = any(verdict.half_width is not None for verdict in judged) or not judged
+    several = any(verdict.half_width is not None for verdict in judged)
     one = any(verdict.basis == stats.ONE_SEED for verdict in judged)
     two = any(
         i.verdict.half_width is not None and (p := i.published) and p.comparable_std and (p.n_seeds or 0) > 1
@@ -186,10 +198,10 @@ def _open(paper: Paper, compared: Sequence[Compared]) -> list[str]:
 
 def _score(compared: Sequence[Compared]) -> str:
     held = [item for item in compared if math.isfinite(item.printed)]
-    counts = Counter(rule.name(item.verdict) if item.shown else "not part of this scale" for item in held)
+    counts = Counter(rule.name(item.verdict) for item in held)
     kinds = (stats.MATCHES, stats.BETTER, stats.WORSE, stats.INCONCLUSIVE)
     first = [f"{kind}{one}" for kind in kinds for one in ("", f" ({stats.ONE_SEED})")]
-    last = ["not run", "not part of this scale"]
+    last = [collect.NOT_RUN]
     order = [*first, *sorted(set(counts) - {*first, *last}), *last]
     words = [f"{counts[kind]} {kind.replace('matches', 'match')}" for kind in order if counts[kind]]
     return f"Of {len(held)} published values: {', '.join(words)}."
@@ -249,19 +261,21 @@ def _seeds(seeds: Sequence[int | str]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
-def _absent(compared: Sequence[Compared]) -> list[str]:
+def _absent(compared: Sequence[Compared], dashes: bool) -> list[str]:
     pending = [i for i in compared if i.here and i.measured.status == collect.NOT_RUN]
     reasons = sorted({i.measured.reason for i in pending if i.measured.reason})
-    outside = any(not item.shown for item in compared)
-    if not pending:
-        return [f"{ABSENT}: not part of this scale."] if outside else []
-    count = f"{len(pending)} of this scale's numbers {'is' if len(pending) == 1 else 'are'} still to run"
-    rest = "; the others are not part of this scale" if outside else ""
-    return [f"{ABSENT}: {count}{''.join(f' ({reason})' for reason in reasons)}{rest}."]
+    if reasons:
+        return [f"Not run: {'; '.join(reasons)}."]
+    return [f"{ABSENT}: not run."] if dashes else []
 
 
 def _shipped(compared: Sequence[Compared]) -> list[str]:
-    """Say where numbers come from that were not trained here: scale, seeds, code and hardware."""
+    shipped = any(item.measured.shipped for item in compared)
+    return [f"{SHIPPED}: not trained here; shipped with the repository under reproduced/."] * shipped
+
+
+def _origin(compared: Sequence[Compared]) -> list[str]:
+    """Say where shipped numbers come from: scale, seeds, code and hardware."""
     found: dict[str, tuple[set[str], set[str]]] = {}
     for item in compared:
         one = item.measured
@@ -271,15 +285,11 @@ def _shipped(compared: Sequence[Compared]) -> list[str]:
             commits, hardware = found.setdefault(where, (set(), set()))
             commits.update(one.commit.split())
             hardware.update({one.cost.hardware} - {""})
-    if not found:
-        return []
     lines = [
         f"{where} (code {', '.join(sorted(commits))}{''.join(f', {name}' for name in sorted(hardware))})"
         for where, (commits, hardware) in found.items()
     ]
-    return [
-        f"{SHIPPED}: not trained here; shipped with the repository under reproduced/: {'; '.join(lines)}."
-    ]
+    return [f"{SHIPPED}: {'; '.join(lines)}."] if lines else []
 
 
 def _doubts(paper: Paper, compared: Sequence[Compared]) -> list[str]:

@@ -14,20 +14,31 @@ WIDEST = 120
 
 
 def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
-    """Return the table as a Markdown document: headings of blocks are bold lines, best values are bold."""
+    """Return the table as a Markdown document: headings of blocks are bold lines, best values are bold.
+
+    Of a table of which nothing was run there are title and notes.
+    """
+    said = [*(f"* {note}" for note in notes), ""]
+    if not grid.blocks:
+        return "\n".join([f"**{title}**", "", *said])
     rows = [[cell.replace("|", "\\|") for cell in row] for row in _side_by_side(grid, bold="**")]
     widths = [max(3, *(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join([f"**{title}**", "", *lines, "", *(f"* {note}" for note in notes), ""])
+    return "\n".join([f"**{title}**", "", *lines, "", *said])
 
 
 def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> str:
-    """Return the table as plain text: best values carry a ``*``, blocks that were not run are one line.
+    """Return the table as plain text: best values carry a ``*``.
 
     Title and notes are wrapped to ``width`` characters.
     """
-    rows = _side_by_side(grid, bold="", short=True)
+    notes = [note.replace("Bold:", "*:", 1) for note in notes]
+    wrapped = [part for note in notes for part in textwrap.wrap(note, width, subsequent_indent="  ")]
+    head = textwrap.wrap(title, width)
+    if not grid.blocks:
+        return "\n".join([*head, "", *wrapped, ""])
+    rows = _side_by_side(grid, bold="")
     if sum(_widths(rows)) + 2 * len(rows[0]) > WIDEST and grid.compares:
         rows = _stacked(grid)
     widths = _widths(rows)
@@ -36,10 +47,8 @@ def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> 
         return "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
 
     rule = "-" * max(len(line(row)) for row in rows)
-    notes = [note.replace("Bold:", "*:", 1) for note in notes]
-    wrapped = [part for note in notes for part in textwrap.wrap(note, width, subsequent_indent="  ")]
     body = [line(row) for row in rows]
-    return "\n".join([*textwrap.wrap(title, width), rule, body[0], rule, *body[1:], rule, *wrapped, ""])
+    return "\n".join([*head, rule, body[0], rule, *body[1:], rule, *wrapped, ""])
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -50,8 +59,8 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
-def _side_by_side(grid: Grid, bold: str, short: bool = False) -> list[list[str]]:
-    """Return header and lines, the three sides beside each other; ``short`` folds blocks not run."""
+def _side_by_side(grid: Grid, bold: str) -> list[list[str]]:
+    """Return header and lines, the three sides beside each other."""
     parts = 3 if grid.compares else 1
     tau = grid.has_agreement_column
     head = [text for name in grid.names for text in [f"{name}: ours", "paper", "Δ"][:parts]]
@@ -60,8 +69,6 @@ def _side_by_side(grid: Grid, bold: str, short: bool = False) -> list[list[str]]
     for block in grid.blocks:
         if block.heading:
             body.append([f"{bold}{block.heading}{bold}", *[""] * (len(head) - 1)])
-        if short and block.heading and not block.here:
-            continue
         for row in block.rows:
             for metric, entries in enumerate(row.entries):
                 cells = [text for entry in entries for text in _cells(entry, bold)[:parts]]
@@ -79,7 +86,7 @@ def _stacked(grid: Grid) -> list[list[str]]:
     for block in grid.blocks:
         if block.heading:
             body.append([block.heading, *[""] * (len(body[0]) - 1)])
-        for row in block.rows if block.here else []:
+        for row in block.rows:
             label, taus = row.label, stacked_agreement(row)
             for name in ("ours", "±", "paper", "Δ"):
                 parts = [

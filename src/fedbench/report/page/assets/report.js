@@ -59,11 +59,6 @@
     });
   });
 
-  // ---- tables: parts outside the scale
-  for (const box of all("[data-away]")) {
-    box.addEventListener("change", () => box.closest("article").classList.toggle("only-here", box.checked));
-  }
-
   // ---- one cell: the address names it, the dialog shows it
   let opener = null;
   const target = () => {

@@ -1,0 +1,99 @@
+"""Data that stand in for the paper's show that the program works: no output has a verdict on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from report_project import METHODS, Project, localscgdam
+
+from fedbench.plan.schema import Config
+from fedbench.report.document import build as paper_document
+from fedbench.report.figures import build as figures
+from fedbench.report.figures import claims as forest
+from fedbench.report.page import build as page
+from fedbench.report.page.data import chapter
+from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims
+
+VERDICTS = re.compile(
+    r"\b(match(es)?|better|worse|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
+)
+CONFIG = Config(scale="demo", seeds=[0, 1, 2])
+SAYS = "LocalSCGDAM leads"
+
+
+@pytest.fixture
+def stood_in(project: Project) -> Project:
+    """Digits alone has run, with the method of the claim far ahead."""
+    paper = localscgdam()
+    paper["claims"][0]["says"] = SAYS
+    project.save_paper("localscgdam", paper)
+    (project.root / "config/config.yaml").write_text("scale: demo\n")
+    project.fill("localscgdam", "table1", CONFIG)
+    for cell in project.cells("localscgdam", "table1", CONFIG):
+        project.finish(cell, [0.98 if cell.method == METHODS[0] else 0.9] * 3)
+    return project
+
+
+def outputs(root: Path) -> Iterator[tuple[str, str]]:
+    """Everything that shows numbers of the paper, by name."""
+    table = tables.make("localscgdam", "table1", CONFIG, root)
+    for form, text in table.forms().items():
+        yield f"table1.{form}", text
+    yield "fedbench show", table.terminal()
+    found = claims.make("localscgdam", CONFIG, root)
+    for form, text in found.forms().items():
+        yield f"claims.{form}", text
+    yield "fedbench claims", found.terminal()
+    yield "claims.png", " ".join(text.get_text() for text in forest.draw(found).picture.texts)
+    drawing = figures.make("localscgdam", "figure1", CONFIG, root)
+    yield "figure1", f"{drawing.title} {drawing.words}"
+    yield "document", paper_document.source(chapter(CONFIG, CONFIG, root))
+
+
+def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
+    for name, text in outputs(stood_in.root):
+        body = "\n".join(
+            line for line in text.splitlines() if not line.startswith("paper,")
+        )  # the CSV's columns
+        assert "Digits" in body or name == "claims.png", name
+        found = VERDICTS.search(re.sub(r'"form": "\w+"|,better,', "", body))
+        assert found is None, f"{name}: {body[max(0, found.start() - 60) : found.end() + 20]!r}"
+
+
+def test_the_page_has_none_either(stood_in: Project) -> None:
+    text = page.build(CONFIG, stood_in.root).read_text()
+    states = set(re.findall(r'<tr data-state="([^"]+)"', text))
+    assert states == {"no reference"}
+    tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
+    assert tags == [("tag absent", "Digits, no verdict: shown at 3 of 3")]
+    body = text.partition("</details>")[2].partition("<script>")[0]  # behind the legend
+    shown = re.sub(r"<[^>]*>", " ", body.partition('<section id="provenance">')[0])
+    assert VERDICTS.search(shown) is None
+
+
+def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:
+    """The words above are those in use: on the paper's own data they are there."""
+    project.fill("localscgdam", "table1", reduced)
+    said = tables.make("localscgdam", "table1", reduced, project.root).terminal()
+    assert VERDICTS.search(said)
+    assert "supported" in json.dumps(claims.RULES[0]).lower()
+
+
+def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_in: Project) -> None:
+    """A file of one's own without the column ``dataset`` fits every dataset of the paper, and no other."""
+    paper = localscgdam()
+    paper["tables"]["table1"]["published"] = "mine.csv"
+    stood_in.save_paper("localscgdam", paper)
+    (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
+    rows = tables.make("localscgdam", "table1", CONFIG, stood_in.root).rows
+    kinds = rows[rows["method"] == "CoDA"].groupby("dataset")["verdict"].unique()
+    assert list(kinds["Digits"]) == ["no reference"]
+    assert (
+        rows.loc[(rows["dataset"] == "CIFAR10") & (rows["method"] == "CoDA"), "published_mean"].iloc[0]
+        == "0.9"
+    )
