@@ -36,7 +36,7 @@ def _check(paper: Paper, claim: ClaimSpec) -> None:
         conditions(f"{claim.exists.where} and {claim.exists.so}", list(paper.methods))
     along = claim.trend.along if claim.trend else None
     if along and len(_values(paper, [specs[target] for target in claim.targets], along)) < 2:
-        raise UserError(f"{', '.join(claim.targets)} has one {along} only, along which nothing can rise")
+        raise UserError(f"{', '.join(claim.targets)} has one {along} only, so there is no trend to judge")
 
 
 def _values(paper: Paper, shown: Iterable[TableSpec | FigureSpec], name: str) -> list[Value]:

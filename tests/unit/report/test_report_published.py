@@ -125,7 +125,7 @@ def test_users_own_file(tmp_path: Path) -> None:
         (f'{HEAD}Toy,"M,test_auc,0.9,,\n', "line 2: unexpected end of data"),
         ("dataset,method,metric,mean,mean\n", "column 5 'mean' is there twice"),
         ("dataset,methd,metric,mean\n", "lacks the column method"),
-        ("dataset;method;metric;mean\nToy;M;test_auc;0,9\n", "parted by ';'"),
+        ("dataset;method;metric;mean\nToy;M;test_auc;0,9\n", "separated by ';'"),
     ],
 )
 def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:

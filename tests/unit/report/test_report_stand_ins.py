@@ -76,6 +76,21 @@ def test_the_page_has_none_either(stood_in: Project) -> None:
     assert VERDICTS.search(shown) is None
 
 
+def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project) -> None:
+    """Its places are those of data that the paper does not have, named by its own table."""
+    paper = localscgdam()
+    paper["claims"][0]["says"] = SAYS
+    paper["tables"]["table1"] |= {"datasets": ["Digits"], "published": None}
+    stood_in.save_paper("localscgdam", paper)
+    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    demo = next(at for at in one.scales if at.scale == "demo")
+    assert (demo.kind, demo.stand_in, demo.words) == (
+        "stand-in",
+        ("Digits",),
+        "Digits, no verdict: shown at 3 of 3",
+    )
+
+
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:
     """The words above are those in use: on the paper's own data they are there."""
     project.fill("localscgdam", "table1", reduced)

@@ -32,7 +32,7 @@ class Spread:
 
     def up(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return where values lie."""
-        return -np.log10(np.maximum(1 + self.gap - np.asarray(values, dtype=float), 1e-12))
+        return np.asarray(-np.log10(np.maximum(1 + self.gap - np.asarray(values, dtype=float), 1e-12)))
 
     def down(self, places: ArrayLike) -> NDArray[np.float64]:
         """Return what lies at places."""

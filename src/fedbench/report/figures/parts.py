@@ -28,8 +28,9 @@ class Curve:
     @property
     def published(self) -> pd.Series[float]:
         """The paper's values, without places that have none."""
-        found = self.points.get("published", pd.Series(dtype=float))
-        return found.dropna()
+        if "published" not in self.points:
+            return pd.Series(dtype=float)
+        return self.points["published"].dropna()
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,9 @@ class Panel:
     @property
     def plateaus(self) -> bool:
         """Whether curves come so near to 1, from so far, that a linear axis would press their ends together."""
-        best = max((value for curve in self.curves for value in curve.points["mean"]), default=0.0)
-        worst = min((value for curve in self.curves for value in curve.points["mean"].iloc[1:]), default=1.0)
+        best = max((float(value) for curve in self.curves for value in curve.points["mean"]), default=0.0)
+        later = (float(value) for curve in self.curves for value in curve.points["mean"].iloc[1:])
+        worst = min(later, default=1.0)
         return self.bounded and NEAR <= best <= 1 and 1 - worst > STEEP * (1 - best)
 
     @property

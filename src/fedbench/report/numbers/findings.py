@@ -172,16 +172,20 @@ def _at_scale(
 ) -> AtScale:
     measure = paper.measure(claim.metric)
     runs.used.clear()
-    found = effects(claim, measure, places, methods, runs)
+    of_paper = [place for place in places if paper.datasets[_dataset(place)].printed]
+    found = effects(claim, measure, of_paper, methods, runs)
     stand_in: tuple[str, ...] = ()
     judged, total = verdict(found.values, rule), len(found.places)
     if judged.kind == NOT_RUN:
+        named = [place for place in places if place not in of_paper]
         own = tuple(d for d in runs.datasets if not paper.datasets[d].printed)
         narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
-        instead = effects(narrowed, measure, _settings_run(paper, claim, runs, own), methods, runs)
+        there = named or _settings_run(paper, claim, runs, own)
+        instead = effects(narrowed, measure, there, methods, runs)
         shown_there = verdict(instead.values, rule)
         if shown_there.kind != NOT_RUN:
-            found, judged, stand_in = instead, shown_there, own
+            own = tuple(dict.fromkeys(map(_dataset, named))) or own
+            found, judged, stand_in, total = instead, shown_there, own, total or len(instead.places)
     ran = [place for place, there in zip(found.places, _ran(found), strict=True) if there]
     shipped = any(one.shipped for one in runs.used.values())
     commits = {commit for one in runs.used.values() for commit in one.commit.split()}
@@ -190,6 +194,10 @@ def _at_scale(
         name, judged, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
         MEAN in found.seeds, _left_out(found, rule),
     )  # fmt: skip
+
+
+def _dataset(place: Place) -> str:
+    return str(dict(place)["dataset"])
 
 
 def _settings_run(paper: Paper, claim: ClaimSpec, runs: Runs, datasets: Sequence[str]) -> list[Place]:

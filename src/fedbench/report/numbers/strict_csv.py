@@ -45,7 +45,7 @@ class StrictCsv:
 
     def _header(self, names: list[str]) -> list[str]:
         if len(names) == 1 and ";" in names[0]:
-            raise UserError(f"{self.path}, line 1: its cells are parted by ';'; save it with commas")
+            raise UserError(f"{self.path}, line 1: its cells are separated by ';'; save it with commas")
         for place, name in enumerate(names, 1):
             if not name.strip() or name in names[: place - 1]:
                 what = "has no name" if not name.strip() else f"{shortened(name, 60)!r} is there twice"

@@ -26,7 +26,7 @@ def fold(grid: Grid) -> Grid:
     kept = [index for index in range(len(grid.names)) if any(_ran(row, index) for row in grid.rows)]
     blocks = [_with(block, kept) for block in grid.blocks if any(map(_any, block.rows))]
     gone = [block for block in grid.blocks if not any(map(_any, block.rows))]
-    rows = []
+    rows: list[Row] = []
     if len(blocks) == 1 and not blocks[0].heading:
         rows = [row for row in grid.rows if not _any(row)]
         blocks = [replace(blocks[0], rows=[row for row in blocks[0].rows if _any(row)])]
