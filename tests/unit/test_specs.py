@@ -203,6 +203,14 @@ def test_a_seed_holds_for_what_a_run_starts_from() -> None:
     assert other.key == RunSpec(**BASE | {"seed": 7}, start={"run": first | {"seed": 7}}).key
 
 
+def test_a_copy_has_a_key_of_its_own() -> None:
+    run = RunSpec(**BASE)
+    key = run.key
+    other = run.model_copy(update={"seed": run.seed + 1})
+    assert other.key != key and run.seeded(run.seed).key == key
+    assert other.seeded(run.seed) == run and "key" not in run.model_dump()
+
+
 def test_a_draw_of_its_own_gives_all_seeds_one_partition() -> None:
     spec = RunSpec(**changed("data.draw", 3)).data
     assert spec.partition_key(0) == spec.partition_key(1) and spec.seed_of(1) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -92,10 +94,16 @@ class RunSpec(Spec):
             raise ValueError("train.select chooses by validation, but data.validation holds nothing out")
         return self
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """The 16 hex digits that name this run in the store."""
         return digest(self.model_dump(mode="json"))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which has a key of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("key", None)
+        return copied
 
     def seeded(self, seed: int) -> RunSpec:
         """Return this run with another seed; a run it starts from gets the same one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -101,6 +102,7 @@ def flipped(d: Array) -> Array:
     return np.asarray((sums >= sums[..., :1] - ROUNDING).mean(-1))
 
 
+@functools.cache
 def detectable(seeds: int) -> float:
     """Return the difference, in standard deviations of paired differences, that ``seeds`` find with power .8."""
     if seeds < 2:
@@ -113,6 +115,7 @@ def detectable(seeds: int) -> float:
     return float(optimize.brentq(lacks, 0.0, 60.0)) / math.sqrt(seeds)
 
 
+@functools.cache
 def equivalent(seeds: int) -> float:
     """Return the margin, in standard deviations, within which ``seeds`` show two equal means with power .8."""
     if seeds < 2:
