@@ -72,10 +72,13 @@ def _header(level: Sequence[tuple[str, int]], columns: Sequence[int]) -> list[tu
 
 
 def _blocks(gone: Sequence[Block], kept: Sequence[Block]) -> list[str]:
-    """Name blocks by the first part of their headings; one that is there in part as "the rest of" it."""
-    there = {block.heading.split(WITHIN)[0] for block in kept}
-    firsts = dict.fromkeys(block.heading.split(WITHIN)[0] for block in gone if block.heading)
-    return [f"the rest of {first}" if first in there else first for first in firsts]
+    """Name blocks by that part of their headings which tells them from those that are there, else by the first."""
+    out, there = ([block.heading.split(WITHIN) for block in part if block.heading] for part in (gone, kept))
+    for place in range(min(map(len, out), default=0)):
+        names = dict.fromkeys(parts[place] for parts in out)
+        if not any(parts[place] in names for parts in there):
+            return list(names)
+    return [f"the rest of {first}" for first in dict.fromkeys(parts[0] for parts in out)]
 
 
 def _left(grid: Grid, blocks: Sequence[Block], names: Sequence[str]) -> str:

@@ -104,12 +104,8 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         _listed("published, but nothing here is called so", shown.unknown_names),
     ]
     end = [
-        [
-            _bold(compared, shown.decimals),
-            _combined(paper, shown.spec),
-            _selection(paper, shown.cells),
-            *(_devices(compared) if judged else []),
-        ],
+        [_bold(compared, shown.decimals), *(_devices(compared) if judged else [])],
+        [_combined(paper, shown.spec), _selection(paper, shown.cells)],
         [*what, *shown.facts],
         _origin(compared),
         _open(paper, compared),
@@ -293,7 +289,9 @@ def _origin(compared: Sequence[Compared]) -> list[str]:
 
 
 def _doubts(paper: Paper, compared: Sequence[Compared]) -> list[str]:
-    items = [i for i in compared if i.published and i.published.doubt]
+    items = [
+        i for i in compared if i.published and i.published.doubt and i.measured.status != collect.NOT_RUN
+    ]
     return _listed("†", [f"{_where(paper, i, compared)}: {i.published.doubt}" for i in items if i.published])
 
 
