@@ -20,7 +20,7 @@ def small(built: Project) -> Project:
 
 
 def test_the_page_follows_what_it_shows(small: Project) -> None:
-    assert jobs(small.snakemake("report.html")) == {"page": 1}
+    assert jobs(small.snakemake("report.html")) == {"table": 1, "figure": 1, "page": 1}
     page = (small.root / "report.html").read_text()
     for anchor in ("tiny/localscgdam/table1", "tiny/localscgdam/figure1", f"tiny/{METHOD}"):
         assert f'id="{anchor}"' in page
@@ -42,7 +42,7 @@ def test_a_failed_cell_is_on_the_page_with_its_reason(small: Project) -> None:
     assert f"fedbench run {METHOD} --scale tiny</pre>" in page
     with small.edit("config/papers/localscgdam.yaml") as paper:
         del paper["methods"]["LocalSGDM"]["train"]
-    assert jobs(small.snakemake("report.html")) == {"train": 1, "page": 1}
+    assert jobs(small.snakemake("report.html")) == {"train": 1, "table": 1, "figure": 1, "page": 1}
     assert "participation.clients is 99" not in (small.root / "report.html").read_text()
 
 
@@ -50,6 +50,6 @@ def test_a_failed_cell_is_on_the_page_with_its_reason(small: Project) -> None:
     shutil.which("latexmk") is None or shutil.which("pdflatex") is None, reason="LaTeX is not installed"
 )
 def test_the_document_of_a_paper(small: Project) -> None:
-    assert jobs(small.snakemake("reports/localscgdam.pdf")) == {"document": 1}
+    assert jobs(small.snakemake("reports/localscgdam.pdf")) == {"table": 1, "figure": 1, "document": 1}
     assert (small.root / "reports/localscgdam.pdf").read_bytes().startswith(b"%PDF")
     assert "Nothing to be done" in small.snakemake("reports/localscgdam.pdf")

@@ -137,13 +137,13 @@ def claims_besides(wildcards):
 
 
 def page_inputs(wildcards):
-    """What the report page shows first."""
-    return checked(INPUTS.of_report, CONFIG.paper)
+    """The tables and figures that the report page shows first."""
+    return checked(INPUTS.built, CONFIG.paper)
 
 
 def document_inputs(wildcards):
-    """What a paper's document shows."""
-    return checked(INPUTS.of_report, wildcards.paper)
+    """The tables and figures of a paper's document."""
+    return checked(INPUTS.built, wildcards.paper)
 
 
 def shown_besides(wildcards):

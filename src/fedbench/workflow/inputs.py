@@ -188,17 +188,10 @@ class Inputs:
             *(f"figures/{name}.pdf" for name in figures),
         ]
 
-    def of_report(self, paper: str) -> list[str]:
-        """List what the report page and a paper's document show: results, counted data, published numbers.
-
-        Both make their tables and figures from these themselves, in one process.
-        """
-        spec = self.paper(paper)
-        shown = [
-            path for name in spec.tables for path in self.of_table(paper, name) + self.published(paper, name)
-        ]
-        shown += [path for name in spec.figures for path in self.of_figure(paper, name)]
-        return list(dict.fromkeys([*shown, *self.paper_files(paper)]))
+    def built(self, paper: str) -> list[str]:
+        """List a paper's own tables and figures, in its own folders."""
+        tables = [f"tables/{paper}/{name}.tex" for name in self._shown(paper)[0]]
+        return tables + [f"figures/{paper}/{name}.pdf" for name in self.paper(paper).figures]
 
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
