@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from world import CPU, METHODS, images, points, simulate, spec, tiny_norm
+from world import CPU, METHODS, images, simulate, spec, tiny_norm
 
 from fedbench.algorithms import fedavg
 from fedbench.contract.problem import Batch
@@ -61,12 +61,12 @@ def test_a_trace_is_the_step(
 def test_compiled_steps_give_the_same_within_rounding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The real compiler, on a network of 26 parameters."""
+    """The real compiler, on a network of one hidden layer."""
     monkeypatch.setenv(compiled.CACHE, str(tmp_path))
     compiled.check()
     run = spec("fedavg", rounds=3)
-    plain, before = simulate(run, points(SIZES))
-    quick, after = simulate(run, points(SIZES), compiling=True)
+    plain, before = simulate(run, images(SIZES))
+    quick, after = simulate(run, images(SIZES), compiling=True)
     assert quick.loop.compiled and list(tmp_path.rglob("*.so"))
     torch.testing.assert_close(quick.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
     assert after.metrics["train_loss"] == pytest.approx(before.metrics["train_loss"], rel=1e-5)
@@ -103,9 +103,9 @@ def test_a_step_that_draws_is_computed_as_it_is(
         return new | {"x": new["x"] + noise}
 
     monkeypatch.setattr(fedavg.Method, "step", noisy)
-    plain, _ = simulate(spec("fedavg"), points(SIZES))
+    plain, _ = simulate(spec("fedavg"), images(SIZES))
     with caplog.at_level(logging.WARNING):
-        quick, _ = simulate(spec("fedavg"), points(SIZES), compiling=True)
+        quick, _ = simulate(spec("fedavg"), images(SIZES), compiling=True)
     assert torch.equal(plain.server["x"], quick.server["x"]) and not quick.loop.compiled and not traced
     assert caplog.text.count("cannot be compiled") == 1
 
