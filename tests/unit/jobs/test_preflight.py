@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from toy import PAPER, write_yaml
 
-from fedbench.algorithms import fedavg
+from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 from fedbench.jobs import preflight, session, tune
 from fedbench.plan.cells import Cell, cells_of
@@ -120,17 +120,20 @@ def test_a_method_is_held_against_its_task_and_against_who_takes_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def nested(paper: dict[str, Any]) -> None:
-        paper["methods"]["Plain"] |= {"algorithm": "fcsg", "params": {"lr": 0.1}}
+        paper["methods"]["Plain"] |= {
+            "algorithm": "local_scgd",
+            "params": {"lr": 0.1, "beta_in": 0.6, "state": "own"},
+        }
 
     with pytest.raises(
-        UserError, match=r"methods\.Plain on datasets\.Digits: method 'fcsg' works on nested draws"
+        UserError, match=r"methods\.Plain on datasets\.Digits: method 'local_scgd' works on nested draws"
     ):
         preflight.check(cells(nested))
 
     def absent(paper: dict[str, Any]) -> None:
         paper["methods"]["Plain_too"]["train"] = {"participation": {"rule": "random", "clients": 2}}
 
-    monkeypatch.setattr(fedavg.Method, "partial", False)
+    monkeypatch.setattr(FederatedMethod, "partial", False)
     with pytest.raises(UserError, match=r"methods\.Plain_too .*needs all clients in every round"):
         preflight.check(cells(absent))
 
