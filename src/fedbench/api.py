@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell, cells_of, matching
-from fedbench.plan.configuration import load_config
+from fedbench.plan.configuration import check_mirror, load_config
 from fedbench.plan.schema import Config
 
 __all__ = ["Result", "cells", "run"]
@@ -78,7 +78,8 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     Raises:
         UserError: the pattern fits no cell or several, or something that the user gave is wrong.
     """
-    from fedbench.jobs.training import train_cell  # here, since it imports torch
+    from fedbench.jobs import preflight  # here, since they import torch
+    from fedbench.jobs.training import train_cell
     from fedbench.store.runs import Store
 
     if isinstance(cell, Cell):
@@ -91,8 +92,10 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
             names = ", ".join(one.name for one in found[:3])
             raise UserError(f"{cell!r} fits {len(found)} cells ({names}, ...); give the name of one")
         chosen, config = found[0], {"paper": found[0].paper, "scale": found[0].scale, **config}
-    store = Store()
-    result = train_cell(chosen, load_config(overrides=config), store)
+    store, settings = Store(), load_config(overrides=config)
+    check_mirror(settings)
+    preflight.check([chosen])
+    result = train_cell(chosen, settings, store)
     rows = [
         {name: one[name] for name in ("seed", "key", "status", "reason")} | one["metrics"]
         for one in result["runs"]

@@ -12,7 +12,7 @@ from fedbench.data import datasets
 from fedbench.errors import UserError
 from fedbench.jobs import cluster, progress, recovery
 from fedbench.plan import configuration
-from fedbench.store.runs import STORE
+from fedbench.store.runs import STORE, Store
 from fedbench.workflow import failures, room
 from fedbench.workflow.follow import follow, tell
 from fedbench.workflow.inputs import Inputs
@@ -167,12 +167,14 @@ def training_state():
     failed = sum(job in scheduler.failed for job in trained)
     if not trained:
         return []
+    waiting = [job for job in trained if dag.needrun(job) and not dag.finished(job)]
+    part = sum(progress.share_done(cell_of(job.wildcards), Store()) for job in waiting)
     PACE.setdefault("began", time.monotonic())
-    PACE.setdefault("done", done)
-    seconds, left = time.monotonic() - PACE["began"], len(trained) - done - failed
+    PACE.setdefault("done", done + part)
+    seconds, left = time.monotonic() - PACE["began"], len(trained) - done - failed - part
     return [
         progress.counts(len(trained), done, running, failed)
-        + progress.time_left(PACE["done"], done, left, seconds)
+        + progress.time_left(PACE["done"], done + part, left, seconds)
     ]
 
 
@@ -203,8 +205,15 @@ def begin(dag):
             from fedbench.engine import compiled
 
             checked(compiled.check)
-    follow(training_state)
+    training_state()  # what was done before is no part of the pace
+    PACE["end"] = follow(training_state)
     room.watch(failed_logs, stop_for_disk)
+
+
+def tell_the_end():
+    """Say in a last line how the training stands."""
+    PACE.get("end", lambda: None)()
+    tell(training_state())
 
 
 def explain_failures(dag):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedbench import registry
+from fedbench.algorithms import _ranges
 from fedbench.contract.method import FederatedMethod
 
 
@@ -14,7 +15,9 @@ def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     """Build the method in ``algorithms/<name>.py`` from its hyper-parameters.
 
     Raises:
-        UserError: unknown method, or hyper-parameters that are missing, misspelt or of a wrong kind.
+        UserError: unknown method, or hyper-parameters that are missing, misspelt of a wrong kind or out of range.
     """
-    method = registry.find(sys.modules[__name__], "method", name, "Method")
-    return registry.filled(method, FederatedMethod, f"method {name!r}", "hyper-parameter", params)
+    found, label = registry.find(sys.modules[__name__], "method", name, "Method"), f"method {name!r}"
+    method = registry.filled(found, FederatedMethod, label, "hyper-parameter", params)
+    _ranges.check(label, method)
+    return method

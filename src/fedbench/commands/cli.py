@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fedbench.commands import store_commands
-from fedbench.commands.show import described_cell
+from fedbench.commands.show import described_cell, described_figure
 from fedbench.errors import UserError, explain, shortened
 from fedbench.plan import cells, configuration
 from fedbench.plan.schema import Config
@@ -108,6 +108,7 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
     from fedbench.store.runs import Store
 
     config = configured_for(pattern, scale, paper, set_)
+    configuration.check_mirror(config)
     status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
     if status:
         raise typer.Exit(status)
@@ -139,6 +140,7 @@ def tune(
     from fedbench.jobs.tune import tune_dataset
 
     config = configured(scale, paper, set_)
+    configuration.check_mirror(config)
     for path in tune_dataset(config, config.paper, dataset, methods or None, print):
         print(path)
 
@@ -149,21 +151,24 @@ def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> Non
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
-    for path in tables.build(*_target(target, config), config):
+    for path in tables.build(*_target(target, config, "table"), config):
         print(path)
 
 
 @command("show")
 def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Print a table (table1, climb/table2) as text, or a cell's configuration with where each value comes from."""
+    """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
     paper, name = _target(target, config)
-    if paper in configuration.paper_keys() and name in configuration.load_paper(paper).tables:
+    found = configuration.load_paper(paper) if paper in configuration.paper_keys() else None
+    if found is not None and name in found.tables:
         print(tables.show(paper, name, config))
+    elif found is not None and name in found.figures:
+        print("\n".join(described_figure(found, name, config)))
     else:
-        print("\n".join(described_cell(target, configured_for(target, scale, None, set_))))
+        print("\n".join(described_cell(target, configured_for(target, scale, None, set_), found)))
 
 
 @command("export")
@@ -172,7 +177,7 @@ def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     from fedbench.report.numbers.export import export_reproduced
 
     config = configured(scale, None, set_)
-    print(export_reproduced(*_target(target, config), config))
+    print(export_reproduced(*_target(target, config, "table"), config))
 
 
 @command("figure")
@@ -181,7 +186,7 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     from fedbench.report.figures import build as figures
 
     config = configured(scale, None, set_)
-    for path in figures.build(*_target(target, config), config):
+    for path in figures.build(*_target(target, config, "figure"), config):
         print(path)
 
 
@@ -250,10 +255,21 @@ for _name, _function in store_commands.COMMANDS.items():
 app.add_typer(store_app, name="store")
 
 
-def _target(text: str, config: Config) -> tuple[str, str]:
-    """Read PAPER/NAME, or NAME of the configured paper."""
+def _target(text: str, config: Config, kind: str = "") -> tuple[str, str]:
+    """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures.
+
+    Raises:
+        UserError: it is the name of the other kind of thing, with the command that takes it.
+    """
     paper, slash, name = text.partition("/")
-    return (paper, name) if slash else (config.paper, text)
+    paper, name = (paper, name) if slash else (config.paper, text)
+    if kind and paper in configuration.paper_keys():
+        spec = configuration.load_paper(paper)
+        if kind == "table" and name in spec.figures:
+            raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
+        if kind == "figure" and name in spec.tables:
+            raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
+    return paper, name
 
 
 def main() -> None:

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 
-from fedbench.errors import UserError
+from fedbench.errors import UserError, unknown
 from fedbench.plan import cells
 from fedbench.plan.configuration import load_paper, scale_of
 from fedbench.plan.layers import Layer, origins, overrides, places
-from fedbench.plan.schema import Config
+from fedbench.plan.schema import Config, Paper
 from fedbench.plan.tuned import tuned_for
 
 MOST = 4
 """Cells that are named where a pattern fits several."""
 
 
-def described_cell(pattern: str, config: Config) -> list[str]:
-    """Return the lines that show the one cell that matches ``pattern``.
+def described_figure(paper: Paper, name: str, config: Config) -> list[str]:
+    """Return the lines that say what a figure shows, and how many of its runs are there."""
+    from fedbench.store.runs import Store
+
+    figure, store = paper.figures[name], Store()
+    lines = [
+        f"{paper.key}/{name} at scale {config.scale}: {figure.title}",
+        f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; draw it: fedbench figure {paper.key}/{name}",
+    ]
+    for cell in cells.cells_of(config, paper.key, name):
+        done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
+        lines.append(f"{cell.name}  {done}/{len(cell.runs)} runs")
+    return lines
+
+
+def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> list[str]:
+    """Return the lines that show the one cell that matches ``pattern``; ``paper`` is whose tables it may have meant.
 
     Raises:
         UserError: none matches, or several do; the message names some.
     """
+    others = [] if paper is None else [*paper.tables, *paper.figures]
+    wanted = pattern.removeprefix(f"{paper.key}/") if paper is not None else pattern
+    if difflib.get_close_matches(wanted, others, n=1):
+        raise unknown("table or figure", wanted, others)
     found = cells.matching(cells.cells_of(config, config.paper), pattern)
     if len(found) > 1:
         named = ", ".join(cell.name for cell in found[:MOST])

@@ -13,6 +13,7 @@ from torch import Tensor
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.net import Leaf, Net
+from fedbench.specs import TrainSpec
 
 CHUNK = {"cpu": 100, "cuda": 2000}
 """Samples per forward pass: on a CPU what stays in its cache, a third faster than 500."""
@@ -99,6 +100,10 @@ class Task:
     def outputs(self, arrays: Arrays) -> int:
         """Return how many outputs the network has: one for two classes, else one per class."""
         return 1 if arrays.n_classes == 2 else arrays.n_classes
+
+    def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
+        """Return which metrics a run on data of ``n_classes`` classes gets: what a table may ask of it."""
+        return self.measures
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
         """Refuse data or a network that do not fit, before anything is trained.

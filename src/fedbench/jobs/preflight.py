@@ -5,46 +5,57 @@ The dry run stays without PyTorch: `fedbench run` and `tune` check at their star
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from fedbench import algorithms, models, registry, tasks
-from fedbench.data import datasets, partitions
+from fedbench.data import datasets, own, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
 from fedbench.engine.participation import check_method
 from fedbench.errors import UserError
-from fedbench.jobs import starts
+from fedbench.jobs import metric_checks, starts
 from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.starts import runs_before
-from fedbench.specs import DataSpec, RunSpec
+from fedbench.specs import DataSpec, RunSpec, TrainSpec
 
 LISTED = 8
 """Mistakes that are told at once."""
 
 
-def check(cells: Iterable[Cell]) -> None:
-    """Check the hyper-parameters, task, network and partition rule of all cells, and of what they start from.
+def check(cells: Iterable[Cell], config_dir: Path = CONFIG_DIR) -> None:
+    """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
+    from; then whether the tables and figures that show them ask for metrics that they will have.
 
     Raises:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
     """
+    cells = list(cells)
     runs = [
         (f"config/papers/{cell.paper}.yaml: ", cell.dataset, cell.method, run)
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
     ]
     check_runs(runs)
+    _refuse(metric_checks.mistakes(cells, classes_of, config_dir))
 
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
     """Likewise for runs: (source, label of the dataset, label of the method, run)."""
-    found = list(dict.fromkeys(mistake for run in _alike_once(runs) for mistake in _mistakes(*run)))
+    _refuse(mistake for run in _alike_once(runs) for mistake in _mistakes(*run))
+
+
+def _refuse(mistakes: Iterable[str]) -> None:
+    found = list(dict.fromkeys(mistakes))
     if found:
         more = [f"... and {len(found) - LISTED} more"] if len(found) > LISTED else []
         raise UserError("\n  ".join([*found[:LISTED], *more]))
@@ -58,7 +69,8 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
         facts["normalize"] = run.train.normalize and run.train.normalize.model_dump()
         facts["participation"] = run.train.participation.model_dump()
         data = run.data.model_dump(mode="json", include={"dataset", "partition", "clients"})
-        key = json.dumps([source, dataset, method, facts, data], sort_keys=True)
+        train = run.train.model_dump(mode="json", include={"normalize", "iterations", "period"})
+        key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
         if key not in seen:
             seen.add(key)
             yield source, dataset, method, run
@@ -71,6 +83,8 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
         (f"datasets.{dataset}: task", lambda: tasks.make(run.task)),
         (f"datasets.{dataset}.network", lambda: _check_network(run)),
         (f"datasets.{dataset}.data.partition", lambda: _check_partition(run.data)),
+        (f"datasets.{dataset}: train.normalize", lambda: _check_normalize(run)),
+        (f"datasets.{dataset}: train.iterations", lambda: _check_length(run.train)),
     ]
     wrong = False
     for place, build in checks:
@@ -81,7 +95,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             yield f"{source}{place}: {error}"
     if not wrong:
         try:
-            if shape := _shape(run.data.dataset):
+            if shape := facts(run.data.dataset)[0]:
                 starts.check(run, shape)
         except UserError as error:
             yield f"{source}start of methods.{method} on datasets.{dataset}: {error}"
@@ -93,25 +107,72 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             yield f"{source}methods.{method} on datasets.{dataset}: {error}"
 
 
-def _shape(dataset: str) -> tuple[int, ...] | None:
-    """Return the shape of a dataset's samples, empty where they tell it; None if there is no such dataset."""
+@functools.lru_cache(maxsize=64)
+def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a sample and the number of classes; 0 where nobody knows it before it is prepared.
+
+    A file of the user's own is read once for it, until its definition changes: that takes seconds, and what shows too
+    late costs a night.
+    """
+    dataset = datasets.get(name)
+    if isinstance(dataset, own.OwnDataset):
+        arrays = dataset.prepare(Path())
+        return arrays.x_train.shape[1:], int(
+            max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
+        ) + 1
+    return dataset.shape, len(dataset.classes)
+
+
+def facts(dataset: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a sample and the number of classes of a dataset, empty and 0 where they are not known yet.
+
+    Raises:
+        UserError: a file of the user's own is not what it should be.
+    """
     try:
-        return datasets.get(dataset).shape
+        definition = datasets.get(dataset).definition()
     except UserError:
-        return None  # said when it is prepared, which is before anything is trained
+        return (), 0  # said when it is prepared, which is before anything is trained
+    return _facts(dataset, definition)
+
+
+def classes_of(run: RunSpec) -> int | None:
+    """Return how many classes the labels of a run have, None where nobody knows yet."""
+    return 2 if run.data.labels.rule != "original" else facts(run.data.dataset)[1] or None
 
 
 def _check_network(run: RunSpec) -> None:
     """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
     network = run.network
     build = registry.find(sys.modules[models.__name__], "network", network.name, "build")
-    if (shape := _shape(run.data.dataset)) is None:
+    shape, _ = facts(run.data.dataset)
+    if not shape:
         return
+    shape = as_seen(shape, run.train)
     try:
-        with torch.device("meta"):
-            build(as_seen(shape, run.train), 1, **network.options)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise UserError(f"network {network.name!r}: {error}") from None
+        with torch.device("meta"), warnings.catch_warnings(action="ignore"):
+            module = build(shape, 1, **network.options)
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        raise UserError(f"network {network.name!r} for samples of shape {list(shape)}: {error}") from None
+    empty = [name for name, weights in module.named_parameters() if not weights.numel()]
+    if empty:
+        raise UserError(f"network {network.name!r}: its layer {empty[0]} is empty: a width is 0")
+
+
+def _check_normalize(run: RunSpec) -> None:
+    """Hold the channels of the normalisation against those of the samples; grey images may become coloured ones."""
+    given, (shape, _) = run.train.normalize, facts(run.data.dataset)
+    if given is not None and shape and shape[0] > 1 and len(given.mean) != shape[0]:
+        raise UserError(
+            f"it has {len(given.mean)} channels, but the samples of {run.data.dataset!r} have {shape[0]}: give a mean"
+            " and a std for each, or take it away (normalize: null)"
+        )
+
+
+def _check_length(train: TrainSpec) -> None:
+    """Refuse a run that ends before its first communication."""
+    if train.iterations is not None and train.period is not None and train.iterations < train.period:
+        raise UserError(f"{train.iterations} is less than a round (train.period: {train.period})")
 
 
 def _check_partition(data: DataSpec) -> None:

@@ -90,8 +90,21 @@ def counts(total: int, done: int, running: int, failed: int) -> str:
     )
 
 
-def time_left(done_before: int, done: int, left: int, seconds: float) -> str:
-    """Say how long the cells that are left take at the pace of those done since; empty where none is done."""
+def share_done(cell: Cell, store: Store) -> float:
+    """Return the share of a cell's training that is done, by its seeds and by the rounds of the one at work."""
+    shares = 0.0
+    for run in cell.runs:
+        if (store.path(run.key) / "run.json").exists():
+            shares += 1
+        else:
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+                at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
+                shares += at["round"] / at["rounds"]
+    return shares / len(cell.runs)
+
+
+def time_left(done_before: float, done: float, left: float, seconds: float) -> str:
+    """Say how long the cells that are left take at the pace of those done since; empty where nothing is done."""
     made = done - done_before
     return f", about {duration(seconds / made * left)} left" if made > 0 and left > 0 else ""
 

@@ -13,7 +13,7 @@ import yaml
 
 from fedbench import files, seal
 from fedbench.errors import UserError, unknown
-from fedbench.jobs import preflight
+from fedbench.jobs import metric_checks, preflight
 from fedbench.jobs.training import train_run
 from fedbench.plan import cells, configuration
 from fedbench.plan.extend import overlaid
@@ -235,8 +235,7 @@ def tune_at(
             raise unknown(f"method of {paper.key}", name, paper.methods)
     source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
     path = configuration.tuned_path(paper, dataset, values)
-    wanted = methods or _with_cells(paper, dataset)
-    here = [name for name in wanted if paper.methods[name].has({"dataset": dataset, **values})]
+    here = _tunable(paper, methods, {"dataset": dataset, **values}, source, say)
     paper = paper.model_copy(update={"tune": paper.tune.at(values)})
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
@@ -263,6 +262,9 @@ def tune_at(
     preflight.check_runs(
         (f"{source}: ", dataset, name, specs[0]) for name, trials in runs_of.items() for specs in trials
     )
+    for first, *_ in runs_of.values():
+        if why := metric_checks.lacks(first[0], tune.metric, preflight.classes_of):
+            raise UserError(f"{source}: tune.metric: {why.format(metric=tune.metric, dataset=dataset)}")
     for name in here:
         known_rows = known.get("scores", {}).get(name, [])
         known_commits = known.get("commits", {}).get(name, "")
@@ -287,6 +289,29 @@ def tune_at(
     return path
 
 
+def _tunable(
+    paper: Paper,
+    methods: Sequence[str] | None,
+    at: Mapping[str, Value],
+    source: Path,
+    say: Callable[[str], None],
+) -> list[str]:
+    """List the methods to tune at a dataset and settings. Of those nobody named, the ones without a grid are left out.
+
+    Raises:
+        UserError: there is none left, or one that was named has no grid.
+    """
+    here = [name for name in methods or _with_cells(paper, str(at["dataset"])) if paper.methods[name].has(at)]
+    fixed = [name for name in here if not paper.methods[name].grid]
+    if fixed and methods:
+        raise UserError(f"{source}: methods.{fixed[0]} has no grid: there is nothing to try")
+    if fixed:
+        say(f"not tuned, as {source} gives no grid: {', '.join(fixed)}")
+    if here and len(fixed) == len(here):
+        raise UserError(f"{source}: no method has a grid: there is nothing to try")
+    return [name for name in here if name not in fixed]
+
+
 def _choice(
     whose: str, metric: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], best: int, sign: int
 ) -> str:
@@ -300,7 +325,7 @@ def _choice(
 
 
 def _with_cells(paper: Paper, dataset: str) -> list[str]:
-    """List the methods with a grid that a table or figure shows on a dataset; all with a grid where none does."""
+    """List the methods that a table or figure shows on a dataset; all where none does."""
     ours = not paper.datasets[dataset].printed
 
     def stands_in(spec: TableSpec | FigureSpec) -> bool:
@@ -309,7 +334,7 @@ def _with_cells(paper: Paper, dataset: str) -> list[str]:
 
     specs: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
     shown = {name for spec in specs if stands_in(spec) for name in spec.methods}
-    return [name for name, entry in paper.methods.items() if entry.grid and name in (shown or paper.methods)]
+    return [name for name in paper.methods if name in (shown or paper.methods)]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from fedbench.errors import UserError
-from fedbench.models.mlp import activation_named
+from fedbench.models.mlp import activation_named, widths_of
 
 
 def build(
@@ -28,7 +28,7 @@ def build(
     size = list(shape[1:])
     layers: list[nn.Module] = []
     fan_in = shape[0]
-    for fan_out in channels:
+    for fan_out in widths_of("cnn", "channels", channels):
         # The activations are increasing, so pooling first gives the same values from a quarter of the work.
         layers += [
             nn.Conv2d(fan_in, fan_out, kernel, padding=padding),
@@ -44,7 +44,7 @@ def build(
         fan_in = fan_out
     layers.append(nn.Flatten())
     fan_in *= size[0] * size[1]
-    for fan_out in hidden:
+    for fan_out in widths_of("cnn", "hidden", hidden):
         layers += [nn.Linear(fan_in, fan_out), act()]
         fan_in = fan_out
     return nn.Sequential(*layers, nn.Linear(fan_in, outputs))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from fedbench.specs._base import Spec
+
+LONGEST = 1_000_000_000
+"""The most iterations, rounds or passes of a run: more is a slip of the pen, and years of training."""
+MOST_EVALUATIONS = 100_000
+"""The most points of a curve. A run that has fewer rounds is evaluated after each of them."""
 
 
 class ParticipationSpec(Spec):
@@ -52,8 +57,14 @@ class NormalizeSpec(Spec):
     Grey images that are normalised with three of each become images of three channels.
     """
 
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    mean: tuple[FiniteFloat, ...] = Field(min_length=1)
+    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+
+    @model_validator(mode="after")
+    def _alike(self) -> Self:
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"mean has {len(self.mean)} channels and std {len(self.std)}")
+        return self
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -90,10 +101,10 @@ class TrainSpec(Spec):
         "cycles", "stage_every", "stage_factor", "stages", "positives", "select", "keep_model", "clip_value",
     )  # fmt: skip
 
-    iterations: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    rounds: int | None = Field(None, ge=1)
-    cycles: int | None = Field(None, ge=1)
+    iterations: int | None = Field(None, ge=1, le=LONGEST)
+    epochs: float | None = Field(None, gt=0, le=LONGEST)
+    rounds: int | None = Field(None, ge=1, le=LONGEST)
+    cycles: int | None = Field(None, ge=1, le=LONGEST)
     period: int | None = Field(None, ge=1)
     local_epochs: int | None = Field(None, ge=1)
     batch_size: int | None = Field(None, ge=1)
@@ -111,7 +122,7 @@ class TrainSpec(Spec):
     augment: Literal["none", "crop_flip", "pad_crop_flip", "affine"] = "none"
     normalize: NormalizeSpec | None = None
     minority_classes: tuple[int, ...] = ()
-    evaluations: int = Field(20, ge=1)
+    evaluations: int = Field(20, ge=1, le=MOST_EVALUATIONS)
     select: str | None = Field(None, pattern=r"^val_.")
     keep_model: bool = False
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from fedbench import files
-from fedbench.errors import UserError, cannot_read, cannot_write, is_write_error
+from fedbench.errors import UserError, cannot_read, cannot_write, is_write_error, shortened
 from fedbench.store import journal
 from fedbench.store.runs import FILES, Store, read_run
 
@@ -78,6 +78,12 @@ def export_runs(store: Store, keys: Sequence[str], archive: Path) -> None:
                         tar.addfile(info, content)
 
 
+def _reason(error: Exception) -> str:
+    """Return the first line of why an archive cannot be opened: the others list every way that was tried."""
+    first = str(error).partition("\n")[0].rstrip(": ")
+    return shortened(first) or "it ends early"
+
+
 def import_runs(store: Store, source: Path) -> Imported:
     """Take the runs of an archive, or of a folder with runs, into the store; bad ones are refused by name.
 
@@ -132,7 +138,7 @@ def _stage(source: Path, staging: Path, found: Imported) -> None:
                 _take(tar, item, staging, found)
     except _UNREADABLE as error:
         if not found.refused and not any(staging.iterdir()):
-            raise UserError(f"{source} is no archive of runs ({error or 'it ends early'})") from None
+            raise UserError(f"{source} is no archive of runs ({_reason(error)})") from None
         found.refused[source.name] = f"it ends early or is corrupt ({error}): its last runs are missing"
     except OSError as error:
         if is_write_error(error):

@@ -13,6 +13,7 @@ from fedbench.data.clients import ClientData
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import of_network
 from fedbench.objectives.metrics import binary_metrics, multiclass_metrics
+from fedbench.specs import TrainSpec
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Task(LabelledTask):
     def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
         """Return each client's mean cross-entropy, [K]."""
         return of_network(net, w, batch.inputs, batch.labels, batch.weight, buffers)
+
+    def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
+        """Return what suits the number of classes."""
+        several = ("overall_accuracy", *(("minority_accuracy",) if train.minority_classes else ()))
+        return ("auc", "ap") if n_classes == 2 else several
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Measure scores against labels."""

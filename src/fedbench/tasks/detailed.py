@@ -11,6 +11,7 @@ import numpy as np
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError, unknown
 from fedbench.net import Net
+from fedbench.specs import TrainSpec
 from fedbench.tasks import classification
 
 NAMES = (
@@ -51,6 +52,12 @@ class Task(classification.Task):
                 raise UserError(
                     f"task 'detailed': {name} is for two classes, and the data have {arrays.n_classes}"
                 )
+
+    def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
+        """Return what was asked for too, class by class where that was."""
+        recalls = [f"recall_{label}" for label in range(n_classes)] if "class_recalls" in self.metrics else []
+        asked = [name for name in self.metrics if name != "class_recalls"]
+        return (*super().measured(n_classes, train), *asked, *recalls)
 
     def of_scores(self, scores: np.ndarray, labels: np.ndarray, data: ClientData) -> dict[str, float]:
         """Add what was asked for."""

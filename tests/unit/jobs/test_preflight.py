@@ -6,6 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from toy import PAPER, write_yaml
 
@@ -81,6 +82,45 @@ def test_a_sound_paper_passes() -> None:
             {"rule": "evn"},
             r"datasets\.Digits\.data\.partition: unknown partition rule 'evn'",
         ),
+        (("methods", "Plain", "params", "lr"), -1, r"methods\.Plain: .*lr has to be 0 or more, not -1"),
+        (
+            ("methods", "Plain", "params", "lr"),
+            float("nan"),
+            r"methods\.Plain: .*lr has to be a finite number",
+        ),
+        (("methods", "Proximal", "params", "mu"), -0.1, r"methods\.Proximal: .*mu has to be 0 or more"),
+        (
+            ("datasets", "Digits", "network", "options", "hidden"),
+            [0],
+            r"datasets\.Digits\.network: .*not \[0\]",
+        ),
+        (
+            ("datasets", "Digits", "network", "options", "hidden"),
+            [-1],
+            r"datasets\.Digits\.network: .*not \[-1\]",
+        ),
+        (("datasets", "Digits", "network", "options", "hidden"), 8, r"datasets\.Digits\.network: .*not 8"),
+        (
+            ("datasets", "Digits", "fixed"),
+            {"train": {"iterations": 1, "rounds": None, "epochs": None}},
+            r"datasets\.Digits: train\.iterations: 1 is less than a round",
+        ),
+        (
+            ("tables", "table1", "metrics"),
+            ["test_auc", "test_overall_accuracy"],
+            r"tables\.table1\.metrics: test_overall_accuracy is not measured on Digits \(2 classes\): task"
+            r" 'classification' measures test_auc, test_ap",
+        ),
+        (
+            ("tables", "table1", "metrics"),
+            ["test_balanced_accuracy"],
+            r"tables\.table1\.metrics: test_balanced_accuracy is not measured on Digits .*'detailed' measures more",
+        ),
+        (
+            ("tables", "table1", "metrics"),
+            ["val_auc"],
+            r"tables\.table1\.metrics: val_auc needs a validation part",
+        ),
         (("datasets", "Digits", "task"), {"name": "clasification"}, r"datasets\.Digits: task: unknown task"),
     ],
 )
@@ -98,10 +138,58 @@ def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip() -> None:
     config = Path(__file__).parents[3] / "config"
     asked = load_config(config / "config.yaml", {"scale": "paper"})
     for table in ("table3", "table4"):
-        preflight.check(cells_of(asked, "codasca", table, config))
+        preflight.check(cells_of(asked, "codasca", table, config), config)
     alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
     with pytest.raises(UserError, match=r"'sites' needs several datasets: name the others in data\.sources"):
         preflight.check(alone)
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ({"evaluations": 10**9}, r"train\.evaluations: .*100000"),
+        ({"iterations": 10**12, "epochs": None}, r"train\.iterations: .*1000000000"),
+        ({"normalize": {"mean": [0.5], "std": [0.0]}}, r"train\.normalize\.std\.0: .*greater than 0"),
+        (
+            {"normalize": {"mean": [0.5], "std": [0.2] * 3}},
+            r"train\.normalize: mean has 1 channels and std 3",
+        ),
+    ],
+)
+def test_absurd_lengths_and_normalisations_have_no_cell(train: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        cells(changed("datasets", "Digits", "fixed", value={"train": train}))
+
+
+def test_a_table_of_two_tasks_has_metrics_of_both() -> None:
+    def change(paper: dict[str, Any]) -> None:
+        original = {**paper["datasets"]["Digits"], "data": {**paper["datasets"]["Digits"]["data"]}}
+        original["data"] |= {
+            "labels": {"rule": "original", "positive_half": None},
+            "imbalance": {"rule": "none"},
+        }
+        paper["datasets"]["Ten"] = original
+        paper["tables"]["table1"] |= {"datasets": ["Digits", "Ten"], "additions": []}
+        paper["tables"]["table1"]["metrics"] = ["test_auc", "test_overall_accuracy"]
+
+    preflight.check(cells(change))
+
+
+def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:
+    """Three classes cannot have an AUC, and a network for pictures takes no table of numbers."""
+    write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
+    np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)
+    network = {"name": "cnn"}
+
+    def change(paper: dict[str, Any]) -> None:
+        data = {"dataset": "mine", "labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
+        paper["datasets"]["Digits"] |= {"data": data, "network": network}
+
+    with pytest.raises(UserError, match=r"network 'cnn' for samples of shape \[4\]"):
+        preflight.check(cells(change))
+    network["name"] = "mlp"
+    with pytest.raises(UserError, match=r"test_auc is not measured on Digits \(3 classes\)"):
+        preflight.check(cells(change))
 
 
 def test_all_mistakes_are_told_at_once_and_each_once() -> None:
@@ -162,4 +250,4 @@ def test_the_papers_as_shipped_pass() -> None:
     for paper in sorted(path.stem for path in (config / "papers").glob("*.yaml")):
         for scale in ("demo", "reduced"):
             asked = load_config(config / "config.yaml", {"scale": scale})
-            preflight.check(cells_of(asked, paper, None, config))
+            preflight.check(cells_of(asked, paper, None, config), config)

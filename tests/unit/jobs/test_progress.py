@@ -19,6 +19,7 @@ from fedbench.jobs.progress import (
     duration,
     say,
     seconds_left,
+    share_done,
     time_left,
     whereabouts,
 )
@@ -127,7 +128,9 @@ def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[floa
         trail(replace(AT, round=32))
         assert "round 32/100" in whereabouts(cell, store)
         assert counts(5, 2, 1, 1) == "cells: 2 of 5 done, 1 running, 1 failed, 1 left"
+        assert share_done(cell, store) == pytest.approx(0.32 / 2), "of two seeds the first has not begun"
         (folder / "progress.json").write_text("{torn")
+        assert share_done(cell, store) == 0.0
         assert whereabouts(cell, store).endswith("starting")
     assert [p.round for p in seen] == [30, 31, 32]
     assert whereabouts(cell, store) == "", "nobody trains it any more"

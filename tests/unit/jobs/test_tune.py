@@ -146,9 +146,21 @@ def test_every_method_gets_the_same_number_of_trials() -> None:
     for key in configuration.paper_keys(Path(__file__).parents[3] / "config"):
         real = configuration.load_paper(key, Path(__file__).parents[3] / "config")
         for name, method in real.methods.items():
-            if not method.grid:  # codasca's first stage, whose constants the paper gives; random scores
-                continue
-            assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
+            if method.grid:
+                assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
+
+
+def test_a_method_without_a_grid_is_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = copy.deepcopy(PAPER["methods"])
+    del methods["Proximal"]["grid"]
+    change(methods=methods)
+    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.1, 0.1: 0.9, 0.2: 0.5, 0.3: 0.4, 0.5: 0.3}))
+    said: list[str] = []
+    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", None, said.append)
+    assert [*yaml.safe_load(path.read_text())["chosen"]] == ["Plain", "Plain_too"]
+    assert said[0] == "not tuned, as config/papers/toy.yaml gives no grid: Proximal"
+    with pytest.raises(UserError, match=r"toy\.yaml: methods\.Proximal has no grid"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain", "Proximal"], quiet)
 
 
 def test_tuned_are_the_methods_with_a_grid_that_a_dataset_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +401,7 @@ def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatc
 def test_a_metric_that_the_runs_lack_is_no_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"metric": "val_minority_accuracy"})
     monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5), 0.5)))
-    with pytest.raises(UserError, match=r"unknown metric to tune by 'val_minority_accuracy'.*Known: val_auc"):
+    with pytest.raises(UserError, match=r"tune\.metric: val_minority_accuracy is not measured on Digits"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
 

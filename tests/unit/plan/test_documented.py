@@ -9,7 +9,7 @@ import pytest
 
 from fedbench import registry
 from fedbench.data import partitions
-from fedbench.specs import ImbalanceSpec, LabelSpec
+from fedbench.specs import ImbalanceSpec, LabelSpec, PartitionSpec
 
 DOCS = (Path(__file__).parents[3] / "docs" / "adding.md").read_text(encoding="utf-8")
 RULES = {
@@ -25,6 +25,6 @@ def test_every_rule_has_its_line(part: str) -> None:
     assert [rule for rule in RULES[part] if f"| `rule: {rule}`" not in section] == []
 
 
-@pytest.mark.parametrize("spec", [LabelSpec, ImbalanceSpec])
-def test_every_key_is_named(spec: type[LabelSpec] | type[ImbalanceSpec]) -> None:
+@pytest.mark.parametrize("spec", [LabelSpec, ImbalanceSpec, PartitionSpec])
+def test_every_key_is_named(spec: type[LabelSpec] | type[ImbalanceSpec] | type[PartitionSpec]) -> None:
     assert [name for name in spec.model_fields if f"`{name}" not in DOCS] == []

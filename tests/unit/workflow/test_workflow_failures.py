@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import queue
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,56 @@ def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
         return now
 
     monkeypatch.setattr(following, "tell", told.put)
-    over = follow(state, seconds=0.001)
+    end = follow(state, seconds=0.001)
     assert [told.get(timeout=30) for _ in range(3)] == [["one"], ["two"], ["end"]]
-    over.set()
+    end()
+
+
+def seen(written: str) -> list[str]:
+    """Return the lines that a terminal shows of what was written to it."""
+    lines = []
+    for line in written.split("\n"):
+        lines.append(line.rpartition(following.CLEAR)[2])
+    return lines
+
+
+def test_the_line_at_the_foot_stays_below_what_others_write_and_takes_no_part_of_it() -> None:
+    stream = io.StringIO()
+    written: list[str] = []
+    stream.write = lambda text: written.append(text) or len(text)  # type: ignore[method-assign]
+    foot = following.Foot(stream)
+    foot.show("1 of 3")
+    stream.write("a job\n")
+    assert seen("".join(written)) == ["a job", "1 of 3"]
+    print("in", "parts", file=stream)
+    assert seen("".join(written)) == ["a job", "in parts", "1 of 3"]
+    stream.write("half a line")
+    foot.show("2 of 3")
+    stream.write(", the rest\n")
+    assert seen("".join(written)) == ["a job", "in parts", "half a line, the rest", "2 of 3"]
+    foot.show("")
+    stream.write("the end\n")
+    assert seen("".join(written)) == ["a job", "in parts", "half a line, the rest", "the end", ""]
+
+
+def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [0.0], list[float]()
+    monkeypatch.setattr(following.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(following, "tell", lambda lines: told.append(now[0]))
+
+    class Clock:
+        """An event that is set when the night is over; each wait is a pause."""
+
+        def wait(self, pause: float) -> bool:
+            now[0] += pause
+            return now[0] > 10 * 3600
+
+    class AtOnce:
+        def __init__(self, target: Callable[[], None], daemon: bool) -> None:
+            self.start = target
+
+    monkeypatch.setattr(following.threading, "Event", Clock)
+    monkeypatch.setattr(following.threading, "Thread", AtOnce)
+    follow(lambda: [str(now[0])])
+    assert told[:2] == [30.0, 60.0] and len(told) < 50
+    assert told[-1] > 8 * 3600

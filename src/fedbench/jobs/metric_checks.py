@@ -1,0 +1,137 @@
+"""Metrics that tables and figures ask of cells whose runs will not have them: found before a night of training."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from fedbench import measures, tasks
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell, resolve
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.schema import FigureSpec, Paper, TableSpec
+from fedbench.specs import RunSpec
+from fedbench.tasks import detailed
+
+Classes = Callable[[RunSpec], int | None]
+"""Returns how many classes a run's labels have, None where nobody knows yet."""
+
+
+def mistakes(cells: Iterable[Cell], classes: Classes, config_dir: Path = CONFIG_DIR) -> Iterator[str]:
+    """Say which metrics the tables and figures of some cells ask for in vain, and what there is instead.
+
+    A table of several tasks has columns for each: a metric is a mistake where nobody in it has the metric, or where
+    a dataset that it lists has none of those that are asked for. One that is added to every table is a mistake where
+    no table that shows it has anything for it.
+    """
+    by_paper: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_paper.setdefault(cell.paper, []).append(cell)
+    for key, asked in by_paper.items():
+        paper = load_paper(key, config_dir)
+        said_of: dict[str, list[list[str]]] = {}
+        for kind, specs in (("tables", paper.tables), ("figures", paper.figures)):
+            for name, spec in specs.items():
+                wanted = [metric for metric in spec.metrics if _on_part(metric)]
+                shown = [cell for cell in asked if _shows(paper, spec, cell)]
+                runs = {cell.dataset: cell.runs[0] for cell in shown}
+                if shown and wanted:
+                    runs = _one_each(paper, spec, shown[0], config_dir) | runs
+                place = f"config/papers/{key}.yaml: {kind}.{name}.metrics: "
+                for said in _in_vain(wanted, spec.datasets, shown, [*runs.values()], classes):
+                    yield place + said
+                for dataset in dict.fromkeys(cell.dataset for cell in shown if wanted):
+                    here = [cell.runs[0] for cell in shown if cell.dataset == dataset]
+                    lines = _nothing(wanted, dataset, here, classes)
+                    said_of.setdefault(dataset, []).append([place + line for line in lines])
+        for tables in said_of.values():
+            if all(tables):
+                yield from dict.fromkeys(itertools.chain(*tables))
+
+
+def _nothing(wanted: Sequence[str], dataset: str, runs: Sequence[RunSpec], classes: Classes) -> list[str]:
+    """Say why runs on a dataset have nothing of what is wanted; empty where they have, or nobody knows."""
+    if any(not lacks(run, metric, classes) for run in runs for metric in wanted):
+        return []
+    return [lacks(runs[0], metric, classes).format(metric=metric, dataset=dataset) for metric in wanted]
+
+
+def _one_each(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell, config_dir: Path) -> dict[str, RunSpec]:
+    """Resolve a run on each dataset of a table or figure, trained now or not, with all else as in a cell of it."""
+    scale, found = load_scale(cell.scale, config_dir), dict[str, RunSpec]()
+    for name in spec.datasets:
+        with contextlib.suppress(UserError):  # it is said when that one is asked for
+            found[name] = resolve(
+                paper, scale, name, cell.setting, cell.method, cell.runs[0].seed, config_dir=config_dir
+            )
+    return found
+
+
+def _in_vain(
+    wanted: Sequence[str],
+    listed: Sequence[str],
+    shown: Sequence[Cell],
+    runs: Sequence[RunSpec],
+    classes: Classes,
+) -> Iterator[str]:
+    """Say what nobody has of what is wanted, and which of the ``listed`` datasets have none of it.
+
+    ``runs`` has one of each dataset; methods may have tasks of their own, so all that are shown count.
+    """
+    everyone = [*runs, *(cell.runs[0] for cell in shown)]
+    nobody_has = [metric for metric in wanted if all(lacks(run, metric, classes) for run in everyone)]
+    for dataset in dict.fromkeys(cell.dataset for cell in shown):
+        here = [cell.runs[0] for cell in shown if cell.dataset == dataset]
+        if dataset in listed and (said := _nothing(wanted, dataset, here, classes)):
+            yield from said
+        else:
+            for metric in nobody_has:
+                yield lacks(here[0], metric, classes).format(metric=metric, dataset=dataset)
+
+
+def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
+    """Say whether a table or figure shows a cell. Datasets that nobody lists enter as additions or stand-ins."""
+    if spec.kind in ("data", "facts", "duals") or cell.method not in spec.methods:
+        return False
+    if isinstance(spec, TableSpec) and cell.dataset not in spec.datasets:
+        additions = spec.additions
+        if paper.datasets[cell.dataset].printed or not (additions is None or cell.dataset in additions):
+            return False
+    return all(
+        value in spec.settings.get(name, [paper.settings[name].default])
+        for name, value in cell.setting.items()
+    )
+
+
+def _on_part(metric: str) -> tuple[str, str] | None:
+    """Return the part and the metric on it, ``("test", "auc")``; None for what is no task's, such as floats sent."""
+    if found := measures.target(metric):
+        metric = found[0]
+    for prefix in measures.DEVICES:
+        metric = metric.removeprefix(prefix)
+    for suffix in measures.POINTS:
+        metric = metric.removesuffix(suffix)
+    part, _, name = metric.partition("_")
+    return (part, name) if part in ("test", "val") else None
+
+
+def lacks(run: RunSpec, metric: str, classes: Classes) -> str:
+    """Say why a run will not have a metric, with places for its name and the dataset's; empty if it will."""
+    part, name = _on_part(metric) or ("", "")
+    if part == "val" and not run.data.held_out:
+        return "{metric} needs a validation part of {dataset}: give data.validation"
+    n_classes = classes(run)
+    if n_classes is None:
+        return ""
+    task = tasks.make(run.task)
+    found = task.measured(n_classes, run.train)
+    if name in found:
+        return ""
+    label = run.task.name if run.task else tasks.DEFAULT
+    text = f"{{metric}} is not measured on {{dataset}} ({n_classes} classes): task {label!r} measures "
+    text += ", ".join(f"{part}_{each}" for each in found)
+    if name in detailed.NAMES or name.startswith("recall_"):
+        text += "; task 'detailed' measures more, see docs/adding.md"
+    return text
