@@ -116,13 +116,18 @@ class Exists(Spec):
 
 
 class ClaimSpec(Spec):
-    """A sentence of the paper that can be tested, as one of six forms."""
+    """A sentence of the paper that can be tested, as one of six forms.
+
+    With ``own_data`` it is judged on tables of data that the paper does not have, and the verdict names them; else such
+    data only show what they show.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 
     says: str
     at: str = ""
     targets: Annotated[Names, Field(alias="in")]
+    own_data: bool = False
     only: dict[str, Values] = {}
     holds: Literal["all", "average", "most", "some"] = "average"
     better: Comparison | None = None

@@ -89,6 +89,11 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
         ("Digits",),
         "Digits, no verdict: shown at 3 of 3",
     )
+    paper["claims"][0]["own_data"] = True  # by decision: then with the name of the data
+    stood_in.save_paper("localscgdam", paper)
+    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    demo = next(at for at in one.scales if at.scale == "demo")
+    assert demo.stand_in == () and demo.words.startswith(demo.kind) and "Digits" in demo.words
 
 
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:

@@ -65,6 +65,7 @@ class AtScale:
     commits: tuple[str, ...] = ()
     means: bool = False
     left_out: bool | None = None
+    own: tuple[str, ...] = ()
     q: float = math.nan
 
     @property
@@ -91,13 +92,15 @@ class AtScale:
             return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
         if self.verdict.kind == UNDECIDED:
             part = f" ({self.total} in the paper)" if self.tally.places < self.total else ""
-            return f"undecided, leans {self.tally}{part}"
+            where = f" on {', '.join(self.own)}" if self.own else ""
+            return f"undecided{where}, leans {self.tally}{part}"
+        where = f" of {', '.join(self.own)}" if self.own else ""
         if self.total == 1:
-            return self.verdict.kind
+            return self.verdict.kind + where.replace(" of ", " on ")
         part = (
             f"{self.tally.places} of {self.total}" if self.tally.places < self.total else f"all {self.total}"
         )
-        return f"{self.verdict.kind} on {part} settings"
+        return f"{self.verdict.kind} on {part} settings{where}"
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def _at_scale(
 ) -> AtScale:
     measure = paper.measure(claim.metric)
     runs.used.clear()
-    of_paper = [place for place in places if paper.datasets[_dataset(place)].printed]
+    of_paper = [place for place in places if claim.own_data or paper.datasets[_dataset(place)].printed]
     found = effects(claim, measure, of_paper, methods, runs)
     stand_in: tuple[str, ...] = ()
     judged, total = verdict(found.values, rule), len(found.places)
@@ -193,6 +196,7 @@ def _at_scale(
     return AtScale(
         name, judged, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
         MEAN in found.seeds, _left_out(found, rule),
+        tuple(dict.fromkeys(d for d in map(_dataset, ran) if not paper.datasets[d].printed)) if claim.own_data else (),
     )  # fmt: skip
 
 
