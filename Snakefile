@@ -26,7 +26,7 @@ include: "workflow/rules/report.smk"
 
 wildcard_constraints:
     paper=r"[A-Za-z0-9_][A-Za-z0-9._+-]*",
-    table=r"table[A-Za-z0-9_+-]+",
+    table=r"(table|leaderboard)[A-Za-z0-9_+-]*",
     figure=r"figure[A-Za-z0-9_+-]+",
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -97,8 +98,28 @@ POINTS = {"_h": "at the running mean"}
 DEVICES = {"device_mean_": "mean over clients of", "device_var_": "variance over clients of"}
 
 
-def rounds_to(metric: str, target: float) -> str:
-    """Name the metric "rounds until ``metric`` first reaches ``target``"; :func:`target` reads it.
+SPENT = {"rounds": "round", "floats_up": "floats_up", "samples": "samples", "seconds": "seconds"}
+"""What a run spends on its way, and the column of its curve."""
+
+
+class Target(NamedTuple):
+    """What of ``spent`` it takes until ``metric`` first reaches ``value``."""
+
+    metric: str
+    value: float
+    spent: str = "rounds"
+
+
+class Budget(NamedTuple):
+    """The last ``metric`` that was measured before more than ``amount`` of ``spent`` was gone."""
+
+    metric: str
+    spent: str
+    amount: float
+
+
+def rounds_to(metric: str, target: float, spent: str = "rounds") -> str:
+    """Name the metric "rounds, or what is ``spent``, until ``metric`` first reaches ``target``".
 
     Raises:
         ValueError: an AUC that chance reaches, or that none can.
@@ -107,14 +128,28 @@ def rounds_to(metric: str, target: float) -> str:
         raise ValueError(
             f"rounds_to {metric}: a target lies between 0.5, which is chance, and 1; not at {target:g}"
         )
-    return f"rounds_to_{metric}_{target:g}"
+    return f"{spent}_to_{metric}_{target:g}"
 
 
-def target(name: str) -> tuple[str, float] | None:
-    """Return the metric and the target of ``rounds_to_<metric>_<target>``, None for any other name."""
-    base, _, number = name.removeprefix("rounds_to_").rpartition("_")
+def target(name: str) -> Target | None:
+    """Return what :func:`rounds_to` named, None for any other name."""
+    found = re.fullmatch(rf"({'|'.join(SPENT)})_to_(.+)_([^_]+)", name)
     try:
-        return (base, float(number)) if name.startswith("rounds_to_") and base else None
+        return Target(found[2], float(found[3]), found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def within(metric: str, spent: str, amount: float) -> str:
+    """Name the metric "``metric`` at the last evaluation within a budget"; :func:`budget` reads it."""
+    return f"{metric}_within_{spent}_{amount:g}"
+
+
+def budget(name: str) -> Budget | None:
+    """Return what :func:`within` named, None for any other name."""
+    found = re.fullmatch(rf"(.+)_within_({'|'.join(SPENT)})_([^_]+)", name)
+    try:
+        return Budget(found[1], found[2], float(found[3])) if found else None
     except ValueError:
         return None
 
@@ -134,8 +169,12 @@ def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
     for table in (own or {}, OF_RUNS, OF_DATA):
         if name in table:
             return table[name]
-    if (wanted := target(name)) and (base := find(wanted[0], own)):
-        return _renamed(OF_RUNS["rounds_to"], name, f"rounds to {base.label} {wanted[1]:g}")
+    if (wanted := target(name)) and (base := find(wanted.metric, own)):
+        spent = "rounds" if wanted.spent == "rounds" else OF_RUNS[wanted.spent].label
+        return _renamed(OF_RUNS["rounds_to"], name, f"{spent} to {base.label} {wanted.value:g}")
+    if (limit := budget(name)) and (base := find(limit.metric, own)):
+        spent = "rounds" if limit.spent == "rounds" else OF_RUNS[limit.spent].label
+        return _renamed(base, name, f"{base.label} within {limit.amount:g} {spent}")
     for prefix, words in DEVICES.items():
         if name.startswith(prefix) and (base := find(name.removeprefix(prefix), own)):
             spread = prefix == "device_var_"

@@ -249,6 +249,27 @@ def doctor(set_: SetOption = None) -> None:
         print(line)
 
 
+@command("check")
+def check(
+    cells_: Annotated[
+        list[str] | None, typer.Argument(metavar="[CELL[=ALGORITHM]]...", help="FedAvg, CODA+, LocalSCGDAM")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="runs of each cell")] = 5,
+    set_: SetOption = None,
+) -> None:
+    """Train small reference cells anew and test whether they converge here as the shipped runs did; minutes."""
+    from fedbench.commands import check as reference
+
+    points = []
+    for point in reference.check(configured(None, None, set_), cells_ or [], seeds):
+        print(f"{point.name}: {len(point.here)} runs trained", file=sys.stderr)
+        points.append(point)
+    lines, good = reference.judged(points)
+    print("\n".join(lines))
+    if not good:
+        raise typer.Exit(1)
+
+
 store_app = typer.Typer(help="List, verify, export and import finished runs.", no_args_is_help=True)
 for _name, _function in store_commands.COMMANDS.items():
     command(_name, store_app)(_function)

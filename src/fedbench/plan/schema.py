@@ -149,6 +149,26 @@ class SettingEntry(Spec):
         return not self.datasets or dataset in self.datasets
 
 
+class BoardSpec(Spec):
+    """What a leaderboard has besides its methods.
+
+    ``random`` is the method in whose place a failed cell counts, ``ceiling`` the one trained without federation: both
+    are shown without a rank. With ``budget`` the board is not of the end of training, but of the last evaluation within
+    an amount, fixed for each dataset in ``within``; it tells when the first metric reaches the target in ``to``.
+    """
+
+    random: str
+    ceiling: str | None = None
+    budget: Literal["floats_up", "samples", "seconds"] | None = None
+    within: dict[str, Annotated[float, Field(gt=0)]] = {}
+    to: dict[str, float] = {}
+
+    @property
+    def controls(self) -> list[str]:
+        """The methods without a rank."""
+        return [name for name in (self.random, self.ceiling) if name]
+
+
 class TableSpec(Spec):
     """Which cells make the rows and columns of a table, and which published file it is held against.
 
@@ -158,12 +178,13 @@ class TableSpec(Spec):
     until a curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
 
     ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets; ``data``: the
-    datasets as partitioned; or ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
-    against print.
+    datasets as partitioned; ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
+    against print; or ``leaderboard``: methods ranked by the first metric on each dataset, as ``board`` says, without
+    ``rows`` and ``columns``. One that names no methods has all of the paper's.
     """
 
     title: str
-    kind: Literal["results", "rates", "data", "facts"] = "results"
+    kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
     datasets: list[str]
     additions: list[str] | None = None
     methods: list[str] = []
@@ -177,6 +198,25 @@ class TableSpec(Spec):
     pool: list[str] = []
     published: str | None = None
     caption: str = ""
+    board: BoardSpec | None = None
+
+    @model_validator(mode="after")
+    def _board_fits(self) -> TableSpec:
+        if (self.kind == "leaderboard") != (self.board is not None):
+            raise ValueError("kind leaderboard and board go together")
+        if self.board is not None and self.board.budget is not None:
+            for name, given in (("within", self.board.within), ("to", self.board.to)):
+                if lost := [dataset for dataset in self.datasets if dataset not in given]:
+                    raise ValueError(f"board: {name} says nothing of {lost[0]}; fix it beforehand")
+        return self
+
+    def metrics_on(self, dataset: str) -> list[str]:
+        """Return what is measured on a dataset: ``metrics``, or those within the board's budget, then its target."""
+        board = self.board
+        if board is None or board.budget is None:
+            return self.metrics
+        found = [measures.within(metric, board.budget, board.within[dataset]) for metric in self.metrics]
+        return [*found, measures.rounds_to(self.metrics[0], board.to[dataset], board.budget)]
 
     @model_validator(mode="before")
     @classmethod
@@ -200,14 +240,14 @@ COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 class FigureSpec(Spec):
     """What a figure shows, against what, and what its panels are.
 
-    ``kind``: ``curves`` over the course of training, ``final`` values against a setting, ``duals`` of every client.
-    ``x`` is one of :data:`COURSE`, or for ``final`` a setting with numbers for values. ``panels`` is an axis (dataset,
-    method, a setting or metric), or two: one for the rows, one for the columns. ``log`` names the axes that are
-    logarithmic.
+    ``kind``: ``curves`` over the course of training, ``final`` values against a setting, ``duals`` of every client,
+    ``pareto``: final values of all methods (those of the paper, if none is named) against what they cost. ``x`` is one
+    of :data:`COURSE`, or for ``final`` a setting with numbers for values. ``panels`` is an axis (dataset, method, a
+    setting or metric), or two: one for the rows, one for the columns. ``log`` names the axes that are logarithmic.
     """
 
     title: str
-    kind: Literal["curves", "final", "duals"] = "curves"
+    kind: Literal["curves", "final", "duals", "pareto"] = "curves"
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
     datasets: list[str]
     methods: list[str]
@@ -216,6 +256,18 @@ class FigureSpec(Spec):
     x: str = "iteration"
     log: Literal["", "x", "y", "xy"] = ""
     caption: str = ""
+
+    @model_validator(mode="after")
+    def _pareto_fits(self) -> FigureSpec:
+        if self.kind == "pareto" and (
+            self.x not in ("floats_up", "samples", "seconds")
+            or self.panels != "dataset"
+            or len(self.metrics) != 1
+        ):
+            raise ValueError(
+                "kind pareto takes panels: dataset, one metric, and floats_up, samples or seconds for x"
+            )
+        return self
 
     @property
     def panel_axes(self) -> list[str]:
@@ -285,6 +337,17 @@ class ScalePaper(Spec):
     per_dataset: dict[str, dict[str, Any]] = {}
 
 
+def _entered(specs: Any, methods: list[str]) -> Any:
+    if not isinstance(specs, Mapping):
+        return specs or {}
+    return {
+        name: {**spec, "methods": spec.get("methods") or methods}
+        if isinstance(spec, Mapping) and spec.get("kind") in ("leaderboard", "pareto")
+        else spec
+        for name, spec in specs.items()
+    }
+
+
 class Paper(Spec):
     """The experiments of one paper.
 
@@ -308,6 +371,23 @@ class Paper(Spec):
     tune: TuneSpec | None = None
     scales: dict[str, ScalePaper] = {}
     defined: dict[str, list[str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _everybody(cls, data: Any) -> Any:
+        """Enter all methods in leaderboards and Pareto figures that name none."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("methods"), Mapping):
+            return data
+        return {
+            **data,
+            **{kind: _entered(data.get(kind), [*data["methods"]]) for kind in ("tables", "figures")},
+        }
+
+    @property
+    def controls(self) -> list[str]:
+        """The methods that leaderboards show without a rank."""
+        boards = [table.board for table in self.tables.values() if table.board is not None]
+        return list(dict.fromkeys(name for board in boards for name in board.controls))
 
     def measure(self, metric: str) -> Measure:
         """Return what is known of a metric: by this paper's own ``measures``, else by the table of all.

@@ -9,10 +9,13 @@ from pathlib import Path
 from fedbench.errors import UserError, unknown
 from fedbench.plan import cells, configuration, starts
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Config, Paper, TableSpec
+from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers import published
+from fedbench.report.numbers.shipped import Shelf
 from fedbench.specs import RunSpec, digest
 
+ABOUT_DATA = ("data", "facts")
+"""Tables that need partitions and no results."""
 ALL = "all"
 """The split of a table of facts that needs no partition."""
 
@@ -97,7 +100,7 @@ class Inputs:
                 runs = [run for cell in self.cells(paper) for run in cell.runs]
                 tables = self.paper(paper).tables.values()
                 runs += [
-                    run for table in tables if table.kind != "results" for run in self._data(paper, table)
+                    run for table in tables if table.kind in ABOUT_DATA for run in self._data(paper, table)
                 ]
             except UserError:
                 runs = []
@@ -118,12 +121,30 @@ class Inputs:
     def of_table(self, paper: str, name: str) -> list[str]:
         """List the results that a table shows, or for a table about the data what it counts."""
         spec = self.table(paper, name)
-        if spec.kind == "results":
+        if spec.kind == "leaderboard":
+            return [str(cell.path) for cell in self._entered(paper, name, spec)]
+        if spec.kind not in ABOUT_DATA:
             return [str(cell.path) for cell in self.cells(paper, name)]
         runs = self._data(paper, spec)
         if spec.kind == "facts" and spec.splits == [ALL]:
             return sorted({path for run in runs for path in self.prepared(run)})
         return self._partitions(runs)
+
+    def _entered(self, paper_key: str, name: str, spec: TableSpec | FigureSpec) -> list[Cell]:
+        """List the cells of a leaderboard or its figure that are trained for it.
+
+        A paper that extends another trains what it adds or changes; what the other shipped under the same key is shown
+        from there.
+        """
+        paper, cells = self.paper(paper_key), self.cells(paper_key, name)
+        if not paper.extends:
+            return cells
+        shelf = Shelf(self.config, paper)
+        return [
+            cell
+            for cell in cells
+            if paper.defines(cell.dataset, cell.method) or not shelf.has(cell, _metrics(spec, cell.dataset))
+        ]
 
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
@@ -157,6 +178,9 @@ class Inputs:
 
     def of_figure(self, paper: str, name: str) -> list[str]:
         """List the results that a figure shows."""
+        spec = self.paper(paper).figures.get(name)
+        if spec is not None and spec.kind == "pareto":
+            return [str(cell.path) for cell in self._entered(paper, name, spec)]
         return [str(cell.path) for cell in self.cells(paper, name)]
 
     def _targets_of_claims(self, paper: str) -> list[str]:
@@ -205,3 +229,7 @@ class Inputs:
         files = itertools.chain(Path("results/cells").rglob("*.json"), Path("reproduced").rglob("*.csv"))
         found = sorted(path for path in files if str(path) not in here)
         return digest([[str(path), path.stat().st_mtime_ns] for path in found])
+
+
+def _metrics(spec: TableSpec | FigureSpec, dataset: str) -> list[str]:
+    return spec.metrics_on(dataset) if isinstance(spec, TableSpec) else spec.metrics

@@ -17,8 +17,9 @@ from fedbench.errors import unknown
 from fedbench.plan.cells import Cell, cells_of, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.report.figures import pareto
 from fedbench.report.figures.axis import SPREAD
-from fedbench.report.figures.panels import BUNDLES, layout, points
+from fedbench.report.figures.panels import BUNDLES, COLUMNS, Layout, layout, points
 from fedbench.report.figures.parts import Across, Panel
 from fedbench.report.figures.plot import draw, render
 from fedbench.report.figures.style import Style, style_of, styles_in_order
@@ -89,7 +90,10 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     spec = paper.figures[figure_name]
     cells = cells_of(config, paper_key, figure_name, config_dir)
     here = datasets_run(config, paper, scale, spec)
-    shown = layout(paper, spec, cells, here, root)
+    if spec.kind == "pareto":
+        shown = Layout(pareto.panels(config, paper, scale, figure_name, spec, root), COLUMNS, [])
+    else:
+        shown = layout(paper, spec, cells, here, root)
     title = phrase(spec.title)
     if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown.panels[0].title}"
@@ -151,7 +155,7 @@ def subtitle(
         words += ["one line per client, first seed"]
     elif seeds:
         interval = f"bars: {stats.LEVEL:.0%} t-interval, dots: each seed"
-        spread = interval if spec.kind == "final" else "band from lowest to highest"
+        spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
         words.append("one seed" if seeds == 1 else f"mean over {seeds} seeds, {spread}")
     own = [name for name in here if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
@@ -159,7 +163,7 @@ def subtitle(
     words += [note.rstrip(".") for name in own if (note := paper.datasets[name].note)]
     absent = [name for name in spec.datasets if name not in here and not own]
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
-    what = "value" if spec.kind == "final" else "curve"
+    what = "value" if spec.kind in ("final", "pareto") else "curve"
     words += [missing] if missing else []
     words += [f"no {what} yet: {', '.join(dict.fromkeys(empty))}"] if empty and here and not missing else []
     return "; ".join(words)
@@ -170,7 +174,8 @@ def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str
     if bundles:
         return {label: BUNDLES[label] for label in BUNDLES if label in bundles}
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    if all(label in paper.methods for label in labels):
+    front = {pareto.FRONT: pareto.FRONT_STYLE} if pareto.FRONT in labels else {}
+    if all(label in paper.methods or label in front for label in labels):
         ordered = [name for name in spec.methods if name in labels]
-        return {name: style_of(name) for name in ordered}
+        return {**{name: style_of(name) for name in ordered}, **front}
     return styles_in_order(labels)

@@ -60,11 +60,11 @@ def measure(cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path()) 
         runs, missing = runs_of(cell, root)
         failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
         for metric in metrics:
-            made = (
-                [_with_rounds_to(cell, run, metric, root) for run in runs]
-                if measures.target(metric)
-                else runs
-            )
+            made = runs
+            if measures.target(metric):
+                made = [_with_rounds_to(cell, run, metric, root) for run in runs]
+            elif measures.budget(metric):
+                made = [_with_budget(cell, run, metric, root) for run in runs]
             found.append(_measurement(cell, made, missing, metric, failure, root))
     return found
 
@@ -81,20 +81,31 @@ def _cost(runs: Sequence[Mapping[str, Any]], root: Path) -> Cost:
 
 
 def _with_rounds_to(cell: Cell, run: dict[str, Any], metric: str, root: Path) -> dict[str, Any]:
-    """Add to a run's metrics the round whose evaluation first reaches a target: infinite where none does.
+    """Add to a run's metrics what it took until an evaluation first reaches a target: infinite where none does.
 
     A curve that is not there or lacks the metric adds nothing; ``reason`` keeps the best value of one that falls short.
     """
-    name, wanted = measures.target(metric) or ("", math.nan)
+    name, wanted, spent = measures.target(metric) or measures.Target("", math.nan)
+    x = measures.SPENT[spent]
     curve = curve_of(cell, run["key"], root)
-    if name not in curve or "round" not in curve or run["status"] != FINISHED:
+    if name not in curve or x not in curve or run["status"] != FINISHED:
         return run
     sign = measures.sign(name)
-    reached = curve.loc[sign * curve[name] >= sign * wanted, "round"]
+    reached = curve.loc[sign * curve[name] >= sign * wanted, x]
     if len(reached):
         return {**run, "metrics": {**run["metrics"], metric: float(reached.iloc[0])}}
     best = sign * (sign * curve[name]).max()
     return {**run, "metrics": {**run["metrics"], metric: math.inf}, "reason": f"best {best:.4g}"}
+
+
+def _with_budget(cell: Cell, run: dict[str, Any], metric: str, root: Path) -> dict[str, Any]:
+    """Add to a run's metrics the last value of one that was measured within a budget."""
+    name, spent, amount = measures.budget(metric) or measures.Budget("", "rounds", math.nan)
+    curve, x = curve_of(cell, run["key"], root), measures.SPENT[spent]
+    if name not in curve or x not in curve or run["status"] != FINISHED:
+        return run
+    kept = curve.loc[curve[x] <= amount, name]
+    return {**run, "metrics": {**run["metrics"], metric: float(kept.iloc[-1]) if len(kept) else math.nan}}
 
 
 def _failure(cell: Cell, root: Path) -> str:

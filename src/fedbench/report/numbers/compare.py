@@ -78,11 +78,13 @@ def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[st
 
 
 def compare(
-    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
-) -> tuple[list[Compared], PublishedTable | None]:
+    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path(),
+    shelf: Shelf | None = None,
+) -> tuple[list[Compared], PublishedTable | None]:  # fmt: skip
     """Hold every number of a table against its published value, in the order of its axes and metrics.
 
-    The published table comes with them, unless it has nothing on any of these numbers.
+    The published table comes with them, unless it has nothing on any of these numbers. ``shelf`` holds the numbers that
+    travel with the repository, where they have been read already.
     """
     table = load(paper.key, spec.published, root) if spec.published else None
     by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
@@ -93,7 +95,7 @@ def compare(
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(config, paper, scale, spec)
     if spec.kind != "rates":
-        measured = _with_shipped(config, paper, scale, spec, measured, root)
+        measured = _with_shipped(shelf or Shelf(config, paper, root), paper, scale, spec, measured)
     if spec.pool and spec.kind != "rates":
         measured = combine.pool(measured, spec.pool)
     if spec.average is not None:
@@ -120,13 +122,13 @@ def compare(
 
 
 def _with_shipped(
-    config: Config, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured, root: Path
+    shelf: Shelf, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured
 ) -> dict[tuple[Place, str], Measurement]:
     """Put numbers that travel with the repository where nothing was trained here.
 
     A cell of this scale takes a number of this scale; a place that the scale does not run that of the nearest.
     """
-    shelf, found = Shelf(config, paper, root), dict(measured)
+    found = dict(measured)
     if not shelf.scales:
         return found
     settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}

@@ -45,13 +45,15 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     if table_name not in paper.tables:
         raise unknown(f"table of {paper_key}", table_name, paper.tables)
     spec = paper.tables[table_name]
-    if spec.kind not in ("results", "rates") or not spec.metrics:
+    if spec.kind not in ("results", "rates", "leaderboard") or not spec.metrics:
         raise UserError(
             f"{paper_key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
         )
     cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
     fitted = spec.kind == "rates"
-    measured = rates.measure(cells, spec, root) if fitted else collect.measure(cells, spec.metrics, root)
+    measured = rates.measure(cells, spec, root) if fitted else []
+    for cell in [] if fitted else cells:
+        measured += collect.measure([cell], spec.metrics_on(cell.dataset), root)
     published = load(paper_key, spec.published, root) if spec.published else None
     settings = list(published.settings) if published else list(paper.settings)
     settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,15 @@ from fedbench.plan.configuration import CONFIG_DIR, load_scale
 from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import sums
-from fedbench.report.numbers.measurement import DIVERGED, FINISHED, INCOMPLETE, Cost, Measurement, Repeat
+from fedbench.report.numbers.measurement import (
+    DIVERGED,
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    Cost,
+    Measurement,
+    Repeat,
+)
 from fedbench.report.numbers.published import PublishedTable
 from fedbench.specs import digest
 
@@ -28,7 +36,9 @@ class Shelf:
         self._config, self._paper, self._root = config, paper, root
         self._tables: dict[str, list[PublishedTable]] = {}
         self._cells: dict[tuple[Any, ...], Cell | None] = {}
-        found = sorted((root / REPRODUCED).glob(f"*/{paper.key}/*.csv")) if config.shipped else []
+        keys = [key for key in (paper.key, paper.extends) if key]  # what the paper it extends has too, by key
+        found = [path for key in keys for path in sorted((root / REPRODUCED).glob(f"*/{key}/*.csv"))]
+        found = found if config.shipped else []
         known = {path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml")}
         for path in found:
             if (scale := path.parent.parent.name) in known:
@@ -61,13 +71,18 @@ class Shelf:
         metric: str,
     ) -> Measurement | None:  # fmt: skip
         """Return the number of a row, None where it has none under the key of today."""
-        if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED):
+        if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED, NOT_REACHED):
             return None
         seeds = list(values_of(row)) or None
         cell = self._cell(scale, dataset, setting, method)
         if cell is None or row["key"] not in _keys(cell, seeds, int(row["n_seeds"] or 0)):
             return None
         return _measurement(row, cell, metric)
+
+    def has(self, cell: Cell, metrics: Sequence[str]) -> bool:
+        """Say whether all of some metrics of a cell are there, at its own scale."""
+        place = cell.scale, cell.dataset, cell.setting, cell.method
+        return all(self.find(*place, metric) is not None for metric in metrics)
 
     def nearest(
         self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
@@ -95,10 +110,10 @@ class Shelf:
 
 
 def _keys(cell: Cell, seeds: list[int] | None, count: int) -> set[str]:
-    """Return the keys that a cell has with the seeds of a row; of unknown ones, those that the first so many have."""
+    """Return the keys that a cell has with the seeds of a row or its own; of unknown ones, with the first so many."""
     tried = [seeds] if seeds else [list(range(n)) for n in range(max(count, 1), count + 4)]
     first = cell.runs[0]
-    return {digest([first.seeded(seed).key for seed in each]) for each in tried}
+    return {cell.key, *(digest([first.seeded(seed).key for seed in each]) for each in tried)}
 
 
 def values_of(row: Mapping[str, str]) -> dict[int, float]:

@@ -11,7 +11,7 @@ from fedbench.plan.schema import Config, Paper, Scale, TableSpec
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import collect, compare, described
 from fedbench.report.tables import data as data_table
-from fedbench.report.tables import facts, layout, notes
+from fedbench.report.tables import facts, layout, leaderboard, notes
 from fedbench.report.tables.document import Table, stamp
 from fedbench.report.tables.fold import empty, fold
 
@@ -47,6 +47,8 @@ def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -
         return data_table.make(paper, scale, table_name, config, root)
     if spec.kind == "facts":
         return facts.make(paper, scale, table_name, config, root)
+    if spec.kind == "leaderboard":
+        return leaderboard.make(paper, scale, table_name, config, root)
     if not spec.metrics:
         raise UserError(f"{paper_key}/{table_name} names no metrics; give it a list such as [test_auc]")
     return _results(paper, scale, table_name, spec, config, root)

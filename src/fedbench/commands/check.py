@@ -1,0 +1,130 @@
+"""Does this machine, this PyTorch or this re-implementation converge like ours? A test against shipped runs."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from fedbench.errors import UserError, unknown
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import CONFIG_DIR, load_paper
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.ranking import holm
+from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.significance import LEVEL, POWER, ROUNDING
+
+PAPER, TABLE, SCALE, METRIC = "check", "table1", "demo", "test_auc"
+DIGITS = 1e-6
+"""Up to which two values are called equal: shipped ones have six digits."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One reference cell: what it gave here and where its numbers are from, by seed; NaN where a run diverged."""
+
+    name: str
+    here: Mapping[int, float]
+    reference: Mapping[int, float]
+
+    @property
+    def p(self) -> float:
+        """The p-value of "it is not worse here": one-sided, Welch; 0 where a run diverged.
+
+        Seeds in common make it the more careful: their partitions and batches are the same.
+        """
+        mine, ours = (np.array(list(side.values())) for side in (self.here, self.reference))
+        if np.isnan(mine).any():
+            return 0.0
+        if max(mine.std(), ours.std()) <= ROUNDING:
+            return float(mine.mean() >= ours.mean() - ROUNDING)
+        return float(stats.ttest_ind(mine, ours, equal_var=False, alternative="less").pvalue)
+
+    @property
+    def difference(self) -> float:
+        """The mean here less the mean there."""
+        return float(np.mean(list(self.here.values())) - np.mean(list(self.reference.values())))
+
+    @property
+    def equal(self) -> int:
+        """How many seeds gave the same value to six digits."""
+        shared = (seed for seed in self.here if seed in self.reference)
+        return sum(abs(self.here[seed] - self.reference[seed]) <= DIGITS for seed in shared)
+
+    @property
+    def detectable(self) -> float:
+        """The loss that is found with power 0.8, if runs here spread as much as there."""
+        n, m = len(self.here), len(self.reference)
+        spread = float(np.std(list(self.reference.values()), ddof=1)) * math.sqrt(1 / n + 1 / m)
+        return spread * float(stats.t.isf(LEVEL, n + m - 2) + stats.t.ppf(POWER, n + m - 2))
+
+
+def judged(points: Sequence[Point]) -> tuple[list[str], bool]:
+    """Return a line for each point and one for all, and whether none is worse here (level 0.05, Holm)."""
+    corrected = holm(np.array([point.p for point in points]))
+    lines = []
+    for point, p in zip(points, corrected, strict=True):
+        sides = [
+            f"{np.mean(values):.4f}" + (f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else "")
+            for values in (list(point.here.values()), list(point.reference.values()))
+        ]
+        word = "worse" if p <= LEVEL else "like ours"
+        same = f"{point.equal} of {len(point.here)} seeds equal to six digits"
+        lines.append(
+            f"{point.name}: {word}: {sides[0]} here, {sides[1]} there, p = {p:.3f}; {same}; "
+            f"a loss of {point.detectable:.4f} would be found"
+        )
+    good = bool((corrected > LEVEL).all())
+    lines.append("converges like ours" if good else "does not converge like ours")
+    return lines, good
+
+
+def check(config: Config, wanted: Sequence[str], seeds: int, root: Path = Path()) -> Iterator[Point]:
+    """Train reference cells anew, in a store that is thrown away, and yield each with the shipped runs of it.
+
+    Args:
+        config: where data and the device are; scale and paper are the check's own.
+        wanted: names of cells, all if empty; ``FedAvg=my_fedavg`` puts another algorithm in a cell's place.
+        seeds: how many, from 0.
+
+    Raises:
+        UserError: a name is unknown, or there are no shipped runs under the keys of today.
+    """
+    from fedbench.jobs.training import train_run  # here, since it imports torch
+    from fedbench.store.runs import Store
+
+    if seeds < 2:
+        raise UserError(f"check: {seeds} seed is no sample to test; give --seeds 2 or more")
+    config = config.model_copy(
+        update={"paper": PAPER, "scale": SCALE, "seeds": [*range(seeds)], "shipped": True}
+    )
+    cells = {cell.method: cell for cell in cells_of(config, PAPER, TABLE, root / CONFIG_DIR)}
+    shelf = Shelf(config, load_paper(PAPER, root / CONFIG_DIR), root)
+    asked = dict(name.partition("=")[::2] for name in wanted or cells)
+    if strange := [name for name in asked if name not in cells]:
+        raise unknown("reference cell", strange[0], cells)
+    references = {name: _reference(shelf, cells[name]) for name in asked}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, algorithm in asked.items():
+            here = {}
+            for run in cells[name].runs:
+                spec = run.model_copy(update={"method": algorithm}) if algorithm else run
+                record = train_run(spec, config, Store(Path(folder)))
+                value = record.metrics.get(METRIC) if record.status == "finished" else None
+                here[run.seed] = math.nan if value is None else float(value)
+            yield Point(f"{name} as {algorithm}" if algorithm else name, here, references[name])
+
+
+def _reference(shelf: Shelf, cell: Cell) -> dict[int, float]:
+    found = shelf.find(SCALE, cell.dataset, cell.setting, cell.method, METRIC)
+    if found is None or len(found.values) < 2:
+        raise UserError(
+            f"no shipped runs of {cell.name} under reproduced/{SCALE}/{PAPER} fit the configuration; "
+            "bring config/papers/arena.yaml and check.yaml back to what the repository has"
+        )
+    return {int(seed): value for seed, value in found.values.items()}

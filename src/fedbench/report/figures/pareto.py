@@ -1,0 +1,66 @@
+"""What methods reach against what they cost: a point each, and the front of those that nobody dominates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.errors import UserError
+from fedbench.plan.cells import cells_of
+from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.schema import BoardSpec, Config, FigureSpec, Paper, Scale, TableSpec
+from fedbench.report.figures.parts import Curve, Panel
+from fedbench.report.figures.style import BLACK, Style
+from fedbench.report.numbers import stats
+from fedbench.report.numbers.leaderboard import Board, boards
+
+FRONT = "Pareto front"
+FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
+
+
+def panels(
+    config: Config, paper: Paper, scale: Scale, name: str, spec: FigureSpec, root: Path = Path()
+) -> list[Panel]:
+    """Collect a panel for each dataset with results, trained here or shipped; controls are left out.
+
+    Raises:
+        UserError: the paper has no leaderboard, so nobody says which methods are controls.
+    """
+    given = next((table.board for table in paper.tables.values() if table.board is not None), None)
+    if given is None:
+        raise UserError(f"{paper.key}/{name}: a figure of kind pareto needs a leaderboard among the tables")
+    table = TableSpec(
+        title=spec.title,
+        kind="leaderboard",
+        datasets=spec.datasets,
+        additions=[],
+        methods=spec.methods,
+        metrics=spec.metrics,
+        board=BoardSpec(random=given.random, ceiling=given.ceiling),
+    )
+    cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
+    found = boards(config, paper, scale, table, cells, root)
+    return [_panel(paper, spec, board) for board in found if board.dataset is not None]
+
+
+def _panel(paper: Paper, spec: FigureSpec, board: Board) -> Panel:
+    curves, front = [], []
+    for line in board.ranked:
+        cost = float(getattr(line.measured.cost, spec.x))
+        if line.lost or cost != cost:
+            continue
+        one = line.measured
+        half = stats.half_width(one.std, one.n_seeds) or 0.0
+        point = {"x": cost, "mean": one.mean, "low": one.mean - half, "high": one.mean + half}
+        repeats = pd.DataFrame([{"x": cost, "value": value} for value in one.values.values()])
+        curves.append(Curve(line.method, pd.DataFrame([point]), repeats=repeats))
+        if board.dominator(line.method, spec.x) is None:
+            front.append({**point, "low": one.mean, "high": one.mean})
+    if front:
+        # no dots: the methods' own are there
+        points = pd.DataFrame(front).sort_values("x", ignore_index=True)
+        curves.append(Curve(FRONT, points, repeats=pd.DataFrame({"x": [], "value": []})))
+    remark = " (several machines)" if spec.x == "seconds" and len(board.hardware()) > 1 else ""
+    falls = paper.measure(spec.metrics[0]).better == "lower"
+    return Panel(f"{board.dataset}{remark}", spec.metrics[0], board.measure.label, curves, falls=falls)

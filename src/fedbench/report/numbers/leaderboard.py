@@ -1,0 +1,160 @@
+"""The numbers of a leaderboard: a board for each dataset, and one of the averages over datasets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fedbench.measures import Measure
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
+from fedbench.report.numbers import compare
+from fedbench.report.numbers.compare import Compared
+from fedbench.report.numbers.measurement import (
+    DIVERGED,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    UNDEFINED,
+    Measurement,
+    Repeat,
+)
+from fedbench.report.numbers.ranking import Rank, dominators, ranks
+from fedbench.report.numbers.shipped import Shelf
+
+LOST = (DIVERGED, FAILED, UNDEFINED)
+"""A cell that ended so counts as the control row of random scores."""
+COSTS = ("floats_up", "samples", "seconds")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method of a board.
+
+    Attributes:
+        method: its name.
+        shown: its numbers, a metric each; none on the board of averages.
+        values: what it is ranked by, of each seed, larger is better.
+        rank: None for a control, and where nothing was run.
+        lost: whether its cell failed, so that ``values`` are those of random scores.
+    """
+
+    method: str
+    shown: list[Compared]
+    values: Mapping[Repeat, float]
+    rank: Rank | None = None
+    lost: bool = False
+
+    @property
+    def measured(self) -> Measurement:
+        """Its first number."""
+        return self.shown[0].measured
+
+    @property
+    def mean(self) -> float:
+        """What it is ordered by; NaN where nothing was run."""
+        return float(np.mean(list(self.values.values()))) if self.values else math.nan
+
+
+@dataclass(frozen=True)
+class Board:
+    """The methods on one dataset (None: averaged over datasets), the best first, controls and what did not run last."""
+
+    dataset: str | None
+    measure: Measure
+    lines: list[Line]
+    seeds: list[Repeat] = field(default_factory=list)
+
+    @property
+    def ranked(self) -> list[Line]:
+        """The lines that have a rank."""
+        return [line for line in self.lines if line.rank is not None]
+
+    @property
+    def tied(self) -> bool:
+        """Whether no two methods can be told apart."""
+        return all(line.rank == Rank(1, len(self.ranked)) for line in self.ranked)
+
+    def hardware(self) -> set[str]:
+        """Return what its runs were made on."""
+        return {line.measured.cost.hardware for line in self.ranked if line.shown} - {""}
+
+    def dominator(self, method: str, cost: str) -> str | None:
+        """Return the best method that reaches as much for no more of ``cost``; None on the Pareto front."""
+        lines = self.ranked
+        costs = [float(getattr(line.measured.cost, cost)) for line in lines]
+        found = dominators(costs, [line.mean for line in lines])
+        place = [line.method for line in lines].index(method)
+        at = found[place]
+        return None if at is None else lines[at].method
+
+
+def boards(
+    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
+) -> list[Board]:
+    """Collect the boards of a table: averages first, where there are several datasets."""
+    assert spec.board is not None
+    found = []
+    shelf = Shelf(config, paper, root)
+    for dataset in compare.axes(config, paper, scale, spec)["dataset"]:
+        name = str(dataset)
+        alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
+        own = [cell for cell in cells if cell.dataset == name]
+        compared, _ = compare.compare(
+            config, paper, scale, spec.model_copy(update=alone), own, root, shelf=shelf
+        )
+        if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
+            found.append(_board(name, spec.board, compared, paper.measure(spec.metrics[0])))
+    return [*([_averaged(found, spec.board)] if len(found) > 1 else []), *found]
+
+
+def _board(dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure: Measure) -> Board:
+    by_method: dict[str, list[Compared]] = {}
+    for item in compared:
+        by_method.setdefault(str(item.place["method"]), []).append(item)
+    guessed = _values(by_method[spec.random][0], measure) if spec.random in by_method else {}
+    lines = []
+    for method, shown in by_method.items():
+        lost = shown[0].measured.status in LOST
+        lines.append(Line(method, shown, guessed if lost else _values(shown[0], measure), lost=lost))
+    return _ranked(dataset, measure, lines, spec.controls)
+
+
+def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
+    """Average over datasets, seed by seed; a method without all of them stands apart."""
+    lines = []
+    for method in dict.fromkeys(line.method for board in found for line in board.lines):
+        parts = [line.values for board in found for line in board.lines if line.method == method]
+        shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
+        whole = len(parts) == len(found)
+        means = {seed: float(np.mean([part[seed] for part in parts])) for seed in shared if whole}
+        lines.append(Line(method, [], means))
+    return _ranked(None, found[0].measure, lines, spec.controls)
+
+
+def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], controls: Sequence[str]) -> Board:
+    """Rank the methods over the seeds that all of them have, and order them."""
+    rivals = [line for line in lines if line.values and line.method not in controls]
+    rivals.sort(key=lambda line: -line.mean)
+    seeds = (
+        [seed for seed in rivals[0].values if all(seed in line.values for line in rivals)] if rivals else []
+    )
+    given = ranks(np.array([[line.values[seed] for seed in seeds] for line in rivals])) if rivals else []
+    placed = [
+        Line(line.method, line.shown, line.values, rank, line.lost)
+        for line, rank in zip(rivals, given, strict=True)
+    ]
+    rest = [line for line in lines if line not in rivals]
+    rest.sort(key=lambda line: (line.method not in controls, -line.mean if line.values else math.inf))
+    return Board(dataset, measure, [*placed, *rest], seeds)
+
+
+def _values(item: Compared, measure: Measure) -> dict[Repeat, float]:
+    one = item.measured
+    if one.status not in (FINISHED, INCOMPLETE):
+        return {}
+    return {seed: measure.sign * value for seed, value in one.values.items() if math.isfinite(value)}

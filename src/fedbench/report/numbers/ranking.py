@@ -1,0 +1,85 @@
+"""Who is ahead of whom: ranks of methods that can be told apart, and what is dominated. Pure arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from fedbench.report.numbers.significance import LEVEL, MANY, ROUNDING, Array, flipped
+from fedbench.report.numbers.verdicts import FEWEST
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The ranks that a method may have: behind all that are shown to be better, before all shown to be worse."""
+
+    best: int
+    worst: int
+
+    def __str__(self) -> str:
+        return f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
+
+
+def ranks(values: Array) -> list[Rank]:
+    """Rank methods by their means over seeds.
+
+    Two methods are told apart by a two-sided t-test, paired by seed, corrected for all pairs after Holm; from five
+    seeds exact sign flips have to confirm each. Below three seeds all are tied.
+
+    Args:
+        values: [methods, seeds], larger is better, no NaN.
+    """
+    count, seeds = values.shape
+    ahead = np.zeros((count, count), dtype=bool)
+    pairs = list(itertools.combinations(range(count), 2))
+    if seeds >= FEWEST and pairs:
+        first, second = (np.array(side) for side in zip(*pairs, strict=True))
+        d = values[first] - values[second]
+        apart = holm(_p_differ(d)) <= LEVEL
+        if seeds >= MANY:
+            apart &= 2 * np.minimum(flipped(d), flipped(-d)) <= LEVEL
+        better = apart & (d.mean(-1) > 0)
+        worse = apart & (d.mean(-1) < 0)
+        ahead[first[better], second[better]] = True
+        ahead[second[worse], first[worse]] = True
+    return [Rank(1 + int(ahead[:, i].sum()), count - int(ahead[i].sum())) for i in range(count)]
+
+
+def _p_differ(d: Array) -> Array:
+    """Return the two-sided p-values of paired differences [pairs, seeds]; equal values differ in nothing."""
+    seeds, mean, sd = d.shape[-1], d.mean(-1), d.std(-1, ddof=1)
+    same, flat = np.abs(d).max(-1) <= ROUNDING, sd <= ROUNDING * np.abs(mean)
+    t = np.where(flat, math.inf, np.abs(mean) / np.where(sd > 0, sd, 1.0) * math.sqrt(seeds))
+    return np.where(same, 1.0, 2 * stats.t.sf(t, seeds - 1))
+
+
+def holm(ps: Array) -> Array:
+    """Return p-values corrected for their number (Holm, 1979)."""
+    order = np.argsort(ps)
+    stepped = np.maximum.accumulate(ps[order] * np.arange(len(ps), 0, -1))
+    result = np.empty_like(stepped)
+    result[order] = np.minimum(stepped, 1.0)
+    return result
+
+
+def dominators(costs: Sequence[float], values: Sequence[float]) -> list[int | None]:
+    """Return for each method the best that is as good for no more, or better for as much; None on the Pareto front.
+
+    Args:
+        costs: what each spends; NaN where nobody knows, which neither dominates nor is dominated.
+        values: what each reaches, larger is better.
+    """
+    found: list[int | None] = []
+    for cost, value in zip(costs, values, strict=True):
+        over = [
+            j
+            for j, (c, v) in enumerate(zip(costs, values, strict=True))
+            if c <= cost and v >= value and (c < cost or v > value)
+        ]
+        found.append(max(over, key=lambda j: values[j]) if over else None)
+    return found

@@ -1,0 +1,186 @@
+"""A leaderboard from results on disk: ties, controls, failures, budgets, targets, one's own method."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_project import TRAIN, Project, run_result
+
+from fedbench.errors import UserError
+from fedbench.plan.configuration import load_paper
+from fedbench.plan.schema import Config
+from fedbench.report.figures import build as figures
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.tables import build as tables
+from fedbench.workflow.inputs import Inputs
+
+SEEDS = list(range(8))
+LEVELS = {"Good": 0.95, "Fair": 0.949, "Bad": 0.8, "Guess": 0.5, "Ceiling": 0.97, "Mine": 0.9}
+SENT = {"Good": 400.0, "Fair": 200.0, "Bad": 300.0, "Guess": 100.0, "Ceiling": 800.0, "Mine": 250.0}
+
+
+def league() -> dict[str, Any]:
+    dataset = {"data": {"dataset": "digits"}, "network": {"name": "mlp"}}
+    board = {"random": "Guess", "ceiling": "Ceiling"}
+    common = {"title": "t", "kind": "leaderboard", "datasets": ["Ones"], "metrics": ["test_auc"]}
+    budget = {"budget": "floats_up", "within": {"Ones": 100}, "to": {"Ones": 0.85}}
+    return {
+        "title": "A league",
+        "citation": "none",
+        "defaults": {"data": {"clients": 4}, "train": TRAIN},
+        "datasets": {"Ones": dataset, "Twos": {**dataset, "data": {"dataset": "digits", "clients": 5}}},
+        "methods": {name: {"algorithm": name.lower()} for name in LEVELS if name != "Mine"},
+        "tables": {
+            "leaderboard": {**common, "datasets": ["Ones", "Twos"], "board": board},
+            "leaderboard_bytes": {**common, "board": {**board, **budget}},
+        },
+        "figures": {
+            "figure1": {
+                "title": "f", "kind": "pareto", "panels": "dataset", "datasets": ["Ones"], "methods": [],
+                "settings": {}, "metrics": ["test_auc"], "x": "floats_up",
+            }
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture
+def config() -> Config:
+    return Config(scale="reduced", seeds=SEEDS)
+
+
+@pytest.fixture
+def board(project: Project, config: Config, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A league in which everything has run; Bad diverged on Twos."""
+    monkeypatch.chdir(project.root)
+    project.save_paper("league", league())
+    fill(project, "league", config)
+    return project
+
+
+def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
+    """Finish the cells of a leaderboard: two evaluations on the way, at half of what is sent and at its end."""
+    for cell in project.cells(paper, "leaderboard", config):
+        if only and cell.method != only:
+            continue
+        runs = []
+        for spec in cell.runs:
+            noise = 0.002 * np.random.default_rng([spec.seed, len(cell.method), ord(cell.method[0])]).normal()
+            end, sent = LEVELS[cell.method] + noise, SENT[cell.method]
+            if cell.method == "Bad" and cell.dataset == "Twos":
+                runs.append(run_result(spec.seed, spec.key, {}, "diverged", "loss became infinite"))
+                continue
+            curve = pd.DataFrame(
+                {"round": [0, 1, 2], "floats_up": [0, sent / 2, sent], "test_auc": [0.5, end - 0.1, end]}
+            )
+            folder = project.root / "results" / "runs" / spec.key
+            folder.mkdir(parents=True, exist_ok=True)
+            curve.to_csv(folder / "curve.csv", index=False)
+            costs = {"floats_up": sent, "samples": 1000.0}
+            runs.append(run_result(spec.seed, spec.key, {"test_auc": end, **costs}))
+        project.write(cell, runs)
+
+
+def made(project: Project, config: Config, table: str = "leaderboard", paper: str = "league") -> pd.DataFrame:
+    return tables.make(paper, table, config, project.root).rows.set_index(["dataset", "method"])
+
+
+def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Project, config: Config) -> None:
+    rows = made(board, config).loc["Ones"]
+    assert rows["rank_best"].dropna().to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
+    assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
+    said = tables.make("league", "leaderboard", config, board.root).markdown()
+    assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
+    assert "No critical-difference diagram: it needs 6 independent datasets, and these are 2." in said
+    assert said.index("Good") < said.index("Bad") < said.index("Ceiling")
+
+
+def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
+    two = Config(scale="reduced", seeds=[0, 1])
+    fill(board, "league", two)
+    rows = made(board, two).loc["Ones"]
+    assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
+    said = tables.make("league", "leaderboard", two, board.root).markdown()
+    assert "Ones: 2 seeds, too few to tell any two of 3 methods apart: all are tied." in said
+
+
+def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:
+    table = tables.make("league", "leaderboard", config, board.root)
+    (block,) = [block for block in table.grid.blocks if block.heading.startswith("Twos")]
+    bad = next(row for row in block.rows if row.label == "Bad")
+    assert bad.entries[0][0].value == "3 (as Guess)" and bad.entries[0][1].value.startswith("diverged")
+    (average,) = [block for block in table.grid.blocks if block.heading.startswith("Average")]
+    shown = next(row for row in average.rows if row.label == "Bad").entries[0][1].value
+    assert float(shown) == pytest.approx((0.8 + 0.5) / 2, abs=0.005)
+
+
+def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
+    board: Project, config: Config
+) -> None:
+    table = tables.make("league", "leaderboard_bytes", config, board.root)
+    rows = {row.label: row.entries[0] for row in table.grid.blocks[0].rows}
+    assert float(rows["Fair"][1].value) == pytest.approx(0.849, abs=0.005)  # of 200 sent, half are within 100
+    assert float(rows["Good"][1].value) == 0.5, "its first evaluation after the start comes at 200"
+    assert rows["Bad"][2].value == "∞ (0/8 seeds)" and float(rows["Good"][2].value) <= 400
+    assert "within 100 numbers sent; target test AUC 0.85" in table.grid.blocks[0].heading
+
+
+def mine(project: Project) -> None:
+    project.save_paper(
+        "mine",
+        {
+            "extends": "league", "title": "Mine", "methods": {"Mine": {"algorithm": "mine"}},
+            "tables": {"leaderboard": {}, "leaderboard_bytes": {}}, "figures": {"figure1": {}},
+        },
+    )  # fmt: skip
+
+
+def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_trained(
+    board: Project, config: Config
+) -> None:
+    for table in ("leaderboard", "leaderboard_bytes"):
+        export_reproduced("league", table, config, board.root)
+    shutil.rmtree(board.root / "results")
+    mine(board)
+    assert load_paper("mine").tables["leaderboard"].methods[-1] == "Mine"
+    inputs = Inputs(config)
+    for asked in (inputs.of_table("mine", "leaderboard"), inputs.of_table("mine", "leaderboard_bytes")):
+        assert {Path(path).stem for path in asked} == {"Mine"}
+    assert {Path(path).stem for path in inputs.of_figure("mine", "figure1")} == {"Mine"}
+    everything = Inputs(config.model_copy(update={"shipped": False}))
+    assert len(everything.of_table("mine", "leaderboard")) == 2 * len(LEVELS)
+    assert len(inputs.of_table("league", "leaderboard")) == 2 * (len(LEVELS) - 1), "its own are trained"
+
+    fill(board, "mine", config, only="Mine")
+    table = tables.make("mine", "leaderboard", config, board.root)
+    said = table.markdown()
+    assert "Mine on Ones: rank 3 of 4; dominated by Fair in test AUC and numbers sent (by means)" in said
+    assert "on average: rank 3 of 4" in said
+    shown = table.rows.set_index(["dataset", "method"])["shipped"]
+    assert not shown["Ones", "Mine"] and shown["Ones", "Good"] and shown["Twos", "Bad"]
+    drawing = figures.make("mine", "figure1", config, board.root)
+    assert {"Good", "Fair", "Bad", "Mine", "Pareto front"} == set(drawing.points["curve"])
+    front = drawing.points.query("curve == 'Pareto front'")
+    assert front["x"].tolist() == [200.0, 400.0]
+
+
+def test_a_shipped_row_of_another_configuration_is_trained(board: Project, config: Config) -> None:
+    export_reproduced("league", "leaderboard", config, board.root)
+    shutil.rmtree(board.root / "results")
+    paper = league()
+    paper["methods"]["Good"]["params"] = {"lr": 0.7}
+    board.save_paper("league", paper)
+    mine(board)
+    assert {Path(path).stem for path in Inputs(config).of_table("mine", "leaderboard")} == {"Mine", "Good"}
+
+
+def test_a_budget_has_to_be_fixed_for_each_dataset(project: Project) -> None:
+    paper = league()
+    paper["tables"]["leaderboard_bytes"]["board"]["within"] = {"Twos": 3}
+    project.save_paper("league", paper)
+    with pytest.raises(UserError, match="within says nothing of Ones; fix it beforehand"):
+        load_paper("league", project.root / "config")

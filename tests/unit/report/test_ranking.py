@@ -1,0 +1,59 @@
+"""Ranks of methods that can be told apart, and Pareto fronts: literal numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedbench.report.numbers.ranking import Rank, dominators, holm, ranks
+
+
+def test_below_three_seeds_all_are_tied() -> None:
+    assert ranks(np.array([[0.9, 0.9], [0.5, 0.5]])) == [Rank(1, 2), Rank(1, 2)]
+
+
+def test_what_is_far_apart_in_every_seed_is_ranked_and_what_overlaps_shares_a_rank() -> None:
+    noise = np.random.default_rng(0).normal(scale=0.001, size=(3, 10))
+    found = ranks(np.array([[0.9], [0.9], [0.8]]) + noise)
+    assert found == [Rank(1, 2), Rank(1, 2), Rank(3, 3)]
+    assert [str(rank) for rank in found] == ["1–2", "1–2", "3"]
+
+
+def test_seeds_are_paired() -> None:
+    level = np.linspace(0, 1, 10)  # spreads far more than the methods differ
+    wiggle = 0.001 * np.sin(np.arange(10))
+    assert ranks(np.array([level + 0.01 + wiggle, level])) == [Rank(1, 1), Rank(2, 2)]
+
+
+def test_equal_values_are_a_tie_however_many() -> None:
+    values = np.tile(np.linspace(0.8, 0.9, 12), (2, 1))
+    assert ranks(values) == [Rank(1, 2), Rank(1, 2)]
+
+
+def test_pairs_are_corrected_for_their_number() -> None:
+    """Two methods that differ at p = .01 alone are tied among 30, of which 435 pairs are compared."""
+    d = np.array([1.0, 2.0, 3.0, 0.5, 1.5, 2.5, -0.3, 1.0])
+    assert 0.001 < stats.ttest_1samp(d, 0).pvalue < 0.02
+    pair = np.array([d, np.zeros(8)])
+    assert ranks(pair) == [Rank(1, 1), Rank(2, 2)]
+    crowd = np.concatenate([pair, np.tile(d / 2, (28, 1))])
+    assert ranks(crowd)[0] == Rank(1, 30)
+
+
+def test_few_are_told_apart_where_nothing_differs() -> None:
+    """The chance that any of ten equal methods is told from another is at most 5 of 100."""
+    rng = np.random.default_rng(1)
+    wrong = sum(any(rank != Rank(1, 10) for rank in ranks(rng.normal(size=(10, 4)))) for _ in range(400))
+    assert wrong / 400 <= 0.05 + 0.03
+
+
+def test_holm_is_what_it_is_by_hand() -> None:
+    assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+
+
+def test_the_front_is_what_nobody_dominates() -> None:
+    costs, values = [1.0, 2.0, 3.0, 2.0, float("nan")], [0.5, 0.8, 0.7, 0.8, 0.9]
+    assert dominators(costs, values) == [None, None, 1, None, None]
+    assert dominators([1.0, 1.0], [0.5, 0.6]) == [1, None]
