@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedbench import files, seal
-from fedbench.errors import UserError
+from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell
-from fedbench.store.runs import STORE, Record, Store
+from fedbench.store.runs import STORE, Key, Record, Store
 
 FOLDER = Path("results", "cells")
 MADE = ("commit", "versions", "hardware", "device", "data")
@@ -54,7 +56,7 @@ def read(path: Path, root: Path = Path()) -> list[dict[str, Any]]:
 def _read(path: Path, root: Path, _mark: files.Mark) -> list[dict[str, Any]]:
     try:
         try:
-            return _runs(seal.read(path))
+            return [_checked(run) for run in _runs(seal.read(path))]
         except seal.UnverifiedError:
             return [_from_store(run, root) for run in _runs(seal.read(path, unverified=True))]
     except (ValueError, FileNotFoundError) as error:
@@ -66,6 +68,34 @@ def _runs(content: dict[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(runs, list) or not all(isinstance(run, dict) and "key" in run for run in runs):
         raise ValueError("it lists no runs")
     return runs
+
+
+class _Run(BaseModel):
+    """One run of a result. A checksum says who wrote a file's bytes, not that they mean something."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    seed: Annotated[int, Field(ge=0)]
+    key: Key
+    status: Literal["finished", "diverged"]
+    reason: str
+    metrics: dict[str, float | None]
+    provenance: dict[str, Any]
+
+
+def _checked(run: dict[str, Any]) -> dict[str, Any]:
+    """Return a run as it is if it has everything a table reads.
+
+    Raises:
+        ValueError: it has not.
+    """
+    try:
+        _Run.model_validate(run)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "a run"
+        raise ValueError(f"{shortened(place, 60)}: {first['msg']}") from None
+    return run
 
 
 def _from_store(run: dict[str, Any], root: Path) -> dict[str, Any]:

@@ -45,6 +45,21 @@ def test_a_changed_digit_is_no_number(path: Path) -> None:
         results.read(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("status", None), ("status", "perfect"), ("metrics", {"test_auc": "0.9"}), ("seed", "0"), ("seed", -1)],
+)
+def test_a_sealed_file_of_nonsense_is_no_result(path: Path, name: str, value: object) -> None:
+    """Anyone can write a checksum: a run without a status ended in a traceback."""
+    content = seal.read(path)
+    content["runs"][0] = {k: v for k, v in content["runs"][0].items() if k != name}
+    if value is not None:
+        content["runs"][0][name] = value
+    seal.write(path, content)
+    with pytest.raises(ValueError, match=f"is not what was written .*{name}"):
+        results.read(path)
+
+
 def test_without_a_checksum_the_numbers_are_the_stores(path: Path) -> None:
     unsealed(path)
     assert results.read(path)[0]["metrics"] == {"test_auc": 0.942}
