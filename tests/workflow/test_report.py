@@ -35,15 +35,17 @@ def test_the_page_follows_what_it_shows(small: Project) -> None:
 
 def test_a_failed_cell_is_on_the_page_with_its_reason(small: Project) -> None:
     with small.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["train"] = {"participation": {"rule": "random", "clients": 99}}
+        paper["methods"]["LocalSGDM"]["train"] = {
+            "participation": {"rule": "random", "clients": 2, "groups": 7}
+        }
     small.snakemake("report.html", fails=True)
     page = (small.root / "report.html").read_text()
-    assert "participation.clients is 99" in page, "the last lines of the log"
+    assert "no whole number of cycles" in page, "the last lines of the log"
     assert f"fedbench run {METHOD} --scale tiny</pre>" in page
     with small.edit("config/papers/localscgdam.yaml") as paper:
         del paper["methods"]["LocalSGDM"]["train"]
     assert jobs(small.snakemake("report.html")) == {"train": 1, "table": 1, "figure": 1, "page": 1}
-    assert "participation.clients is 99" not in (small.root / "report.html").read_text()
+    assert "no whole number of cycles" not in (small.root / "report.html").read_text()
 
 
 @pytest.mark.skipif(
