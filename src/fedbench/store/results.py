@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fedbench import files, seal
 from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell
-from fedbench.store.runs import STORE, Key, Record, Store
+from fedbench.store.runs import STORE, Record, Store
 
 FOLDER = Path("results", "cells")
 MADE = ("commit", "versions", "hardware", "device", "data")
@@ -73,14 +73,14 @@ def _runs(content: dict[str, Any]) -> list[dict[str, Any]]:
 class _Run(BaseModel):
     """One run of a result. A checksum says who wrote a file's bytes, not that they mean something."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True)
 
     seed: Annotated[int, Field(ge=0)]
-    key: Key
+    key: str
     status: Literal["finished", "diverged"]
-    reason: str
+    reason: str = ""
     metrics: dict[str, float | None]
-    provenance: dict[str, Any]
+    provenance: dict[str, Any] = {}
 
 
 def _checked(run: dict[str, Any]) -> dict[str, Any]:
