@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class Episodes:
         return self._batches[step]
 
 
+@dataclass(frozen=True)
 class Maml(ConditionalTask):
     """``min_x E_i L_i(x - inner_step grad L_i(x; support); query)``: an outer sample is an episode i, its query set; an
     inner sample is its support set. The gradient goes through the inner gradient: second order, exactly.

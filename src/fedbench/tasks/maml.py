@@ -26,12 +26,6 @@ class Task(Maml):
     """
 
     ways: int
-    shots: int
-    queries: int
-    episodes: int
-    inner_step: float
-    test_steps: int
-    test_episodes: int
 
     name: ClassVar[str] = "maml"
     measures: ClassVar[tuple[str, ...]] = ("accuracy", "loss")

@@ -24,13 +24,6 @@ class Task(Maml):
     its target amplitude sin(x + phase pi / 5).
     """
 
-    shots: int
-    queries: int
-    episodes: int
-    inner_step: float
-    test_steps: int
-    test_episodes: int
-
     name: ClassVar[str] = "sinusoids"
     measures: ClassVar[tuple[str, ...]] = ("loss",)
 

@@ -27,7 +27,7 @@ from fedbench.report.numbers.measurement import INCOMPLETE as INCOMPLETE
 from fedbench.report.numbers.measurement import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.measurement import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.measurement import UNDEFINED as UNDEFINED
-from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
+from fedbench.report.numbers.measurement import Cost, Measurement, Repeat, of_cell
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
@@ -121,12 +121,7 @@ def _measurement(
     values: dict[Repeat, float] = {run["seed"]: _number(run, metric) for run in finished}
     status, reason = _status(cell, runs, values, missing, metric, failure)
     return Measurement(
-        paper=cell.paper,
-        scale=cell.scale,
-        dataset=cell.dataset,
-        setting=dict(cell.setting),
-        method=cell.method,
-        metric=metric,
+        **of_cell(cell, metric),
         status=status,
         reason=reason,
         values=values,

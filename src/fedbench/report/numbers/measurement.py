@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
 
 FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
@@ -41,6 +43,15 @@ class Cost:
     samples: float = NAN
     seconds: float = NAN
     hardware: str = ""
+
+
+def of_cell(cell: Cell, metric: str) -> dict[str, Any]:
+    """Return what a measurement takes over from its cell."""
+    return {
+        **{name: getattr(cell, name) for name in ("paper", "scale", "dataset", "method")},
+        "setting": dict(cell.setting),
+        "metric": metric,
+    }
 
 
 @dataclass(frozen=True)

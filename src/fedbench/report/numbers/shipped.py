@@ -20,6 +20,7 @@ from fedbench.report.numbers.measurement import (
     Cost,
     Measurement,
     Repeat,
+    of_cell,
 )
 from fedbench.report.numbers.published import PublishedTable
 from fedbench.specs import digest
@@ -128,12 +129,7 @@ def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement
 
     values, count = values_of(row), int(row["n_seeds"] or 0)
     return Measurement(
-        paper=cell.paper,
-        scale=cell.scale,
-        dataset=cell.dataset,
-        setting=dict(cell.setting),
-        method=cell.method,
-        metric=metric,
+        **of_cell(cell, metric),
         status=row["status"],
         reason=row["note"],
         values=dict[Repeat, float](values.items()),
