@@ -47,7 +47,10 @@ class Loop:
         if chunk == AUTO:
             self._chunk = 1 if data.device.type == "cpu" and problem.net.d > TINY else None
         self._compiled = Compiled(method, self._first_batches()) if compiling else None
-        self._step = self._compiled or method.step
+
+    def _step(self, state: State, batches: list[Batch], decay: float) -> State:
+        step = self._compiled or self._method.step
+        return step(self._problem, state, batches, decay)
 
     @property
     def compiled(self) -> bool:
@@ -154,7 +157,7 @@ class Loop:
                 state = self._masked_step(state, batches, decay, active)
                 losses += torch.where(active, state["loss"], 0)
             else:
-                state = self._step(problem, state, batches, decay)
+                state = self._step(state, batches, decay)
                 losses += state["loss"]
         state = method.end(problem, state)
         self._record.trained(losses / works[0].steps_of_each, sum(work.samples for work in works))
@@ -174,7 +177,7 @@ class Loop:
     def _masked_step(self, state: State, batches: list[Batch], decay: float, active: Tensor) -> State:
         """Make one step in which clients that have finished their epochs stand still."""
         still = {name: state[name].clone() for name in self._method.running if name in state}
-        new = self._step(self._problem, state, batches, decay)
+        new = self._step(state, batches, decay)
         result = {}
         for name, tensor in new.items():
             old = still.get(name, state.get(name))
