@@ -233,14 +233,4 @@ def _tidy(found: Sequence[Board], shown: Sequence[Compared], table_name: str) ->
     rows.insert(4, "rank_worst", [rank.worst if rank else None for rank in own])
     for column in ("rank_best", "rank_worst"):
         rows[column] = rows[column].astype("Int64")
-    drop = (
-        "published_mean",
-        "published_std",
-        "published_note",
-        "difference",
-        "half_width",
-        "verdict",
-        "basis",
-        "seeds_to_decide",
-    )
-    return rows.drop(columns=[*drop])
+    return rows.drop(columns=[*OF_PRINT])
