@@ -27,8 +27,8 @@ from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine import checkpoint
 from fedbench.errors import UserError
+from fedbench.jobs.choices import sealed
 from fedbench.jobs.starts import model_bytes
-from fedbench.jobs.tune import sealed
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.schema import Config
@@ -38,7 +38,8 @@ from fedbench.report.numbers.shipped import Shelf
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import results
 from fedbench.store.exchange import import_runs
-from fedbench.store.runs import MODEL, Record, Store
+from fedbench.store.record import MODEL, Record
+from fedbench.store.runs import Store
 
 PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
 TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}

@@ -82,7 +82,7 @@ def test_the_data_folder_has_no_braces() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_tuned_values_are_what_was_chosen() -> None:
-    from fedbench.jobs.tune import sealed
+    from fedbench.jobs.choices import sealed
 
     path = Path("config/tuned/toy/Digits.yaml")
     path.parent.mkdir(parents=True)

@@ -16,7 +16,8 @@ from projects import Project
 from fedbench.jobs.training import train_run
 from fedbench.plan import configuration
 from fedbench.plan.cells import cells_of
-from fedbench.store.runs import MODEL, Store
+from fedbench.store.record import MODEL
+from fedbench.store.runs import Store
 
 TABLE = "tables/codasca/table4"
 DIES = """

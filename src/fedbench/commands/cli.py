@@ -11,11 +11,17 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fedbench.commands import store_commands
+from fedbench.commands.options import (
+    PaperOption,
+    ScaleOption,
+    SetOption,
+    configured,
+    configured_for,
+    target_of,
+)
 from fedbench.commands.show import described_cell, described_figure
-from fedbench.errors import UserError, explain, shortened
+from fedbench.errors import UserError, explain
 from fedbench.plan import cells, configuration
-from fedbench.plan.schema import Config
-from fedbench.reading import parse_yaml
 
 app = typer.Typer(
     help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
@@ -23,16 +29,6 @@ app = typer.Typer(
 )  # fmt: skip
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]
-PaperOption = Annotated[str | None, typer.Option(help="a paper's key; default: the configuration's")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
-    ),
-]
 
 
 def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
@@ -51,31 +47,6 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
         return function
 
     return register
-
-
-def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
-    """Read the configuration with this call's options laid over it."""
-    given: dict[str, Any] = {"scale": scale, "paper": paper}
-    for item in overrides or []:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise UserError(f"--set takes KEY=VALUE, not {item!r}")
-        try:
-            read = parse_yaml(value)
-        except ValueError:
-            raise UserError(f"--set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
-        if "." in key:  # a place of a run, not a key of the configuration
-            given["set"] = {**given.get("set", {}), key: read}
-        else:
-            given[key] = read
-    return configuration.load_config(overrides=given)
-
-
-def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
-    """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
-    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
-    exact = named if not set(named) & set("*?[") else ""
-    return configured(scale, paper or exact or None, overrides)
 
 
 @command("list")
@@ -151,7 +122,7 @@ def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> Non
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
-    for path in tables.build(*_target(target, config, "table"), config):
+    for path in tables.build(*target_of(target, config, "table"), config):
         print(path)
 
 
@@ -161,7 +132,7 @@ def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
-    paper, name = _target(target, config)
+    paper, name = target_of(target, config)
     found = configuration.load_paper(paper) if paper in configuration.paper_keys() else None
     if found is not None and name in found.tables:
         print(tables.show(paper, name, config))
@@ -177,7 +148,7 @@ def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     from fedbench.report.numbers.export import export_reproduced
 
     config = configured(scale, None, set_)
-    print(export_reproduced(*_target(target, config, "table"), config))
+    print(export_reproduced(*target_of(target, config, "table"), config))
 
 
 @command("figure")
@@ -186,7 +157,7 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     from fedbench.report.figures import build as figures
 
     config = configured(scale, None, set_)
-    for path in figures.build(*_target(target, config, "figure"), config):
+    for path in figures.build(*target_of(target, config, "figure"), config):
         print(path)
 
 
@@ -274,23 +245,6 @@ store_app = typer.Typer(help="List, verify, export and import finished runs.", n
 for _name, _function in store_commands.COMMANDS.items():
     command(_name, store_app)(_function)
 app.add_typer(store_app, name="store")
-
-
-def _target(text: str, config: Config, kind: str = "") -> tuple[str, str]:
-    """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures.
-
-    Raises:
-        UserError: it is the name of the other kind of thing, with the command that takes it.
-    """
-    paper, slash, name = text.partition("/")
-    paper, name = (paper, name) if slash else (config.paper, text)
-    if kind and paper in configuration.paper_keys():
-        spec = configuration.load_paper(paper)
-        if kind == "table" and name in spec.figures:
-            raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
-        if kind == "figure" and name in spec.tables:
-            raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
-    return paper, name
 
 
 def main() -> None:

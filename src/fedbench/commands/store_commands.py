@@ -63,7 +63,8 @@ def _matches(pattern: str, key: str, called: list[str]) -> bool:
 
 def _records() -> tuple[dict[str, Any], Known]:
     """Read the runs of the store by key, damaged ones as the reason; return them and the names of all runs."""
-    from fedbench.store.runs import Store, read_run
+    from fedbench.store.record import read_run
+    from fedbench.store.runs import Store
 
     store, records = Store(), dict[str, Any]()
     for key in store.keys(damaged=True):
@@ -155,7 +156,8 @@ def verify(
 def _adopted(key: str) -> str:
     """Give a run its checksums; say so, or nothing where it is not whole even so."""
     from fedbench.store import journal
-    from fedbench.store.runs import Store, adopt
+    from fedbench.store.record import adopt
+    from fedbench.store.runs import Store
 
     store = Store()
     try:

@@ -16,7 +16,8 @@ from fedbench.data.clients import as_seen
 from fedbench.engine.weights import start_from
 from fedbench.errors import UserError
 from fedbench.specs import RunSpec, StartSpec
-from fedbench.store.runs import MODEL, Record, Store
+from fedbench.store.record import MODEL, Record
+from fedbench.store.runs import Store
 
 Weights = dict[str, Tensor]
 LARGEST = 1 << 34

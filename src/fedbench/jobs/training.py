@@ -29,7 +29,8 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal, results
 from fedbench.store.provenance import provenance
-from fedbench.store.runs import ROOM, Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import ROOM, Store
 
 
 def choose_device(wanted: str) -> torch.device:

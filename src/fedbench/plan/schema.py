@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from fedbench import measures
 from fedbench.measures import Measure
-from fedbench.plan.claims import ClaimSpec
-from fedbench.plan.claims import Value as Value
+from fedbench.plan.claims import ClaimSpec, Value
+from fedbench.plan.entries import PIECES, DatasetEntry, MethodEntry, SettingEntry
+from fedbench.plan.figures import COURSE, FigureSpec
+from fedbench.plan.tables import BoardSpec, TableSpec
+from fedbench.plan.tuning import Seeds, TuneSpec
 from fedbench.specs import Name, Spec
 
-
-def _distinct(seeds: list[int]) -> list[int]:
-    if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed is given twice; it would count as two repeats")
-    return seeds
-
-
-def _on_validation(metric: str) -> str:
-    if not metric.startswith("val_"):
-        raise ValueError(f"{metric!r} is not measured on validation data: choose one that begins with val_")
-    return metric
+__all__ = [
+    "COURSE", "PIECES", "BoardSpec", "Config", "Constants", "DatasetEntry", "FigureSpec", "MethodEntry", "Paper",
+    "Scale", "ScalePaper", "SettingEntry", "TableSpec", "TuneSpec", "Value",
+]  # fmt: skip
 
 
 def _folder(path: str) -> str:
@@ -32,9 +28,6 @@ def _folder(path: str) -> str:
             "braces and control characters in the name of this folder mean something to Snakemake"
         )
     return path
-
-
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
 
 
 def _named(entries: Any) -> Any:
@@ -71,257 +64,6 @@ class Config(Spec):
     shipped: bool = True
     constants: Constants | None = None
     set: dict[str, Any] = {}
-
-
-PIECES = ("data", "network", "train", "task", "start")
-"""The parts of a run specification that a dataset or a method can lay over a paper's defaults."""
-
-
-class Entry(Spec):
-    """What datasets and methods have in common."""
-
-    train: dict[str, Any] = {}
-    task: dict[str, Any] | None = None
-    start: dict[str, Any] | None = None
-
-    def piece(self) -> dict[str, Any]:
-        """Return what is written here as a piece of a run specification; a written ``null`` takes away."""
-        return {name: getattr(self, name) for name in PIECES if name in self.model_fields_set}
-
-
-class DatasetEntry(Entry):
-    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions.
-
-    ``fixed`` is laid over everything else, settings included: what a small stand-in cannot follow, said in ``note``.
-    """
-
-    printed: bool = True
-    note: str = ""
-    data: dict[str, Any]
-    network: dict[str, Any]
-    fixed: dict[str, Any] = {}
-
-
-class MethodEntry(Entry):
-    """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries.
-
-    ``only`` names the values of settings, or datasets, at which the method is run; elsewhere it has no cell. ``at``
-    gives, for values of a setting or for datasets, a piece of a run specification that is laid over the settings. A key
-    of ``grid`` with dots is a place in the run specification (``train.decay_at``), any other a hyper-parameter.
-    ``published`` names those of ``params`` that are the paper's or its program's: they stand before tuned ones where
-    ``constants`` is ``paper``.
-    """
-
-    algorithm: Name
-    params: dict[str, Any] = {}
-    grid: dict[str, list[Any]] = {}
-    published: list[str] = []
-    only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
-    at: dict[str, dict[Value, dict[str, Any]]] = {}
-
-    @model_validator(mode="after")
-    def _published_are_given(self) -> MethodEntry:
-        """Refuse a published hyper-parameter without its value."""
-        if lost := [name for name in self.published if name not in self.params]:
-            raise ValueError(f"published: {lost[0]!r} is none of params")
-        return self
-
-    def has(self, place: Mapping[str, Value]) -> bool:
-        """Say whether the method is run at a place: a dataset and a setting, or a part of them."""
-        return all(place[name] in values for name, values in self.only.items() if name in place)
-
-
-class SettingEntry(Spec):
-    """One thing a table varies: the places of the run specification it sets, and its default.
-
-    ``values`` translates a value into what is set; the place ``.`` takes a translation that is a piece of a run
-    specification itself. On datasets other than ``datasets``, if some are named, the setting sets nothing.
-    """
-
-    sets: list[str]
-    default: Value
-    label: str
-    values: dict[Value, Any] = {}
-    datasets: list[str] = []
-
-    def holds(self, dataset: str) -> bool:
-        """Say whether the setting sets something on a dataset."""
-        return not self.datasets or dataset in self.datasets
-
-
-class BoardSpec(Spec):
-    """What a leaderboard has besides its methods.
-
-    ``random`` is the method in whose place a failed cell counts, ``ceiling`` the one trained without federation: both
-    are shown without a rank. With ``budget`` the board is not of the end of training, but of the last evaluation within
-    an amount, fixed for each dataset in ``within``; it tells when the first metric reaches the target in ``to``.
-    """
-
-    random: str
-    ceiling: str | None = None
-    budget: Literal["floats_up", "samples", "seconds"] | None = None
-    within: dict[str, Annotated[float, Field(gt=0)]] = {}
-    to: dict[str, float] = {}
-
-    @property
-    def controls(self) -> list[str]:
-        """The methods without a rank."""
-        return [name for name in (self.random, self.ceiling) if name]
-
-
-class TableSpec(Spec):
-    """Which cells make the rows and columns of a table, and which published file it is held against.
-
-    ``additions`` lists which of the datasets that the paper does not print stand in the table too, if the scale runs
-    them; ``null``: all of them. ``average`` names an axis that gets the average over its values beside them, taken seed
-    by seed. The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds
-    until a curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
-
-    ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets; ``data``: the
-    datasets as partitioned; ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
-    against print; or ``leaderboard``: methods ranked by the first metric on each dataset, as ``board`` says, without
-    ``rows`` and ``columns``. One that names no methods has all of the paper's.
-    """
-
-    title: str
-    kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
-    datasets: list[str]
-    additions: list[str] | None = None
-    methods: list[str] = []
-    settings: dict[str, list[Value]] = {}
-    metrics: list[str] = []
-    rounds_to: dict[str, float | list[float]] = {}
-    rows: list[str] = []
-    columns: list[str] = []
-    splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
-    average: str | None = None
-    pool: list[str] = []
-    published: str | None = None
-    caption: str = ""
-    board: BoardSpec | None = None
-
-    @model_validator(mode="after")
-    def _board_fits(self) -> TableSpec:
-        if (self.kind == "leaderboard") != (self.board is not None):
-            raise ValueError("kind leaderboard and board go together")
-        if self.board is not None and self.board.budget is not None:
-            for name, given in (("within", self.board.within), ("to", self.board.to)):
-                if lost := [dataset for dataset in self.datasets if dataset not in given]:
-                    raise ValueError(f"board: {name} says nothing of {lost[0]}; fix it beforehand")
-        return self
-
-    def metrics_on(self, dataset: str) -> list[str]:
-        """Return what is measured on a dataset: ``metrics``, or those within the board's budget, then its target."""
-        board = self.board
-        if board is None or board.budget is None:
-            return self.metrics
-        found = [measures.within(metric, board.budget, board.within[dataset]) for metric in self.metrics]
-        return [*found, measures.rounds_to(self.metrics[0], board.to[dataset], board.budget)]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _targets(cls, data: Any) -> Any:
-        """Write the targets of ``rounds_to`` as metrics."""
-        if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
-            return data
-        found = [*data.get("metrics", [])]
-        for metric, values in data["rounds_to"].items():
-            found += [
-                measures.rounds_to(metric, value)
-                for value in (values if isinstance(values, list) else [values])
-            ]
-        return {**data, "metrics": list(dict.fromkeys(found))}
-
-
-COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
-"""What a curve can be drawn against."""
-
-
-class FigureSpec(Spec):
-    """What a figure shows, against what, and what its panels are.
-
-    ``kind``: ``curves`` over the course of training, ``final`` values against a setting, ``duals`` of every client,
-    ``pareto``: final values of all methods (those of the paper, if none is named) against what they cost. ``x`` is one
-    of :data:`COURSE`, or for ``final`` a setting with numbers for values. ``panels`` is an axis (dataset, method, a
-    setting or metric), or two: one for the rows, one for the columns. ``log`` names the axes that are logarithmic.
-    """
-
-    title: str
-    kind: Literal["curves", "final", "duals", "pareto"] = "curves"
-    panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
-    datasets: list[str]
-    methods: list[str]
-    settings: dict[str, list[Value]]
-    metrics: list[str]
-    x: str = "iteration"
-    log: Literal["", "x", "y", "xy"] = ""
-    caption: str = ""
-
-    @model_validator(mode="after")
-    def _pareto_fits(self) -> FigureSpec:
-        if self.kind == "pareto" and (
-            self.x not in ("floats_up", "samples", "seconds")
-            or self.panels != "dataset"
-            or len(self.metrics) != 1
-        ):
-            raise ValueError(
-                "kind pareto takes panels: dataset, one metric, and floats_up, samples or seconds for x"
-            )
-        return self
-
-    @property
-    def panel_axes(self) -> list[str]:
-        """What its panels are, as a list."""
-        return [self.panels] if isinstance(self.panels, str) else self.panels
-
-
-class TrialSpec(Spec):
-    """What trials on one dataset have of their own."""
-
-    metric: Annotated[str, AfterValidator(_on_validation)] | None = None
-    train: dict[str, Any] = {}
-    seeds: Seeds | None = None
-
-
-class TuneSpec(Spec):
-    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
-
-    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
-    (:func:`fedbench.jobs.tune.race`). ``validation`` is the share of the training data held out for it; left out, the
-    runs have a validation part as they are configured. ``per_dataset`` changes metric, ``train`` and seeds, for all
-    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
-    communication window, with the same trials; elsewhere nothing is.
-    """
-
-    late: ClassVar[tuple[str, ...]] = ("each",)
-
-    setting: dict[str, Value]
-    each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
-    trials: int = Field(ge=1)
-    metric: Annotated[str, AfterValidator(_on_validation)]
-    validation: float | None = Field(None, gt=0, lt=1)
-    train: dict[str, Any] = {}
-    per_dataset: dict[str, TrialSpec] = {}
-    seeds: Seeds
-
-    def on(self, dataset: str) -> TuneSpec:
-        """Return what holds on a dataset, with nothing left that depends on it."""
-        own = self.per_dataset.get(dataset, TrialSpec())
-        changed = {
-            "metric": own.metric or self.metric,
-            "train": {**self.train, **own.train},
-            "seeds": own.seeds or self.seeds,
-            "per_dataset": {},
-        }
-        return self.model_copy(update=changed)
-
-    def at(self, values: Mapping[str, Value]) -> TuneSpec:
-        """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""
-        return self.model_copy(update={"setting": {**self.setting, **values}, "each": {}})
-
-    def points(self) -> list[dict[str, Value]]:
-        """List where everything is tuned: one empty dict without ``each``."""
-        return [{name: value} for name, values in self.each.items() for value in values] or [{}]
 
 
 class ScalePaper(Spec):

@@ -22,7 +22,8 @@ from typing import IO, Any
 from fedbench import files
 from fedbench.errors import UserError, cannot_read, cannot_write, is_write_error, shortened
 from fedbench.store import journal
-from fedbench.store.runs import FILES, Store, read_run
+from fedbench.store.record import FILES, read_run
+from fedbench.store.runs import Store
 
 LARGEST = 1 << 28
 """Bytes a file of a run may have; the largest curves are a thousandth of this."""

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fedbench import files, seal
 from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell
-from fedbench.store.runs import STORE, Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import STORE, Store
 
 FOLDER = Path("results", "cells")
 MADE = ("commit", "versions", "hardware", "device", "data")

@@ -14,7 +14,8 @@ from fedbench.commands import store_commands
 from fedbench.commands.cli import app
 from fedbench.plan import cells, configuration
 from fedbench.specs import RunSpec
-from fedbench.store.runs import Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
 
 CELL = "toy/Digits/p2_imratio0.2/Plain"
 

@@ -24,7 +24,8 @@ from fedbench.plan.schema import Config
 from fedbench.plan.starts import cells_before, runs_before
 from fedbench.specs import NetworkSpec, RunSpec, StartSpec
 from fedbench.store import exchange
-from fedbench.store.runs import MODEL, Store
+from fedbench.store.record import MODEL
+from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -11,13 +11,15 @@ import yaml
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.jobs import tune
-from fedbench.jobs.tune import trial_specs, trials_of, tune_dataset
+from fedbench.jobs import choices, tune
+from fedbench.jobs.trials import trial_specs, trials_of
+from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import cells, configuration
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store.provenance import commit
-from fedbench.store.runs import Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -449,5 +451,5 @@ def test_unknown_names_and_missing_sections_are_named() -> None:
 
 def test_a_list_that_several_trials_share_is_written_out_each_time() -> None:
     shared = [0.5, 0.75]
-    text = yaml.dump({"one": shared, "other": shared}, Dumper=tune._Dumper, default_flow_style=None)
+    text = yaml.dump({"one": shared, "other": shared}, Dumper=choices._Dumper, default_flow_style=None)
     assert text == "one: [0.5, 0.75]\nother: [0.5, 0.75]\n"

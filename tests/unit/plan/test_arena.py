@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedbench.errors import UserError
-from fedbench.jobs.tune import trial_specs, trials_of
+from fedbench.jobs.trials import trial_specs, trials_of
 from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.schema import Paper

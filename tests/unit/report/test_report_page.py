@@ -12,7 +12,7 @@ import pytest
 from page_reader import Page
 from report_project import Project, run_result
 
-from fedbench.commands.cli import configured
+from fedbench.commands.options import configured
 from fedbench.plan.cells import Cell, cells_of, matching
 from fedbench.plan.configuration import load_config
 from fedbench.plan.schema import Config

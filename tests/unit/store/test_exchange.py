@@ -18,7 +18,8 @@ from fedbench.errors import UserError
 from fedbench.specs import digest
 from fedbench.store import exchange, journal
 from fedbench.store.exchange import Imported, export_runs, import_runs
-from fedbench.store.runs import Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
 
 
 def add(store: Store, seed: int, auc: float = 0.5) -> str:

@@ -18,7 +18,8 @@ from fedbench import seal
 from fedbench.errors import ReadError, UserError
 from fedbench.specs import digest
 from fedbench.store import journal
-from fedbench.store.runs import Record, Store, adopt
+from fedbench.store.record import Record, adopt
+from fedbench.store.runs import Store
 
 SPEC = {"method": "coda", "seed": 0}
 KEY = digest(SPEC)

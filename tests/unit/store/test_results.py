@@ -12,7 +12,8 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import results
-from fedbench.store.runs import STORE, Record, Store
+from fedbench.store.record import Record
+from fedbench.store.runs import STORE, Store
 
 TRAIN = TrainSpec(rounds=1, period=1, batch_size=1)
 RUN = RunSpec(

@@ -19,7 +19,8 @@ import pytest
 from fedbench.errors import UserError
 from fedbench.specs import digest
 from fedbench.store import runs
-from fedbench.store.runs import Record, Store, csv_text
+from fedbench.store.record import Record
+from fedbench.store.runs import Store, csv_text
 
 SPEC = {"seed": 0}
 KEY = digest(SPEC)
@@ -212,7 +213,8 @@ def test_whoever_waited_behind_a_removed_folder_claims_it_anew(tmp_path: Path) -
 WORKER = """
     import sys, time
     from pathlib import Path
-    from fedbench.store.runs import Record, Store
+    from fedbench.store.record import Record
+    from fedbench.store.runs import Store
 
     name, root, key = sys.argv[1:]
     store, log = Store(Path(root) / "runs"), Path(root) / "log"

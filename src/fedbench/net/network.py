@@ -6,15 +6,15 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._utils import _flatten_dense_tensors  # one call; reshaping part by part took twice as long
 
 from fedbench import models, registry
 from fedbench.errors import UserError
+from fedbench.net.leaf import Leaf
+from fedbench.net.slots import take_out
 
 PLAIN = (nn.Flatten, nn.Linear, nn.ReLU, nn.LeakyReLU, nn.Tanh)
 """Layers without hooks of ours: in a row they are computed without the cost of calling modules."""
@@ -34,8 +34,8 @@ class Net:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self._initial, self._slots, self.parameters = _take_out(module, "_parameters")
-        self._initial_buffers, self._buffer_slots, self.statistics = _take_out(module, "_buffers")
+        self._initial, self._slots, self.parameters = take_out(module, "_parameters")
+        self._initial_buffers, self._buffer_slots, self.statistics = take_out(module, "_buffers")
         self._sizes = [shape.numel() for _, _, shape in self._slots]
         starts = itertools.accumulate(self._sizes, initial=0)
         self._places = [
@@ -226,57 +226,10 @@ class Net:
             part.__dict__[name] = None
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """Parameters to differentiate by: the whole [K, d], or one client's tensors one by one.
-
-    Differentiating by the tensors and concatenating once is a quarter faster for a small network than
-    differentiating by the vector they are views of.
-    """
-
-    parts: list[Tensor]
-    stacked: bool
-
-    def flat(self) -> Tensor:
-        """Return the parameters as one vector a client [K, d], to compute with."""
-        if self.stacked:
-            return self.parts[0]
-        return torch.cat([part.reshape(-1) for part in self.parts])[None]
-
-    def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
-        """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
-        # of the sum, not with ones as `grad_outputs`: those make torch import sympy, half a second in each process
-        total = losses if losses.numel() == 1 else losses.sum()
-        found = torch.autograd.grad(total, [*self.parts, *others], create_graph=create_graph)
-        count = len(self.parts)
-        own = found[0] if self.stacked else _flatten_dense_tensors(found[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]
-        return own, *found[count:]
-
-
 def _in_sequence(layers: Sequence[Callable[[Tensor], Tensor]], inputs: Tensor) -> Tensor:
     for layer in layers:
         inputs = layer(inputs)
     return inputs
-
-
-Slot = tuple[dict[str, Any], str, torch.Size]
-"""Where a module looks for a parameter: a dict, the name in it, and the shape."""
-
-
-def _take_out(module: nn.Module, kind: str) -> tuple[Tensor, list[Slot], list[tuple[str, torch.Size]]]:
-    """Take parameters or buffers out of a module: their values as one vector, the slots they belong to, their names."""
-    values, slots, places = list[Tensor](), list[Slot](), list[tuple[str, torch.Size]]()
-    for path, part in module.named_modules():
-        kept: dict[str, Tensor | None] = getattr(part, kind)
-        for name, value in list(kept.items()):
-            del kept[name]
-            if value is None or not value.is_floating_point():
-                part.__dict__[name] = None  # batch-norm's step counter: unused with a fixed momentum
-                continue
-            values.append(value.detach().reshape(-1))
-            slots.append((part.__dict__, name, value.shape))
-            places.append((f"{path}.{name}" if path else name, value.shape))
-    return (torch.cat(values) if values else torch.zeros(0)), slots, places
 
 
 def build(

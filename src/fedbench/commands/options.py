@@ -1,0 +1,65 @@
+"""What the commands have in common: their options, and the configuration and names they are read as."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fedbench.errors import UserError, shortened
+from fedbench.plan import configuration
+from fedbench.plan.schema import Config
+from fedbench.reading import parse_yaml
+
+ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]
+PaperOption = Annotated[str | None, typer.Option(help="a paper's key; default: the configuration's")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
+    ),
+]
+
+
+def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
+    """Read the configuration with this call's options laid over it."""
+    given: dict[str, Any] = {"scale": scale, "paper": paper}
+    for item in overrides or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UserError(f"--set takes KEY=VALUE, not {item!r}")
+        try:
+            read = parse_yaml(value)
+        except ValueError:
+            raise UserError(f"--set {shortened(key)}: {shortened(value)!r} is not valid YAML") from None
+        if "." in key:  # a place of a run, not a key of the configuration
+            given["set"] = {**given.get("set", {}), key: read}
+        else:
+            given[key] = read
+    return configuration.load_config(overrides=given)
+
+
+def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
+    """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    exact = named if not set(named) & set("*?[") else ""
+    return configured(scale, paper or exact or None, overrides)
+
+
+def target_of(text: str, config: Config, kind: str = "") -> tuple[str, str]:
+    """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures.
+
+    Raises:
+        UserError: it is the name of the other kind of thing, with the command that takes it.
+    """
+    paper, slash, name = text.partition("/")
+    paper, name = (paper, name) if slash else (config.paper, text)
+    if kind and paper in configuration.paper_keys():
+        spec = configuration.load_paper(paper)
+        if kind == "table" and name in spec.figures:
+            raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
+        if kind == "figure" and name in spec.tables:
+            raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
+    return paper, name

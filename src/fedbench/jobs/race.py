@@ -1,0 +1,71 @@
+"""The race of a method's trials: which of them get another seed, which one wins, and by how much."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+from fedbench.specs import RunSpec
+
+Runs = dict[str, float | None]
+"""Scores of a trial's runs by their keys in the store, None where one diverged."""
+
+
+def race(
+    trials: Sequence[Sequence[RunSpec]], score: Callable[[RunSpec], float | None], sign: int = 1
+) -> tuple[list[Runs], int]:
+    """Run the trials of one method, each a list of runs that differ in their seed, and find the best.
+
+    All run with the first seed; those that lead, ties together, with the next one. A trial goes on as long as it is not
+    behind the leader both on the seeds they have in common and in the mean of its own; the race ends when the leader
+    has all seeds and the others are. Ties go to the earlier trial. With ``sign`` -1 the lowest score is the best.
+
+    Returns:
+        The scores of each trial's runs by their keys, and the place of the best trial.
+    """
+    runs: list[Runs] = [{specs[0].key: score(specs[0])} for specs in trials]
+
+    def mean(place: int, seeds: int | None = None) -> float:
+        found = mean_score(dict(itertools.islice(runs[place].items(), seeds)))
+        return -math.inf if found is None else sign * found
+
+    while True:
+        most = max(map(len, runs))
+        level = [place for place in range(len(trials)) if len(runs[place]) == most]
+        ahead = max(level, key=mean)
+        chasing = [
+            place
+            for place in range(len(trials))
+            if len(runs[place]) < most
+            and mean(place) > -math.inf
+            and (mean(place) >= mean(ahead) or mean(place) >= mean(ahead, len(runs[place])))
+        ]
+        if not chasing and (mean(ahead) == -math.inf or most == len(trials[ahead])):
+            return runs, ahead
+        best = max(map(mean, chasing or [ahead]))
+        for place in chasing or level:
+            if mean(place) == best:
+                spec = trials[place][len(runs[place])]
+                runs[place][spec.key] = score(spec)
+
+
+def margin(runs: Sequence[Runs], best: int, sign: int = 1) -> tuple[int, float, int] | None:
+    """Return the trial that comes closest to the best: its place, by how much it is behind, and on how many seeds.
+
+    The seeds are those that both have; None where no other trial has a score.
+    """
+    found = []
+    for place, made in enumerate(runs):
+        shared = min(len(made), len(runs[best]))
+        means = [mean_score(dict(itertools.islice(runs[p].items(), shared))) for p in (best, place)]
+        if place != best and means[0] is not None and means[1] is not None:
+            found.append((place, round(sign * (means[0] - means[1]), 5), shared))
+    return min(found, key=lambda item: item[1], default=None)
+
+
+def mean_score(runs: Runs) -> float | None:
+    """Return the mean score of a trial's runs, to five digits; None where one of them diverged."""
+    scores = [score for score in runs.values() if score is not None]
+    return round(statistics.fmean(scores), 5) if len(scores) == len(runs) else None

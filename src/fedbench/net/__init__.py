@@ -1,0 +1,6 @@
+"""A network as one vector of parameters, for one client or many."""
+
+from fedbench.net.leaf import Leaf
+from fedbench.net.network import Net, build
+
+__all__ = ["Leaf", "Net", "build"]

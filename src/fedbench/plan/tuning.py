@@ -1,0 +1,75 @@
+"""What a paper's file says of how hyper-parameters are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from fedbench.plan.claims import Value
+from fedbench.specs import Spec
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is given twice; it would count as two repeats")
+    return seeds
+
+
+def _on_validation(metric: str) -> str:
+    if not metric.startswith("val_"):
+        raise ValueError(f"{metric!r} is not measured on validation data: choose one that begins with val_")
+    return metric
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
+
+
+class TrialSpec(Spec):
+    """What trials on one dataset have of their own."""
+
+    metric: Annotated[str, AfterValidator(_on_validation)] | None = None
+    train: dict[str, Any] = {}
+    seeds: Seeds | None = None
+
+
+class TuneSpec(Spec):
+    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
+
+    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
+    (:func:`fedbench.jobs.race.race`). ``validation`` is the share of the training data held out for it; left out, the
+    runs have a validation part as they are configured. ``per_dataset`` changes metric, ``train`` and seeds, for all
+    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
+    communication window, with the same trials; elsewhere nothing is.
+    """
+
+    late: ClassVar[tuple[str, ...]] = ("each",)
+
+    setting: dict[str, Value]
+    each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
+    trials: int = Field(ge=1)
+    metric: Annotated[str, AfterValidator(_on_validation)]
+    validation: float | None = Field(None, gt=0, lt=1)
+    train: dict[str, Any] = {}
+    per_dataset: dict[str, TrialSpec] = {}
+    seeds: Seeds
+
+    def on(self, dataset: str) -> TuneSpec:
+        """Return what holds on a dataset, with nothing left that depends on it."""
+        own = self.per_dataset.get(dataset, TrialSpec())
+        changed = {
+            "metric": own.metric or self.metric,
+            "train": {**self.train, **own.train},
+            "seeds": own.seeds or self.seeds,
+            "per_dataset": {},
+        }
+        return self.model_copy(update=changed)
+
+    def at(self, values: Mapping[str, Value]) -> TuneSpec:
+        """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""
+        return self.model_copy(update={"setting": {**self.setting, **values}, "each": {}})
+
+    def points(self) -> list[dict[str, Value]]:
+        """List where everything is tuned: one empty dict without ``each``."""
+        return [{name: value} for name, values in self.each.items() for value in values] or [{}]

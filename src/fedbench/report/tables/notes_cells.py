@@ -1,0 +1,124 @@
+"""Notes on single numbers of a table: the outcome, where they come from, what went wrong, what is doubtful."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from fedbench.plan.schema import Paper
+from fedbench.report.numbers import collect, rule, stats
+from fedbench.report.numbers.compare import Compared
+from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_text
+
+LONGEST_LIST = 8
+"""A list of troubled cells longer than this ends in a count: the CSV has them all."""
+
+
+def score(compared: Sequence[Compared]) -> str:
+    """Count the outcomes of all published values."""
+    held = [item for item in compared if math.isfinite(item.printed)]
+    counts = Counter(rule.name(item.verdict) for item in held)
+    kinds = (stats.MATCHES, stats.BETTER, stats.WORSE, stats.INCONCLUSIVE)
+    first = [f"{kind}{one}" for kind in kinds for one in ("", f" ({stats.ONE_SEED})")]
+    last = [collect.NOT_RUN]
+    order = [*first, *sorted(set(counts) - {*first, *last}), *last]
+    words = [f"{counts[kind]} {kind.replace('matches', 'match')}" for kind in order if counts[kind]]
+    return f"Of {len(held)} published values: {', '.join(words)}."
+
+
+def inconclusive(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """List the inconclusive numbers with how many seeds would decide, those that need the fewest first."""
+    items = [item for item in compared if item.verdict.kind == stats.INCONCLUSIVE]
+    items.sort(key=lambda item: item.verdict.seeds or math.inf)
+    found = [f"{_where(paper, item, compared)}: {rule.seeds(item.verdict)}" for item in items]
+    return listed("inconclusive, if mean and spread stay what they are", found)
+
+
+def additions(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """Name the datasets that are ours, with what is said of each."""
+    own = {str(i.place["dataset"]) for i in compared} - {k for k, v in paper.datasets.items() if v.printed}
+    if not own:
+        return []
+    lines = [f"{', '.join(sorted(own))}: our addition, not in the paper, so nothing to compare with."]
+    return lines + [f"{note.rstrip('.')}." for name in sorted(own) if (note := paper.datasets[name].note)]
+
+
+def absent(compared: Sequence[Compared], dashes: bool) -> list[str]:
+    """Say why numbers are missing."""
+    pending = [i for i in compared if i.here and i.measured.status == collect.NOT_RUN]
+    reasons = sorted({i.measured.reason for i in pending if i.measured.reason})
+    if reasons:
+        return [f"Not run: {'; '.join(reasons)}."]
+    return [f"{ABSENT}: not run."] if dashes else []
+
+
+def shipped(compared: Sequence[Compared]) -> list[str]:
+    """Say what the mark of shipped numbers means."""
+    shipped = any(item.measured.shipped for item in compared)
+    return [f"{SHIPPED}: not trained here; shipped with the repository under reproduced/."] * shipped
+
+
+def origin(compared: Sequence[Compared]) -> list[str]:
+    """Say where shipped numbers come from: scale, seeds, code and hardware."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for item in compared:
+        one = item.measured
+        if one.shipped:
+            seeds = "one seed" if one.n_seeds == 1 else f"{one.n_seeds} seeds"
+            where = f"{item.place['dataset']} at scale {one.scale}, {seeds}"
+            commits, hardware = found.setdefault(where, (set(), set()))
+            commits.update(one.commit.split())
+            hardware.update({one.cost.hardware} - {""})
+    lines = [
+        f"{where} (code {', '.join(sorted(commits))}{''.join(f', {name}' for name in sorted(hardware))})"
+        for where, (commits, hardware) in found.items()
+    ]
+    return [f"{SHIPPED}: {'; '.join(lines)}."] if lines else []
+
+
+def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """List what failed, what learned nothing and what is stuck."""
+    lines: list[str] = []
+    troubled = [i for i in compared if i.shown and i.measured.status != collect.FINISHED]
+    for status in (collect.DIVERGED, collect.FAILED, collect.UNDEFINED, collect.INCOMPLETE):
+        items = [i for i in troubled if i.measured.status == status]
+        lines += listed(status, [f"{_where(paper, i, compared)}: {i.measured.reason}" for i in items])
+    stuck = [i for i in compared if i.shown and i.measured.constant]
+    named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.constant)}" for i in stuck]
+    lines += listed("constant scores, so an AUC of exactly 0.5: nothing was learned", named)
+    still = [i for i in compared if i.shown and i.measured.stuck]
+    named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.stuck)}" for i in still]
+    what = f"the same to the last digit in the last {collect.STILL} evaluations: training is stuck"
+    return lines + listed(what, named)
+
+
+def _seeds(seeds: Sequence[int | str]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def doubts(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """List where the print is in doubt."""
+    items = [
+        i for i in compared if i.published and i.published.doubt and i.measured.status != collect.NOT_RUN
+    ]
+    return listed("†", [f"{_where(paper, i, compared)}: {i.published.doubt}" for i in items if i.published])
+
+
+def listed(head: str, texts: Sequence[str]) -> list[str]:
+    """Join a heading and texts into one sentence; repeated ones count once. Empty without any."""
+    texts = list(dict.fromkeys(texts))
+    if not texts:
+        return []
+    more = f" … and {len(texts) - LONGEST_LIST} more, see the CSV" if len(texts) > LONGEST_LIST else ""
+    return [
+        f"{head[0].upper()}{head[1:]}: {'. '.join(text.rstrip('.') for text in texts[:LONGEST_LIST])}{more}."
+    ]
+
+
+def _where(paper: Paper, item: Compared, compared: Sequence[Compared]) -> str:
+    """Name a place by the axes that vary in this table."""
+    varying = [axis for axis in item.place if len({other.place[axis] for other in compared}) > 1]
+    several = len({other.metric for other in compared}) > 1
+    names = [axis_text(paper, axis, item.place[axis]) for axis in varying]
+    return ", ".join([*names, *([item.measure.label] if several else [])])

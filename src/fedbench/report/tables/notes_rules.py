@@ -1,0 +1,108 @@
+"""Notes on how a table's numbers are made and compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Paper, TableSpec
+from fedbench.report.numbers import rates, rule, stats
+from fedbench.report.numbers.compare import Compared, agreement, method_groups
+from fedbench.report.numbers.names import AVERAGE, axis_name
+from fedbench.report.numbers.published import PublishedTable
+
+
+def letters(paper: Paper, compared: Sequence[Compared]) -> str:
+    """Explain the settings that headings call by a letter."""
+    varying = [n for n in paper.settings if len({item.place.get(n) for item in compared}) > 1]
+    words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
+    said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
+    return f"{'; '.join(said)}." if said else ""
+
+
+def combined(paper: Paper, spec: TableSpec) -> str:
+    """Say which numbers are made of several cells."""
+    lines = []
+    if spec.average is not None:
+        what = "datasets" if spec.average == "dataset" else f"values of {paper.settings[spec.average].label}"
+        lines.append(f"{AVERAGE}: mean over the {what}, taken seed by seed.")
+    if spec.kind == "rates":
+        return rates.RULE
+    for name in spec.pool:
+        values = spec.settings.get(name, [paper.settings[name].default])
+        lines.append(f"Repeats: all seeds of each of {len(values)} values of {paper.settings[name].label}.")
+    return " ".join(lines)
+
+
+def selection(paper: Paper, cells: Sequence[Cell]) -> str:
+    """Say by which rule the evaluation that counts was chosen, empty where it is the last one of all runs."""
+    rules = {run.train.select for cell in cells for run in cell.runs[:1]}
+    chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
+    if not chosen:
+        return ""
+    last = ["the last one"] if None in rules else []
+    return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}."
+
+
+def numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared], table: PublishedTable | None) -> str:
+    """Say what a number is, ours and the printed one."""
+    metrics = [paper.measure(metric).label for metric in spec.metrics]
+    what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
+    several = any(item.measured.n_wanted > 1 for item in compared)
+    ours = "mean ± standard deviation over seeds (ddof 1)" if several else "one seed, so no spread"
+    line = f"{what[0].upper()}{what[1:]}. Ours: {ours}."
+    if table is None:
+        return line
+    spreads = {i.published.spread for i in compared if i.published and i.published.std is not None}
+    if spreads == {"std"}:
+        counts = sorted({str(i.published.n_seeds) for i in compared if i.published and i.published.n_seeds})
+        runs = f"{' or '.join(counts)} runs" if counts else "runs"
+        line += f" Paper: as printed, mean ± standard deviation over {runs}."
+        return f"{line} Δ: ours − paper."
+    if spreads:
+        kind = " or ".join(sorted(spreads))
+        line += f" Paper: as printed; its ± is a {kind}, not a spread over seeds, and stands in the CSV."
+        return f"{line} Δ: ours − paper."
+    return f"{line} Paper: as printed, without a spread. Δ: ours − paper."
+
+
+def verdicts(compared: Sequence[Compared], tolerance: float) -> str:
+    """State the rule by which values were compared."""
+    judged = [item.verdict for item in compared if item.verdict.difference is not None]
+    several = any(verdict.half_width is not None for verdict in judged)
+    one = any(verdict.basis == stats.ONE_SEED for verdict in judged)
+    two = any(
+        i.verdict.half_width is not None and (p := i.published) and p.comparable_std and (p.n_seeds or 0) > 1
+        for i in compared
+    )
+    return rule.sentences(tolerance, several, one, "both sides' seeds" if two else "our seeds alone")
+
+
+def bold(compared: Sequence[Compared], decimals: int) -> str:
+    """Say what is set in bold, and what τ means where it is shown."""
+    if len({item.place["method"] for item in compared}) < 2:
+        return ""
+    tau = ""
+    if any(agreement(group)[0] is not None for group in method_groups(compared)):
+        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
+        part = any(stats.RANKED <= agreement(group)[1] < len(group) for group in method_groups(compared))
+        tau += "; (3/5): of 3 in 5 methods." if part else "."
+    side = " of each side" if any(item.published for item in compared) else ""
+    return f"Bold: the best method{side}; values equal to {decimals} decimals tie.{tau}"
+
+
+def devices(compared: Sequence[Compared]) -> list[str]:
+    """Hold our variance over devices against the printed one."""
+    ours = [v for i in compared if math.isfinite(v := i.measured.device_variance)]
+    printed = [
+        i.published.std
+        for i in compared
+        if i.published and i.published.std is not None and i.published.spread == "device variance"
+    ]
+    if not ours or not printed:
+        return []
+    return [
+        f"Variance over devices, which is what the paper's ± is: at most {max(ours):.2g} in ours, "
+        f"at most {max(printed):g} in print (each value is in the CSV)."
+    ]

@@ -1,0 +1,150 @@
+"""The record of a finished run, ``run.json``: what it may say, and reading it against its checksums."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    ConfigDict,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+
+from fedbench import files, seal
+from fedbench.errors import shortened
+from fedbench.specs import digest
+
+MODEL = "model.pt"
+"""The final weights by name, of a run that keeps them."""
+FILES = ("run.json", "curve.csv", "clients.csv", MODEL)
+"""What a run's folder may hold."""
+MISSING = "run.json is missing"
+
+
+def _like_a_run(spec: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a specification whose parts that the program uses are of the wrong kind; it may have others."""
+    data = spec.get("data", {})
+    seed = spec.get("seed")
+    if type(seed) is not int or seed < 0:
+        raise ValueError("its seed is no whole number from 0")
+    if not isinstance(data, dict) or not all(
+        isinstance(x, str) for x in (spec.get("method", ""), data.get("dataset", ""))
+    ):
+        raise ValueError("its method or dataset is no name")
+    return spec
+
+
+def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a provenance whose known parts are of the wrong kind."""
+    texts = [made.get(name, "") for name in ("commit", "hardware", "device", "data")]
+    versions = made.get("versions", {})
+    times = [made.get("evaluation_seconds", []), made.get("curve_seconds", [])]
+    good = isinstance(versions, dict) and all(isinstance(each, list) for each in times)
+    good = good and all(
+        type(each) in (int, float) for each in [made.get("seconds", 0.0), *times[0], *times[1]]
+    )
+    if not good or not all(isinstance(text, str) for text in [*texts, *versions.values()]):
+        raise ValueError("its provenance holds something else than texts and seconds")
+    return made
+
+
+Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Number = Annotated[StrictFloat, AllowInfNan(False)] | StrictInt | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished run.
+
+    Attributes:
+        key: the run's key.
+        spec: its resolved specification.
+        status: ``finished`` or ``diverged``.
+        reason: why it diverged.
+        metrics: final metrics by name; None where a metric is undefined.
+        provenance: commit, versions, hardware, device, times.
+        files: SHA-256 of the other files in its folder.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    key: Key
+    spec: Annotated[dict[str, Any], AfterValidator(_like_a_run)]
+    status: Annotated[str, StringConstraints(pattern=r"^(finished|diverged)$")]
+    reason: str
+    metrics: dict[str, Number]
+    provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
+    files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]
+
+
+_RECORD = TypeAdapter(Record)
+
+
+def read_run(folder: Path, key: str) -> Record:
+    """Read the run in ``folder`` and hold it against its checksums; once, while its files stay what they are.
+
+    Raises:
+        ValueError: it is not whole, not what was written, or not the run ``key``; the message says which.
+        UnverifiedError: it is from before there were checksums.
+        ReadError: it cannot be read now, which says nothing against it.
+    """
+    return _read_run(folder, key, tuple(files.mark(folder / name) for name in FILES))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _read_run(folder: Path, key: str, _marks: tuple[files.Mark | None, ...]) -> Record:
+    record = _checked(folder, key, unverified=False)
+    for name, sha in record.files.items():
+        if _sha(folder / name) != sha:
+            raise ValueError(f"{name} is not what was written")
+    return record
+
+
+def adopt(folder: Path, key: str) -> None:
+    """Give a run from before there were checksums those of its files as they are.
+
+    Raises:
+        ValueError: it is not whole even so.
+        ReadError, WriteError: its files cannot be read or written now.
+    """
+    record = _checked(folder, key, unverified=True)
+    shas = {name: _sha(folder / name) for name in FILES[1:] if files.mark(folder / name)}
+    if any(shas.get(name) != sha for name, sha in record.files.items()):
+        raise ValueError("a file is not what was written")
+    seal.write(folder / "run.json", vars(record) | {"files": shas})
+
+
+def _checked(folder: Path, key: str, unverified: bool) -> Record:
+    """Return the record in a folder, if it is one and that of the run ``key``."""
+    try:
+        record = _RECORD.validate_python(seal.read(folder / "run.json", unverified))
+    except FileNotFoundError:
+        raise ValueError(MISSING) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(
+            shortened(f"run.json: {where}: {first['msg'].removeprefix('Value error, ')}")
+        ) from None
+    if record.key != key:
+        raise ValueError(f"it holds the run {record.key}")
+    if digest(record.spec) != key:
+        raise ValueError(f"its specification is that of the run {digest(record.spec)}")
+    return record
+
+
+def _sha(path: Path) -> str:
+    try:
+        return hashlib.sha256(files.read(path)).hexdigest()
+    except FileNotFoundError:
+        raise ValueError(f"{path.name} is missing") from None
