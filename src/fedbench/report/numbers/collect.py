@@ -19,7 +19,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers import logs
+from fedbench.report.numbers import idle, logs
 from fedbench.report.numbers.measurement import DIVERGED as DIVERGED
 from fedbench.report.numbers.measurement import FAILED as FAILED
 from fedbench.report.numbers.measurement import FINISHED as FINISHED
@@ -30,9 +30,6 @@ from fedbench.report.numbers.measurement import UNDEFINED as UNDEFINED
 from fedbench.report.numbers.measurement import Cost, Measurement, Repeat, of_cell
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
-
-STILL = 3
-"""So many last evaluations that are the same to the last digit, and training is stuck."""
 
 
 def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]:
@@ -53,8 +50,13 @@ def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]
     return found, "results on file belong to other hyper-parameters or another version" if stale else ""
 
 
-def measure(cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path()) -> list[Measurement]:
-    """Collect the results of ``cells``: one measurement per cell and metric, cell after cell."""
+def measure(
+    cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path(), data_dir: Path | None = None
+) -> list[Measurement]:
+    """Collect the results of ``cells``: one measurement per cell and metric, cell after cell.
+
+    With ``data_dir``, where partitions are, runs that predict one class are told from others.
+    """
     found = []
     for cell in cells:
         runs, missing = runs_of(cell, root)
@@ -65,7 +67,8 @@ def measure(cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path()) 
                 made = [_with_rounds_to(cell, run, metric, root) for run in runs]
             elif measures.budget(metric):
                 made = [_with_budget(cell, run, metric, root) for run in runs]
-            found.append(_measurement(cell, made, missing, metric, failure, root))
+            signs = _signs(cell, made, metric, root, data_dir)
+            found.append(_measurement(cell, made, missing, metric, failure, root, signs))
     return found
 
 
@@ -115,8 +118,9 @@ def _failure(cell: Cell, root: Path) -> str:
 
 
 def _measurement(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str, root: Path
-) -> Measurement:
+    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str, root: Path,
+    signs: Mapping[Repeat, str],
+) -> Measurement:  # fmt: skip
     finished = [run for run in runs if run["status"] == FINISHED]
     values: dict[Repeat, float] = {run["seed"]: _number(run, metric) for run in finished}
     status, reason = _status(cell, runs, values, missing, metric, failure)
@@ -132,20 +136,21 @@ def _measurement(
         device_variance=_mean(finished, f"device_var_{metric}"),
         key=cell.key,
         cost=_cost(finished, root),
-        stuck=tuple(run["seed"] for run in finished if _stuck(cell, run, metric, root)),
+        signs=signs,
     )
 
 
-def _stuck(cell: Cell, run: Mapping[str, Any], metric: str, root: Path) -> bool:
-    """Say whether average precision stayed the same to the last digit over the last evaluations, short of perfect.
-
-    Its loss can die while all parameters are finite: where no pair is within the margin the gradient is 0.
-    """
-    if not metric.endswith("_ap") or _number(run, metric) == 1.0:
-        return False
-    curve = curve_of(cell, run["key"], root)
-    last = [*curve[metric].iloc[-STILL:]] if metric in curve else []
-    return len(last) == STILL and len({*last}) == 1
+def _signs(
+    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, root: Path, data_dir: Path | None
+) -> dict[Repeat, str]:
+    """Return what shows of the finished runs of a cell that they learned nothing, by their seeds."""
+    specs = {run.seed: run for run in cell.runs}
+    found: dict[Repeat, str] = {}
+    for run in runs:
+        if run["status"] == FINISHED:
+            counts = idle.class_counts(specs[run["seed"]], data_dir) if data_dir is not None else {}
+            found[run["seed"]] = idle.sign(metric, run["metrics"], curve_of(cell, run["key"], root), counts)
+    return {seed: word for seed, word in found.items() if word}
 
 
 def _status(

@@ -41,13 +41,14 @@ def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str],
 
 def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
     """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
-    values: dict[Repeat, float] = {}
+    values, signs = dict[Repeat, float](), dict[Repeat, str]()
     for part in parts:
         where = " ".join(f"{name}{part.setting[name]}" for name in settings)
         values |= {f"{where} seed{seed}": value for seed, value in part.values.items()}
+        signs |= {f"{where} seed{seed}": word for seed, word in part.marked.items()}
     wanted = sum(part.n_wanted for part in parts)
     setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
-    return replace(joined(parts, values, wanted), setting=setting)
+    return replace(joined(parts, values, wanted), setting=setting, signs=signs)
 
 
 def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
@@ -109,6 +110,7 @@ def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted:
         cost=Cost(),
         shipped=any(part.shipped for part in parts),
         summary=None,
+        signs={seed: word for part in parts for seed, word in part.marked.items() if seed in values},
     )
 
 

@@ -89,9 +89,10 @@ def compare(
     table = load(paper.key, spec.published, root) if spec.published else None
     by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
     run = list(by_place.values())
-    listed = (
-        rates.measure(run, spec, root) if spec.kind == "rates" else collect.measure(run, spec.metrics, root)
-    )
+    if spec.kind == "rates":
+        listed = rates.measure(run, spec, root)
+    else:
+        listed = collect.measure(run, spec.metrics, root, root / config.data_dir)
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(config, paper, scale, spec)
     if spec.kind != "rates":

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
+from fedbench.report.numbers import idle
 
 FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
     "finished",
@@ -78,7 +79,7 @@ class Measurement:
         cost: what its runs cost.
         shipped: whether it came with the repository, under ``reproduced/``, and was not trained here.
         summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
-        stuck: the seeds whose training stopped moving, by a metric that stays the same to the last digit.
+        signs: by its seed, the word of :mod:`idle` for what shows that a run learned nothing.
     """
 
     paper: str
@@ -99,7 +100,7 @@ class Measurement:
     cost: Cost = Cost()
     shipped: bool = False
     summary: tuple[float, float, int] | None = None
-    stuck: tuple[Repeat, ...] = ()
+    signs: Mapping[Repeat, str] = field(default_factory=dict)
 
     @property
     def n_seeds(self) -> int:
@@ -125,11 +126,18 @@ class Measurement:
         return float(np.std(list(self.values.values()), ddof=1))
 
     @property
-    def constant(self) -> list[Repeat]:
-        """The seeds whose AUC is exactly one half: all samples got the same score, so nothing was learned."""
-        if not self.metric.partition("_")[2].startswith("auc"):
-            return []
-        return [seed for seed, value in self.values.items() if value == 0.5]
+    def marked(self) -> dict[Repeat, str]:
+        """The word for what shows that a run learned nothing, by its seed; an AUC of 0.5 shows it without a curve."""
+        found = {
+            seed: idle.CONSTANT for seed, value in self.values.items() if idle.constant(self.metric, value)
+        }
+        return {**self.signs, **found}
+
+    @property
+    def idle(self) -> dict[str, list[Repeat]]:
+        """The seeds that learned nothing, by the word for what shows it."""
+        words = self.marked
+        return {word: seeds for word in idle.MEANING if (seeds := [s for s in words if words[s] == word])}
 
     @property
     def values_text(self) -> str:

@@ -17,7 +17,7 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.figures.style import style_of
-from fedbench.report.numbers import collect, rule
+from fedbench.report.numbers import collect, idle, rule
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.logs import Log
 from fedbench.report.numbers.names import axis_text
@@ -49,22 +49,20 @@ class Number:
         return self.item.measured.reason
 
     @property
-    def stuck(self) -> str:
-        """Name the seeds in which nothing was learned, empty where there are none."""
-        seeds = ", ".join(map(str, self.item.measured.constant))
-        return f"constant scores in seed {seeds}: nothing was learned" if seeds else ""
+    def idle(self) -> str:
+        """Name the seeds in which nothing was learned and what shows it, empty where there are none."""
+        found = self.item.measured.idle.items()
+        return "; ".join(f"seed {', '.join(map(str, seeds))}: {idle.MEANING[word]}" for word, seeds in found)
 
     @property
     def sentence(self) -> str:
         """The verdict in words."""
         judged = self.item.verdict
         if judged.difference is None:
-            return "; ".join(filter(None, [self.state.meaning, self.stuck]))
+            return "; ".join(filter(None, [self.state.meaning, self.idle]))
         half = "" if judged.half_width is None else f", {rule.LEVEL_TEXT} ±{judged.half_width:.2g}"
         return "; ".join(
-            filter(
-                None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(judged), self.stuck]
-            )
+            filter(None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(judged), self.idle])
         )
 
 

@@ -236,8 +236,8 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     if status in (collect.FINISHED, collect.INCOMPLETE):
         spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
         partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == collect.INCOMPLETE else ""
-        constant = f" ({len(ours.constant)}/{ours.n_seeds} constant)" if ours.constant else ""
-        return f"{ours.mean:.{decimals}f}{mark}", spread + partial + constant
+        idle = "".join(f" ({len(runs)}/{ours.n_seeds} {word})" for word, runs in ours.idle.items())
+        return f"{ours.mean:.{decimals}f}{mark}", spread + partial + idle
     if status in (collect.DIVERGED, collect.FAILED):
         count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
         return f"{status}{count}{mark}", ""

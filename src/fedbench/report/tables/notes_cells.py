@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers import collect, rule, stats
+from fedbench.report.numbers import collect, idle, rule, stats
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_text
 
@@ -84,13 +84,10 @@ def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     for status in (collect.DIVERGED, collect.FAILED, collect.UNDEFINED, collect.INCOMPLETE):
         items = [i for i in troubled if i.measured.status == status]
         lines += listed(status, [f"{_where(paper, i, compared)}: {i.measured.reason}" for i in items])
-    stuck = [i for i in compared if i.shown and i.measured.constant]
-    named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.constant)}" for i in stuck]
-    lines += listed("constant scores, so an AUC of exactly 0.5: nothing was learned", named)
-    still = [i for i in compared if i.shown and i.measured.stuck]
-    named = [f"{_where(paper, i, compared)}: {_seeds(i.measured.stuck)}" for i in still]
-    what = f"the same to the last digit in the last {collect.STILL} evaluations: training is stuck"
-    return lines + listed(what, named)
+    for word, meaning in idle.MEANING.items():
+        found = [(i, runs) for i in compared if i.shown and (runs := i.measured.idle.get(word))]
+        lines += listed(meaning, [f"{_where(paper, i, compared)}: {_seeds(runs)}" for i, runs in found])
+    return lines
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:

@@ -1,0 +1,159 @@
+"""Runs that ended and learned nothing are named in their cell, in tables and on the page; others are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from page_reader import Page
+from report_project import Project, localscgdam, run_result
+
+from fedbench.data.partition import partition_path
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.numbers import idle
+from fedbench.report.numbers.combine import averaged, pooled
+from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.page import build as page
+from fedbench.report.tables import build as tables
+
+COUNTS = [980, 1135, 885]
+NO_CURVE = pd.DataFrame()
+
+
+def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
+    moving = [ap + 0.1 * n for n in range(len(aucs))] if ap != 0.3 else [ap] * len(aucs)
+    return pd.DataFrame({"round": range(len(aucs)), "test_auc": aucs, "test_ap": moving})
+
+
+@pytest.mark.parametrize(
+    "metrics, found",
+    [
+        ({"test_overall_accuracy": 1135 / 3000}, idle.ONE_CLASS),
+        ({"test_overall_accuracy": 1136 / 3000}, ""),
+        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, idle.ONE_CLASS),
+        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, idle.ONE_CLASS),
+        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 0.4}, ""),
+        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, idle.ONE_CLASS),
+        ({"test_f1": 0.0}, ""),
+    ],
+)
+def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], found: str) -> None:
+    for name in metrics:
+        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == found, name
+    assert not idle.sign(next(iter(metrics)), metrics, NO_CURVE, {}), "without the classes nobody can tell"
+
+
+def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
+    metrics = {"test_accuracy": 980 / 3000, "test_auc": 0.93}
+    assert idle.sign("test_auc", metrics, NO_CURVE, {"test": COUNTS}) == ""
+
+
+@pytest.mark.parametrize(
+    "of, value, found",
+    [
+        (curve(0.6, 0.6, 0.6), 0.6, idle.FLAT),
+        (curve(0.6, 0.7, 0.7), 0.7, ""),
+        (curve(0.6, 0.6), 0.6, ""),
+        (curve(0.6, 0.6, 0.6, ap=0.2), 0.6, ""),
+        (curve(0.5, 0.5, 0.5), 0.5, idle.CONSTANT),
+        (curve(0.4, 0.5, 0.500001), 0.500001, ""),
+    ],
+)
+def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, found: str) -> None:
+    assert idle.sign("test_auc", {"test_auc": value}, of, {}) == found
+
+
+def test_perfect_from_the_first_round_on_is_not_flat() -> None:
+    perfect = pd.DataFrame({"test_auc": [1.0] * 4})
+    assert idle.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
+
+
+def cell_of(project: Project, config: Config, method: str) -> Cell:
+    cells = project.cells("localscgdam", "table1", config)
+    return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == ("CIFAR10", method, 4))
+
+
+def classes(cell: Cell, root: Path) -> None:
+    """Leave what a partition on this machine says of a cell's test part."""
+    for run in cell.runs:
+        path = partition_path(run.data, run.seed, root / "data").with_suffix(".json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        counts = {str(label): n for label, n in enumerate(COUNTS)}
+        facts = {"key": path.stem, "train": {"positive_ratio": None}}
+        path.write_text(
+            json.dumps(facts | {part: {"class_counts": counts} for part in ("test", "validation")})
+        )
+
+
+@pytest.fixture
+def accuracies(project: Project, reduced: Config) -> Project:
+    """CoDA predicts one class in its second seed, LocalSGDAM's third never moves, LocalSGDM learns."""
+    paper = localscgdam()
+    paper["tables"]["table1"] |= {"metrics": ["test_overall_accuracy"], "published": None}
+    paper["claims"] = []
+    project.save_paper("localscgdam", paper)
+    (project.root / "config/config.yaml").write_text("scale: reduced\n")
+    for method, level in {"CoDA": 0.8, "LocalSGDAM": 0.7, "LocalSGDM": 0.9}.items():
+        cell = cell_of(project, reduced, method)
+        classes(cell, project.root)
+        values = [level, 1135 / 3000 if method == "CoDA" else level, level]
+        for run, value in zip(cell.runs, values, strict=True):
+            still = method == "LocalSGDAM" and run.seed == 2
+            folder = project.root / "results/runs" / run.key
+            folder.mkdir(parents=True)
+            rising = [value if still else value - 0.1, value, value]
+            frame = pd.DataFrame({"round": range(3), "iteration": range(3), "test_overall_accuracy": rising})
+            frame.to_csv(folder / "curve.csv", index=False)
+        runs = [
+            run_result(s.seed, s.key, {"test_overall_accuracy": v})
+            for s, v in zip(cell.runs, values, strict=True)
+        ]
+        project.write(cell, runs)
+    return project
+
+
+def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduced: Config) -> None:
+    text = tables.make("localscgdam", "table1", reduced, accuracies.root).markdown()
+    shown = {
+        m: next(x for x in text.splitlines() if x.startswith(f"| {m} "))
+        for m in ("CoDA", "LocalSGDAM", "LocalSGDM")
+    }
+    assert "0.659±0.243 (1/3 one class)" in shown["CoDA"]
+    assert "0.700±0.000 (1/3 flat)" in shown["LocalSGDAM"]
+    assert "(1/3" not in shown["LocalSGDM"]
+    for word, place in {idle.ONE_CLASS: "CoDA: seed 1", idle.FLAT: "LocalSGDAM: seed 2"}.items():
+        meaning = idle.MEANING[word]
+        assert f"{meaning[0].upper()}{meaning[1:]}: CIFAR10, p = 4, {place}." in text
+
+
+def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduced: Config) -> None:
+    shown = Page(page.build(reduced, accuracies.root))
+
+    def said(method: str) -> str:
+        return " ".join(shown.cell(f"reduced/{cell_of(accuracies, reduced, method).name}").text.split())
+
+    assert f"seed 1: {idle.MEANING[idle.ONE_CLASS]}" in said("CoDA")
+    assert f"seed 2: {idle.MEANING[idle.FLAT]}" in said("LocalSGDAM")
+    assert "nothing was learned" not in said("LocalSGDM")
+
+
+def test_neither_a_pool_nor_an_average_hides_them() -> None:
+    parts = [
+        Measurement(
+            "p",
+            "demo",
+            "D",
+            {"cut": n},
+            "CoDA",
+            "test_auc",
+            "finished",
+            values={0: value, 1: 0.9},
+            n_wanted=2,
+        )
+        for n, value in enumerate((0.5, 0.9))
+    ]
+    assert averaged(parts, "cut", 2).idle == {idle.CONSTANT: [0]}
+    assert pooled(parts, ["cut"]).idle == {idle.CONSTANT: ["cut0 seed0"]}
