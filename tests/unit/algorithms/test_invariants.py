@@ -105,7 +105,7 @@ def test_a_period_of_one_is_one_machine_with_all_batches_pooled(method: str, par
         first=lambda k, purpose: (data.inputs, data.labels), draw=lambda k, n: (data.inputs, data.labels),
         auxiliary=[], prior=data.prior, rounds=12,
     )  # fmt: skip
-    expected = getattr(reference, method)(world, **(PARAMS[method] | params))
+    expected = reference.method(method)(world, **(PARAMS[method] | params))
     for name in ("x", "alpha", "m"):
         if name in simulation.server:
             torch.testing.assert_close(simulation.server[name], expected[name], rtol=1e-9, atol=1e-12)

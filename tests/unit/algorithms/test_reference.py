@@ -78,7 +78,7 @@ def compare(
             n, min(n, each * run.train.period) if run.train.period else n, replace=False
         ),
     )
-    expected = getattr(reference, method)(world, **(PARAMS[method] | params))
+    expected = reference.method(method)(world, **(PARAMS[method] | params))
     found = {**simulation.server, **simulation.own}
     assert found.keys() - expected.keys() <= {"anchor", "path", "passed", "kept", *A_SCAFFOLD}
     for name in found.keys() & expected.keys():

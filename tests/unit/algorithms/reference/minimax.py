@@ -1,0 +1,104 @@
+"""The AUC min-max methods with restarts."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reference.losses import dual, minimax
+from reference.world import World, average, flat, flat_buffers, set_flat
+
+
+def coda(
+    world: World, lr: float, lr_dual: float, proximal: float, restart_samples: int, score: str, dual_step: str
+) -> dict[str, Tensor]:
+    server = world.module
+    a = b = alpha = torch.zeros(())
+    anchor = (flat(server), a, b)
+    for r in range(world.rounds):
+        if r in world.stages:
+            anchor = (flat(server), a, b)
+            if restart_samples:
+                positive, negative = [], []
+                for k in range(len(world.clients)):
+                    x, y = world.draw(k, restart_samples, r)
+                    with torch.no_grad():
+                        logits = copy.deepcopy(server).eval()(x).squeeze(-1)
+                    scores = torch.sigmoid(logits) if score == "sigmoid" else logits
+                    positive += scores[y == 1].tolist()
+                    negative += scores[y == 0].tolist()
+                alpha = torch.tensor(sum(negative) / len(negative) - sum(positive) / len(positive))
+        eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
+        results = []
+        for k in world.participants(r):
+            m, ak, bk, dk = copy.deepcopy(server), a, b, alpha
+            for batch in world.round_batches(k, r):
+                gw, ga, gb, gd = minimax(world, m, ak, bk, dk, batch, score)
+                step = eta_dual * dual(gd, ak, bk, dk, dual_step)
+                set_flat(m, flat(m) - eta * (gw + proximal * (flat(m) - anchor[0])))
+                ak = ak - eta * (ga + proximal * (ak - anchor[1]))
+                bk = bk - eta * (gb + proximal * (bk - anchor[2]))
+                dk = dk + step
+            results.append((m, ak, bk, dk))
+        server = average([item[0] for item in results])
+        a, b, alpha = (sum(item[i] for item in results) / len(results) for i in (1, 2, 3))
+    return {
+        "x": torch.cat([flat(server), a[None], b[None]]), "alpha": alpha, "buffers": flat_buffers(server),
+        "anchor": torch.cat([anchor[0], anchor[1][None], anchor[2][None]]),
+    }  # fmt: skip
+
+
+def coda_plus(world: World, **params: Any) -> dict[str, Tensor]:
+    return coda(world, restart_samples=0, **params)
+
+
+def codasca(
+    world: World, lr: float, lr_dual: float, proximal: float, score: str, dual_step: str, server_lr: float,
+    variates: str, anchor: str,
+) -> dict[str, Tensor]:  # fmt: skip
+    """codasca, Algorithms 3 and 4, with the control variates of equation (8): from the path, not from the gradients.
+
+    z is (w, a, b, alpha) in one vector, and the signs of the ascent are in the step sizes.
+    """
+    n, server, zero = len(world.clients), world.module, torch.zeros(3)
+    z = torch.cat([flat(server), zero])
+    centre = z[:-1]
+    c, c_own, path = torch.zeros_like(z), [torch.zeros_like(z) for _ in range(n)], []
+    used = torch.ones_like(z)
+    if variates != "both":
+        used[-1] = float(variates == "dual")
+        used[:-1] = float(variates == "primal")
+    for r in range(world.rounds):
+        if r in world.stages:
+            centre, path = (z[:-1] if anchor == "last" else sum(path) / len(path)), []
+        eta = world.decay(r) * torch.full_like(z, lr)
+        eta[-1] = -world.decay(r) * lr_dual
+        chosen, locals_, ends, deltas = world.participants(r), [], [], []
+        for k in chosen:
+            m, zk = copy.deepcopy(server), z
+            work = world.round_batches(k, r)
+            for batch in work:
+                a, b, alpha = zk[-3], zk[-2], zk[-1]
+                gw, ga, gb, gd = minimax(world, m, a, b, alpha, batch, score)
+                g = torch.cat([gw, ga[None], gb[None], dual(gd, a, b, alpha, dual_step)[None]])
+                g[:-1] += proximal * (zk[:-1] - centre)
+                zk = zk - eta * (g - c_own[k] + c)
+                set_flat(m, zk[:-3])
+            new = used * (c_own[k] - c + (z - zk) / (len(work) * eta))
+            deltas.append(new - c_own[k])
+            c_own[k] = new
+            locals_.append(m)
+            ends.append(zk)
+        server = average(locals_)
+        z = z + server_lr * (sum(ends) / len(ends) - z)
+        set_flat(server, z[:-3])
+        c = c + sum(deltas) / n
+        path.append(z[:-1])
+    kept = {"both": slice(None), "primal": slice(-1), "dual": slice(-1, None)}[variates]
+    return {
+        "x": z[:-1], "alpha": z[-1], "anchor": centre, "c": c[kept], "c_own": torch.stack(c_own)[:, kept],
+        "buffers": flat_buffers(server),
+    }  # fmt: skip
