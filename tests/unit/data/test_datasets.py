@@ -9,12 +9,11 @@ import io
 import pickle
 import struct
 import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from raw_files import put
 
 from fedbench.data import datasets
 from fedbench.data.datasets._medmnist import MedSet
@@ -25,11 +24,6 @@ torchvision_sets = pytest.importorskip("torchvision.datasets")
 
 def md5(content: bytes) -> str:
     return hashlib.md5(content).hexdigest()
-
-
-def put(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -176,74 +170,6 @@ def test_stl10_is_transposed_and_needs_no_unlabelled_images(monkeypatch, tmp_pat
     assert not (tmp_path / "raw" / "stl10" / "stl10_binary" / "unlabeled_X.bin").exists()
 
 
-def jpeg(red: int, blue: int, size: tuple[int, int] = (40, 30)) -> bytes:
-    buffer = io.BytesIO()
-    Image.new("RGB", size, (red, 0, blue)).save(buffer, "JPEG", quality=95)
-    return buffer.getvalue()
-
-
-def zip_of(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-@pytest.fixture
-def pets():
-    """Cats are red, dogs are blue, both darker with their number."""
-    files = {f"cat.{n}.jpg": jpeg(250 - 20 * n, 0) for n in range(5)}
-    files |= {f"dog.{n}.jpg": jpeg(0, 250 - 20 * n) for n in range(5)}
-    return dataclasses.replace(datasets.get("catvsdog"), per_class=5, test_from=4), files
-
-
-@pytest.mark.parametrize("layout", ["folder", "train.zip", "dogs-vs-cats.zip"])
-@pytest.mark.parametrize("place", ["raw", "mirror"])
-def test_cats_and_dogs(pets, tmp_path, layout, place):
-    dataset, files = pets
-    home = tmp_path / "raw" / "catvsdog" if place == "raw" else tmp_path / "mirror" / "catvsdog"
-    inner = zip_of({f"train/{name}": content for name, content in files.items()})
-    if layout == "folder":
-        for name, content in files.items():
-            put(home / "train" / name, content)
-    else:
-        put(home / layout, inner if layout == "train.zip" else zip_of({"train.zip": inner, "test1.zip": b""}))
-    (tmp_path / "mirror").mkdir(exist_ok=True)
-    read = dataset.prepare(dataset.fetch(tmp_path, str(tmp_path / "mirror")))
-    assert read.x_train.shape == (8, 3, 50, 50) and read.x_test.shape == (2, 3, 50, 50)
-    assert read.y_train.tolist() == [0, 1] * 4 and read.y_test.tolist() == [0, 1]
-    level = read.x_train.mean((2, 3)).round()
-    np.testing.assert_allclose(level[::2, 0], [250, 230, 210, 190], atol=3)
-    np.testing.assert_allclose(level[1::2, 2], [250, 230, 210, 190], atol=3)
-    np.testing.assert_allclose(read.x_test.mean((2, 3))[:, [0, 2]], [[170, 0], [0, 170]], atol=3)
-
-
-def test_pictures_keep_their_orientation(pets, tmp_path):
-    dataset, files = pets
-    picture = Image.new("RGB", (60, 30))
-    picture.paste((255, 255, 255), (0, 0, 30, 30))  # the left half is white
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=95)
-    put(tmp_path / "train.zip", zip_of(files | {"cat.0.jpg": buffer.getvalue()}))
-    first = dataclasses.replace(dataset, shape=(3, 10, 20)).prepare(tmp_path).x_train[0]
-    assert first.shape == (3, 10, 20)
-    assert (first[:, :, :8] > 250).all() and (first[:, :, 12:] < 5).all()
-
-
-def test_a_lost_or_broken_picture_is_named(pets, tmp_path):
-    dataset, files = pets
-    home = tmp_path / "raw" / "catvsdog"
-    files["dog.2.jpg"] = files["dog.2.jpg"][:100]
-    put(home / "train.zip", zip_of(files))
-    with pytest.raises(UserError, match=r"train\.zip: dog\.2\.jpg is no readable picture"):
-        dataset.prepare(home)
-    del files["dog.2.jpg"]
-    put(home / "train.zip", zip_of(files))
-    with pytest.raises(UserError, match=r"dog\.2\.jpg is missing \(9 of 10\)"):
-        dataset.prepare(home)
-
-
 def test_sets_behind_an_account_say_what_to_fetch_and_where_to_put_it(tmp_path):
     for name, file in (("catvsdog", "train.zip"), ("melanoma", "jpeg-melanoma-256x256.zip")):
         dataset = datasets.get(name)
@@ -253,75 +179,6 @@ def test_sets_behind_an_account_say_what_to_fetch_and_where_to_put_it(tmp_path):
             dataset.fetch(tmp_path, None)
         for text in (status.detail, str(error.value)):
             assert "https://www.kaggle.com/" in text and file in text and str(tmp_path / "raw" / name) in text
-
-
-@pytest.fixture
-def lesions():
-    """Forty pictures of twenty patients; number n is in fold n % 10, number 7 is a duplicate."""
-    rows = ["image_name,patient_id,sex,target,tfrecord"]
-    files = {}
-    for n in range(40):
-        rows.append(f"ISIC_{n:04d},IP_{n // 2},male,{int(n % 8 == 0)},{-1 if n == 7 else n % 10}")
-        files[f"ISIC_{n:04d}.jpg"] = jpeg(6 * n, 0, (256, 256))
-    return dataclasses.replace(datasets.get("melanoma"), shape=(3, 16, 16)), rows, files
-
-
-def melanoma_zip(rows: list[str], files: dict[str, bytes]) -> bytes:
-    pictures = {f"train/{name}": content for name, content in files.items()}
-    tests = {f"test/ISIC_9{n}.jpg": b"" for n in range(3)}
-    return zip_of({"train.csv": "\n".join(rows).encode(), **pictures, **tests})
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_melanoma_tests_on_the_last_fifth_of_the_folds(lesions, tmp_path, packed):
-    dataset, rows, files = lesions
-    home = tmp_path / "mirror" / "melanoma"
-    if packed:
-        put(home / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
-    else:
-        put(home / "train.csv", "\n".join(rows).encode())
-        for name, content in files.items():
-            put(home / "train" / name, content)
-    read = dataset.prepare(dataset.fetch(tmp_path, str(tmp_path / "mirror")))
-    test = [n for n in range(40) if n % 10 >= 8]
-    train = [n for n in range(40) if n % 10 < 8 and n != 7]
-    assert read.x_train.shape == (31, 3, 16, 16) and len(read.x_test) == 8
-    np.testing.assert_allclose(read.x_test[:, 0].mean((1, 2)), [6 * n for n in test], atol=3)
-    np.testing.assert_allclose(read.x_train[:, 0].mean((1, 2)), [6 * n for n in train], atol=3)
-    assert read.y_train.tolist() == [int(n % 8 == 0) for n in train]
-    assert read.y_test.tolist() == [int(n % 8 == 0) for n in test]
-    assert len(set(zip(read.group_train, [n // 2 for n in train], strict=True))) == len(
-        {n // 2 for n in train}
-    )
-
-
-def test_melanoma_without_folds_splits_by_patient_and_label(lesions, tmp_path):
-    dataset, rows, files = lesions
-    put(tmp_path / "train.csv", "\n".join(row.rpartition(",")[0] for row in rows).encode())
-    for name, content in files.items():
-        put(tmp_path / "train" / name, content)
-    read = dataset.prepare(tmp_path)
-    shade = (read.x_test[:, 0].mean((1, 2)) / 6).round().astype(int)
-    assert len(shade) == 8 and read.y_test.sum() == 1
-    patients = set(shade // 2)
-    trained = set((read.x_train[:, 0].mean((1, 2)) / 6).round().astype(int) // 2)
-    assert not patients & trained
-    again = dataset.prepare(tmp_path)
-    np.testing.assert_array_equal(again.x_test, read.x_test)
-
-
-def test_melanoma_without_a_picture_or_a_column_says_which(lesions, tmp_path):
-    dataset, rows, files = lesions
-    del files["ISIC_0012.jpg"]
-    put(tmp_path / "jpeg-melanoma-256x256.zip", melanoma_zip(rows, files))
-    with pytest.raises(UserError, match=r"lacks 1 pictures of .*ISIC_0012\.jpg"):
-        dataset.prepare(tmp_path)
-    put(
-        tmp_path / "jpeg-melanoma-256x256.zip",
-        melanoma_zip([row.replace("target", "y") for row in rows], files),
-    )
-    with pytest.raises(UserError, match=r"train\.csv has no column target"):
-        dataset.prepare(tmp_path)
 
 
 def test_digits_have_a_stratified_test_part_and_every_sample_once():
@@ -371,46 +228,3 @@ def test_another_title_changes_neither_the_files_nor_their_reader(mnist, cifar, 
         assert len(dataset.prepare(dataset.raw_dir(tmp_path)).y_train) == size
     files_of = [[item.path for item in datasets.get(name).downloads()] for name in ("stl10", "my_stl10")]
     assert files_of[0] == files_of[1]
-
-
-@pytest.mark.parametrize("flat", [False, True])
-def test_imagenet_by_folders_and_with_kaggles_flat_validation_part(tmp_path, flat):
-    def jpeg(value):
-        stream = io.BytesIO()
-        Image.fromarray(np.full((20, 30, 3), value, np.uint8)).save(stream, "JPEG", quality=100)
-        return stream.getvalue()
-
-    for place, name in enumerate(("n02", "n01", "n03")):
-        for k in range(2):
-            put(tmp_path / "train" / name / f"{name}_{k}.JPEG", jpeg(10 * place + k))
-        where = "val" if flat else f"val/{name}"
-        put(tmp_path / where / f"ILSVRC2012_val_0000000{place}.JPEG", jpeg(100 + place))
-    if flat:
-        rows = "".join(
-            f"ILSVRC2012_val_0000000{i},{name} 1 2 3 4\n" for i, name in enumerate(("n02", "n01", "n03"))
-        )
-        put(tmp_path / "LOC_val_solution.csv", b"ImageId,PredictionString\n" + rows.encode())
-    dataset = dataclasses.replace(datasets.get("imagenet"), shape=(3, 8, 8))
-    assert dataset.present(tmp_path)
-    arrays = dataset.prepare(tmp_path)
-    assert arrays.classes == ("n01", "n02", "n03") and arrays.y_train.tolist() == [0, 0, 1, 1, 2, 2]
-    means = arrays.x_test.mean((1, 2, 3)).round().tolist()
-    assert dict(zip(arrays.y_test.tolist(), means, strict=True)) == {0: 101, 1: 100, 2: 102}
-    if flat:
-        put(
-            tmp_path / "LOC_val_solution.csv",
-            b"ImageId,PredictionString\nILSVRC2012_val_00000000,n02 1 2 3 4\n",
-        )
-        with pytest.raises(
-            UserError, match=r"LOC_val_solution\.csv lacks 2 pictures of val, e\.g\. ILSVRC2012_val_"
-        ):
-            dataset.prepare(tmp_path)
-    else:
-        put(tmp_path / "val" / "n09" / "x.JPEG", jpeg(0))
-        with pytest.raises(UserError, match="n09 is no class of the folder train"):
-            dataset.prepare(tmp_path)
-
-
-def test_imagenet_that_is_not_there_says_what_to_get(tmp_path):
-    status = datasets.get("imagenet").status(tmp_path)
-    assert status.state == "needs account" and "ILSVRC2012_img_train.tar" in status.detail

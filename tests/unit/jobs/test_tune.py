@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from fake_trials import change, chosen, fake, fake_seeds, quiet
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.jobs import choices, tune
-from fedbench.jobs.trials import trial_specs, trials_of
 from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import cells, configuration
 from fedbench.plan.schema import Config
@@ -22,92 +22,6 @@ from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
-
-
-def change(**parts: Any) -> None:
-    """Rewrite the toy paper with other parts."""
-    write_yaml(Path("config/papers/toy.yaml"), copy.deepcopy(PAPER) | parts)
-
-
-def quiet(line: str) -> None:
-    pass
-
-
-def fake(scores: dict[Any, float | None]) -> Any:
-    """Stand in for training: the validation score of a trial by its learning rate; None diverges."""
-
-    def train(spec: RunSpec, config: Config, store: Store) -> Record:
-        value = scores[spec.params["lr"]]
-        status = "finished" if value is not None else "diverged"
-        metrics = {"val_auc": value, "test_auc": 1 - (value or 0)} if value is not None else {}
-        return Record(spec.key, {}, status, "", metrics, {}, {})
-
-    return train
-
-
-def fake_seeds(scores: dict[Any, tuple[float | None, ...]]) -> Any:
-    """Stand in for training: validation scores by the learning rate and, from 100 on, the seed."""
-
-    def train(spec: RunSpec, config: Config, store: Store) -> Record:
-        score = scores[spec.params["lr"]][spec.seed - 100]
-        record: Record = fake({spec.params["lr"]: score})(spec, config, store)
-        return record
-
-    return train
-
-
-def chosen(method: str) -> dict[str, Any]:
-    content = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())
-    found: dict[str, Any] = content["chosen"][method]
-    return found
-
-
-def test_a_grid_is_all_combinations_and_coupled_keys_move_together() -> None:
-    paper = configuration.load_paper("toy")
-    assert trials_of(paper, paper.methods["Proximal"], "Proximal") == [
-        {"lr": 0.05, "mu": 0.0}, {"lr": 0.05, "mu": 1.0}, {"lr": 0.1, "mu": 0.0}, {"lr": 0.1, "mu": 1.0},
-    ]  # fmt: skip
-    coupled = trials_of(paper, paper.methods["Plain_too"], "Plain_too")
-    assert coupled == [
-        {"lr": lr, "momentum": m} for lr, m in ((0.1, 0.5), (0.2, 0.5), (0.2, 0.9), (0.3, 0.0))
-    ]
-
-
-def test_a_grid_reaches_any_place_of_a_run_and_wins_over_what_trials_share() -> None:
-    methods = copy.deepcopy(PAPER["methods"])
-    methods["Plain"]["grid"] = {
-        "lr, train.decay_at": [[0.1, [0.5]], [0.2, [0.25, 0.5]]],
-        "train.clip_norm": [None, 1],
-    }
-    change(methods=methods, tune=PAPER["tune"] | {"train": {"epochs": None, "rounds": 4, "decay_at": []}})
-    paper = configuration.load_paper("toy")
-    trials = trials_of(paper, paper.methods["Plain"], "Plain")
-    runs = [trial_specs(paper, "Digits", "Plain", trial)[0] for trial in trials]
-    assert [(run.params["lr"], run.train.decay_at, run.train.clip_norm) for run in runs] == [
-        (0.1, (0.5,), None), (0.1, (0.5,), 1), (0.2, (0.25, 0.5), None), (0.2, (0.25, 0.5), 1),
-    ]  # fmt: skip
-    assert all(run.data.validation == 0.2 and run.train.rounds == 4 for run in runs)
-
-
-def test_the_validation_part_may_be_that_of_the_runs_but_there_has_to_be_one() -> None:
-    tuning = {key: value for key, value in PAPER["tune"].items() if key != "validation"}
-    change(tune=tuning)
-    with pytest.raises(UserError, match="nothing of Digits is held out to tune on; give `validation`"):
-        trial_specs(configuration.load_paper("toy"), "Digits", "Plain", {"lr": 0.1})
-    datasets = copy.deepcopy(PAPER["datasets"])
-    datasets["Digits"]["data"]["validation"] = 0.4
-    change(tune=tuning, datasets=datasets)
-    (run,) = trial_specs(configuration.load_paper("toy"), "Digits", "Plain", {"lr": 0.1})
-    assert run.data.validation == 0.4
-
-
-def test_a_method_without_a_cell_where_the_others_are_tuned_is_tuned_at_its_first() -> None:
-    methods = copy.deepcopy(PAPER["methods"])
-    methods["Plain"]["only"] = {"p": [4, 8]}
-    change(methods=methods)
-    paper = configuration.load_paper("toy")
-    assert trial_specs(paper, "Digits", "Plain", {})[0].train.period == 4
-    assert trial_specs(paper, "Digits", "Proximal", {})[0].train.period == 2
 
 
 def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,131 +53,6 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
     assert found == {2: 0.01, 4: 0.2, 8: 0.1}  # at 8 nothing was tuned: the paper's value
 
 
-def test_every_method_gets_the_same_number_of_trials() -> None:
-    methods = copy.deepcopy(PAPER["methods"])
-    methods["Plain"]["grid"]["lr"] = [0.1]
-    change(methods=methods)
-    with pytest.raises(UserError, match="grid of Plain has 1 combinations, but every method gets 4"):
-        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    for key in configuration.paper_keys(Path(__file__).parents[3] / "config"):
-        real = configuration.load_paper(key, Path(__file__).parents[3] / "config")
-        for name, method in real.methods.items():
-            if method.grid:
-                assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
-
-
-def test_a_method_without_a_grid_is_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    methods = copy.deepcopy(PAPER["methods"])
-    del methods["Proximal"]["grid"]
-    change(methods=methods)
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.1, 0.1: 0.9, 0.2: 0.5, 0.3: 0.4, 0.5: 0.3}))
-    said: list[str] = []
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", None, said.append)
-    assert [*yaml.safe_load(path.read_text())["chosen"]] == ["Plain", "Plain_too"]
-    assert said[0] == "not tuned, as config/papers/toy.yaml gives no grid: Proximal"
-    with pytest.raises(UserError, match=r"toy\.yaml: methods\.Proximal has no grid"):
-        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain", "Proximal"], quiet)
-
-
-def test_tuned_are_the_methods_with_a_grid_that_a_dataset_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.05, 0.1, 0.2, 0.3, 0.5), 0.5)))
-    methods, tables = copy.deepcopy(PAPER["methods"]), copy.deepcopy(PAPER["tables"])
-    methods["Fixed"] = {"algorithm": "fedavg", "params": {"lr": 0.1}}
-    methods["Elsewhere"] = copy.deepcopy(methods["Plain"])
-    change(methods=methods)
-    tune_dataset(configuration.load_config(), "toy", "Digits", None, quiet)
-    found = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())["chosen"]
-    shown = {name for spec in tables.values() for name in spec["methods"]}
-    assert found.keys() == shown and not {"Fixed", "Elsewhere"} & shown
-
-
-def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
-    paper = configuration.load_paper("toy")
-    (spec,) = trial_specs(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
-    assert spec.data.validation == 0.2 and spec.seed == 100
-    assert spec.train.iterations == 4 and spec.train.epochs is None and spec.train.period == 2
-    assert spec.params == {"lr": 0.05, "mu": 1.0} and spec.data.imbalance.imratio == 0.2
-    final = cells.cells_of(configuration.load_config(), "toy")[0].runs[0]
-    assert final.data.validation == 0 and final.seed != 100
-
-
-def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"train": {"iterations": 12}}}})
-    paper = configuration.load_paper("toy")
-    params = {"lr": 0.05, "mu": 1.0}
-    assert trial_specs(paper, "Digits", "Proximal", params)[0].train.iterations == 12
-    assert trial_specs(paper, "Printed", "Proximal", params)[0].train.iterations == 4
-    monkeypatch.setattr(tune, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
-    protocol = yaml.safe_load(path.read_text())["protocol"]
-    assert protocol["train"]["iterations"] == 12 and "per_dataset" not in protocol
-
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"train": {"iterations": 12}}}})
-    with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):
-        configuration.load_paper("toy")
-
-
-def test_a_trial_is_judged_by_the_mean_over_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(tune=PAPER["tune"] | {"seeds": [100, 101], "per_dataset": {"Printed": {"seeds": [7]}}})
-    # 0.01 is best with one of the seeds, 0.5 would be but for a divergence, 0.2 never leads
-    scores = {0.01: (0.99, 0.41), 0.1: (0.8, 0.9), 0.2: (0.7,), 0.5: (1.0, None)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.1}
-    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
-    assert [row["val_auc"] for row in rows] == [0.7, 0.85, 0.7, None]
-    assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
-    paper = configuration.load_paper("toy")
-    assert [spec.seed for spec in trial_specs(paper, "Printed", "Plain", {"lr": 0.1})] == [7]
-
-
-def test_the_trial_that_leads_runs_with_the_next_seed_until_it_has_run_with_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    change(tune=PAPER["tune"] | {"seeds": [100, 101, 102]})
-    # 0.5 leads first and falls behind with its second seed, then 0.1 falls behind 0.2, which stays ahead with all
-    scores = {0.01: (0.6,), 0.1: (0.8, 0.7), 0.2: (0.79, 0.78, 0.77), 0.5: (0.95, 0.4)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.2}
-    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
-    assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
-    assert [row["val_auc"] for row in rows] == [0.6, 0.75, 0.78, 0.675]
-
-    path.unlink()
-    monkeypatch.setattr(tune, "train_run", fake_seeds({**scores, 0.2: (0.79, None), 0.1: (0.8, 0.7, 0.6)}))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.1}, "a trial that diverges with a later seed is out"
-
-
-def test_ties_go_on_together_and_an_easier_seed_is_no_lead(monkeypatch: pytest.MonkeyPatch) -> None:
-    change(tune=PAPER["tune"] | {"seeds": [100, 101, 102]})
-    # three tie on the first seed; the second is easy for all of them, so that its first taker must not win by it
-    scores = {0.01: (0.8, 0.9, 0.9), 0.1: (0.8, 0.95, 0.9), 0.2: (0.8, 0.9), 0.5: (0.7,)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
-    said = list[str]()
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], said.append)
-    assert chosen("Plain") == {"lr": 0.1}
-    rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
-    assert [len(row["runs"]) for row in rows] == [2, 3, 2, 1]
-    assert said[-1] == (
-        "Digits Plain: chosen {'lr': 0.1}, val_auc 0.88333 over 3 seeds;"
-        " {'lr': 0.01} is 0.02500 behind on the 2 seeds they share"
-    )
-
-
-def test_a_trial_ahead_on_the_seeds_in_common_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The leader's second seed was easy: its mean is above the other's first score, which is better all the same."""
-    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
-    scores = {0.01: (0.9, 0.6), 0.1: (0.85, 0.99), 0.2: (0.88, 0.99), 0.5: (0.1,)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    # 0.01 leads, collapses; 0.2 runs and leads; 0.1 is behind 0.2 on the seed both have, and in its mean
-    assert chosen("Plain") == {"lr": 0.2}
-
-
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     config = configuration.load_config()
     scores = {0.01: (0.6,), 0.1: (0.8, 0.75), 0.2: (None,), 0.5: (0.9, 0.4)}
@@ -289,38 +78,6 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
     )  # other runs: their scores count for none
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert asked[2:] == [100, 100, 100, 100, 101, 101]
-
-
-def test_trials_ignore_earlier_choices() -> None:
-    write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"lr": 9.0, "mu": 9.0}}})
-    (spec,) = trial_specs(configuration.load_paper("toy"), "Digits", "Proximal", {"lr": 0.05})
-    assert spec.params == {"lr": 0.05, "mu": 0.1}
-
-
-def test_the_best_validation_score_wins_and_ties_go_to_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8}))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.1}
-
-
-def test_of_a_metric_that_falls_the_lowest_score_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    change(tune=PAPER["tune"], measures={"val_auc": {"label": "loss", "better": "lower"}})
-    scores = {0.01: (0.6,), 0.1: (0.3,), 0.2: (0.5,), 0.5: (0.7,)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], told.append)
-    assert chosen("Plain") == {"lr": 0.1}
-    assert "{'lr': 0.2} is 0.20000 behind" in told[-1]
-
-
-def test_diverged_trials_score_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.0, 0.1: None, 0.2: None, 0.5: None}))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.01}
-    Path("config/tuned/toy/Digits.yaml").unlink()
-    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5))))
-    with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
-        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
 
 def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:

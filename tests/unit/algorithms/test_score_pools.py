@@ -1,0 +1,150 @@
+"""The method on pairs of scores, whose pools the server keeps."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from cycles import PAIRS, SIZES, cycles
+from world import CPU, images, simulate, spec
+
+from fedbench.algorithms import pairwise
+from fedbench.contract.problem import Problem, State
+from fedbench.engine.simulate import Simulation
+from fedbench.objectives.pairwise import PairLoss, active_passive
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    "name", ["square", "squared_hinge", "logistic", "sigmoid", "barrier_hinge", "q_norm_hinge"]
+)
+def test_with_its_own_current_scores_the_gradient_is_that_of_all_pairs(name: str) -> None:
+    """cycp eq. (9): two clients of equal counts whose passive scores are everybody's current ones."""
+    psi = PairLoss(name, margin=1.0, temperature=0.3, slope=10.0, q=3.0)
+    rng = torch.Generator().manual_seed(0)
+    x, w = torch.randn(2, 9, 3, generator=rng), torch.randn(3, generator=rng)
+    y = torch.tensor([[1, 0, 0, 1, 0, 0, 0, 1, 0], [0, 0, 1, 0, 1, 0, 0, 0, 1]])
+    whole = w.clone().requires_grad_()
+    s = torch.sigmoid(x @ whole)
+    objective = psi(s[y == 1][:, None] - s[y == 0][None]).value.mean()
+    (expected,) = torch.autograd.grad(objective, whole)
+    mine = w.clone().requires_grad_()
+    s = torch.sigmoid(x @ mine)
+    now = s.detach()
+    pools = [now[y == label].expand(2, -1) for label in (1, 0)]
+    pairs = active_passive(now, y, torch.ones_like(y, dtype=torch.bool), *pools, psi)
+    (found,) = torch.autograd.grad((pairs.slope * s).sum(1).mean(), mine)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(pairs.loss.mean(), 2 * objective.detach())  # each pair once from either side
+
+
+@pytest.mark.usefixtures("double")
+def test_padding_and_missing_signs_have_no_say() -> None:
+    psi = PairLoss("sigmoid", 1.0, 0.3, 10.0, 3.0)
+    scores = torch.tensor([[0.1, 0.7, 0.4, 0.9], [0.3, 0.2, 0.8, 0.6]])
+    labels = torch.tensor([[1, 0, 0, 1], [0, 0, 0, 0]])
+    valid = torch.tensor([[True, True, True, False], [True, True, True, True]])
+    positives, negatives = torch.rand(2, 5), torch.rand(2, 3)
+    whole = active_passive(scores, labels, valid, positives, negatives, psi)
+    alone = active_passive(scores[:1, :3], labels[:1, :3], valid[:1, :3], positives[:1], negatives[:1], psi)
+    torch.testing.assert_close(whole.loss[:1], alone.loss)
+    torch.testing.assert_close(whole.slope[:1, :3], alone.slope)
+    assert whole.slope[0, 3] == 0
+    nothing = active_passive(scores, labels, valid, positives[:, :0], negatives, psi)
+    assert nothing.loss[1] == 0 and (nothing.slope[1] == 0).all() and nothing.loss[0] > 0
+    assert (whole.slope[1] > 0).all() and (whole.slope[0, 0] < 0)  # negatives down, positives up
+
+
+@pytest.mark.parametrize("pool", ["cycle", "round"])
+def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(
+    monkeypatch: pytest.MonkeyPatch, pool: str
+) -> None:
+    log: list[State] = []
+
+    def end(self: Any, problem: Problem, state: State) -> State:
+        log.append(state)
+        return state
+
+    monkeypatch.setattr(pairwise.Method, "end", end)
+    run = spec("pairwise", {"pool": pool, "passive": 1000}, **cycles(4), **PAIRS)
+    simulate(run, images(SIZES))
+    length = 3 if pool == "cycle" else 1
+    epochs = itertools.groupby(log, key=lambda state: int(state["round"][0]) // length)
+    states = [list(entries) for _, entries in epochs]
+    assert len(states) == 12 // length
+    for before, now in itertools.pairwise(states):
+        for sign in pairwise.SIGNS:
+            sent = torch.cat([state[sign][0] for state in before])
+            sent = sent[~sent.isnan()].sort().values
+            for state in now:
+                assert torch.equal(state[f"passive_{sign}"][0].sort().values, sent)
+    first = torch.cat([states[0][0][f"passive_{sign}"][0] for sign in pairwise.SIGNS])
+    assert len(first) in ((59,) if pool == "cycle" else (19, 20))  # of 10 samples a client; one client has 9
+
+
+def test_no_passive_score_is_used_twice_while_others_are_left() -> None:
+    run = spec("pairwise", {"passive": 3}, **cycles(2), **PAIRS)
+    simulation, _ = simulate(run, images(SIZES))
+    method, problem = simulation.method, simulation.problem
+    assert isinstance(method, pairwise.Method)
+    for size, uses in ((40, [1] * 12 + [0] * 28), (12, [1] * 12), (7, [2] * 5 + [1] * 2)):
+        pool = torch.arange(float(size))
+        state = {"client": torch.tensor([4]), "round": torch.tensor([2]), "pool_positives": pool[None]}
+        state["passive_positives"] = method._received(problem, state, "positives")
+        turns = [method._turn(state | {"made": torch.tensor([step])}, "positives") for step in range(4)]
+        counts = np.bincount(torch.cat(turns, 1)[0].long().numpy(), minlength=size)
+        assert sorted(counts.tolist(), reverse=True) == uses
+        other = state | {"client": torch.tensor([5])}
+        assert size < 12 or not torch.equal(
+            method._received(problem, other, "positives"), state["passive_positives"]
+        )
+
+
+def test_what_is_sent_and_received_is_counted() -> None:
+    run = spec("pairwise", {"passive": 3, "opening": 8}, **cycles(3, evaluations=3), **PAIRS)
+    simulation, outcome = simulate(run, images(SIZES))
+    d, data, n = simulation.problem.net.d, simulation.data, len(SIZES)
+    assert simulation.problem.participants is not None
+    up, down = 6 * 8, 6 * d  # the opening: eight scores of everybody, who got the initial model
+    assert outcome.curve[0]["floats_up"] * n == up and outcome.curve[0]["floats_down"] * n == down
+    for r in range(9):
+        row = outcome.curve[r // 3]
+        pools = [row["pool_positives"], row["pool_negatives"]]
+        for client in simulation.problem.participants(r):
+            up += d + 4 * sum(data.pairs.counts(client)) if data.pairs else 0
+            down += d + sum(min(12, size) for size in pools)
+    assert outcome.curve[-1]["floats_up"] * n == pytest.approx(up)
+    assert outcome.curve[-1]["floats_down"] * n == pytest.approx(down)
+
+
+def test_a_world_without_positives_trains_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    arrays = images(SIZES)
+    arrays.y_train[np.concatenate(arrays.clients)] = 0
+    simulation, outcome = simulate(spec("pairwise", **cycles(2)), arrays)
+    assert outcome.status == "finished" and "no positives among the 10 samples" in caplog.text
+    assert torch.equal(simulation.server["x"], simulation.problem.net.initial())
+    assert outcome.metrics["pool_positives"] == 0 < outcome.metrics["pool_negatives"]
+
+
+def test_a_pool_that_would_become_empty_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    simulation = Simulation(spec("pairwise", {"pool": "round"}, rounds=4), images(), CPU)
+    method, problem = simulation.method, simulation.problem
+    pools = {"pool_positives": torch.tensor([0.5, 0.6]), "pool_negatives": torch.tensor([0.1])}
+    server = simulation.server | pools
+    sent = {"x": server["x"][None], "positives": torch.empty(0), "negatives": torch.tensor([0.2, 0.3])}
+    for round_index in range(3):
+        server = method.server(problem, server, sent, [0], round_index)
+        assert server["pool_positives"].tolist() == pytest.approx([0.5, 0.6])
+        assert server["pool_negatives"].tolist() == pytest.approx([0.2, 0.3])
+        assert not len(server["next_negatives"])
+    assert method.report(server)["pools_kept"] == 3
+    assert len(caplog.records) == 1 and "nobody sent a score of positives up to round 0" in caplog.text
+
+
+def test_two_hundred_clients_fit_the_declared_memory() -> None:
+    """Paper scale: 20 groups of 10 in every round, 32 steps of 16 and 16 scores."""
+    kept = 2 * 2 * 20 * 10 * 32 * 16  # two signs, the pool in use and the one that is collected
+    assert kept <= pairwise.Method.memory

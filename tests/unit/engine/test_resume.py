@@ -1,0 +1,124 @@
+"""The same bytes again, and after a stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from world import CPU, METHODS, images, simulate, spec
+
+from fedbench.engine import checkpoint
+from fedbench.engine.outcome import Outcome, Progress
+from fedbench.engine.simulate import Simulation
+from fedbench.specs import RunSpec
+from fedbench.store.runs import csv_text
+
+RESNET = {"network": "resnet20", "options": {"blocks": 1}}
+TWO = {"rule": "random", "clients": 2}
+
+
+def bytes_of(outcome: Outcome) -> tuple[str, str, dict[str, float]]:
+    """All that a run leaves behind but times."""
+    return csv_text(outcome.curve), csv_text(outcome.clients), outcome.metrics
+
+
+class StoppedError(Exception):
+    """Stands for a killed process."""
+
+
+def interrupted(run: RunSpec, arrays: Any, path: Path, at: set[int], chunk: int | None = 1) -> Outcome:
+    """Run with a checkpoint each round, dying in the given rounds before their checkpoint is written."""
+
+    def die(progress: Progress) -> None:
+        if progress.round in at:
+            at.remove(progress.round)
+            raise StoppedError
+
+    while True:
+        try:
+            return Simulation(run, arrays, CPU, chunk, path, 0, die).run()
+        except StoppedError:
+            pass
+
+
+class TestSameBytes:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_run_gives_the_same_bytes_again_and_another_seed_does_not(self, method: str) -> None:
+        arrays = images()
+        _, first = simulate(spec(method, participation=TWO), arrays)
+        torch.manual_seed(99)
+        np.random.seed(99)  # nothing global is read
+        _, second = simulate(spec(method, participation=TWO), arrays)
+        _, other = simulate(spec(method, participation=TWO, seed=1), arrays)
+        assert bytes_of(first) == bytes_of(second)
+        assert first.curve[-1]["train_loss"] != other.curve[-1]["train_loss"]
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_resumed_equals_undisturbed(self, method: str, tmp_path: Path) -> None:
+        """Dying in round 1 (no checkpoint yet), 3, 4 (after a decay) and in the last round."""
+        run = spec(method, participation=TWO, rounds=7, decay_at=[0.45, 0.8], evaluations=3)
+        _, undisturbed = simulate(run, images())
+        resumed = interrupted(run, images(), tmp_path / "checkpoint.pt", {1, 3, 4, 7})
+        assert bytes_of(resumed) == bytes_of(undisturbed)
+        assert undisturbed.status == "finished"
+
+    @pytest.mark.parametrize("chunk", [1, None])
+    def test_resumed_equals_undisturbed_with_batch_norm_augmentation_and_local_epochs(
+        self, chunk: int | None, tmp_path: Path
+    ) -> None:
+        arrays = images(side=8)
+        train = {"period": None, "local_epochs": 2, "augment": "pad_crop_flip", "rounds": 4, **RESNET}
+        run = spec("scaffold", participation=TWO, **train)
+        _, undisturbed = simulate(run, arrays, chunk)
+        resumed = interrupted(run, arrays, tmp_path / "checkpoint.pt", {2, 3}, chunk)
+        assert bytes_of(resumed) == bytes_of(undisturbed)
+
+    def test_resuming_does_not_start_over(self, tmp_path: Path) -> None:
+        run, path, rounds = spec(rounds=6), tmp_path / "checkpoint.pt", []
+        stop = {5}
+
+        def on_round(progress: Progress) -> None:
+            rounds.append((progress.begun_at, progress.round))
+            if progress.round in stop:
+                stop.clear()
+                raise StoppedError
+
+        with pytest.raises(StoppedError):
+            Simulation(run, images(), CPU, 1, path, 0, on_round).run()
+        Simulation(run, images(), CPU, 1, path, 0, on_round).run()
+        assert rounds == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (4, 5), (4, 6)]
+
+    @pytest.mark.parametrize("damage", ["truncated", "noise", "another run's", "another format", "empty"])
+    def test_an_unusable_checkpoint_is_set_aside_and_the_run_starts_again(
+        self, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "checkpoint.pt"
+        run = spec("local_scgdam", rounds=4)
+        _, undisturbed = simulate(run, images())
+
+        def die(progress: Progress) -> None:
+            if progress.round == 3:
+                raise StoppedError
+
+        key_of = spec("local_scgdam", rounds=4, seed=5) if damage == "another run's" else run
+        if damage == "another format":
+            monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
+        with pytest.raises(StoppedError):
+            Simulation(key_of, images(), CPU, 1, path, 0, die).run()
+        monkeypatch.undo()
+        whole = path.read_bytes()
+        if damage == "truncated":
+            path.write_bytes(whole[: len(whole) // 2])
+        elif damage == "noise":
+            path.write_bytes(whole[:200] + bytes(200) + whole[400:])
+        elif damage == "empty":
+            path.write_bytes(b"")
+        left = path.read_bytes()
+        rounds: list[int] = []
+        outcome = Simulation(run, images(), CPU, 1, path, 1e9, lambda p: rounds.append(p.round)).run()
+        assert bytes_of(outcome) == bytes_of(undisturbed)
+        assert rounds == [1, 2, 3, 4]
+        assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()

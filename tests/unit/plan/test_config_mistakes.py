@@ -1,0 +1,158 @@
+"""The user's configuration, and mistakes in it and in a paper's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_changes import CONFIG, rewrite
+
+from fedbench.errors import UserError
+from fedbench.plan import configuration
+from fedbench.plan.configuration import load_config, load_paper, load_scale
+
+PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
+CLAIM = {"says": "Good", "in": ["table1"], "better": PLAIN}
+WINDOW: dict[str, Any] = {
+    "says": "Long",
+    "in": ["table1"],
+    "ratio": PLAIN | {"largest": "p", "within": 0.01, "at_least": 4},
+}
+
+
+@pytest.mark.usefixtures("project")
+class TestConfig:
+    def test_overrides_win_and_null_keeps_the_file(self) -> None:
+        config = load_config(overrides={"scale": "paper", "paper": None, "seeds": 3, "datasets": "A, B"})
+        assert (config.scale, config.paper, config.seeds, config.datasets) == (
+            "paper",
+            "toy",
+            [3],
+            ["A", "B"],
+        )
+        assert load_config(overrides={"seeds": "0,1"}).seeds == [0, 1]
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            ({"scal": "demo"}, r"unknown key of the configuration 'scal'\. Did you mean 'scale'\?"),
+            ({"device": "gpu"}, "device: Input should be 'auto', 'cpu' or 'cuda'"),
+            ({"seeds": "0,x"}, "seeds: '0,x' is not a list of whole numbers"),
+            ({"seeds": [0, 0]}, "seeds: a seed is given twice"),
+            ({"seeds": []}, "seeds: "),
+            ({"seeds": [-1]}, "seeds"),
+            ({"client_chunk": 0}, "client_chunk: Input should be greater than or equal to 1"),
+            ({"tolerance": -1}, "tolerance"),
+        ],
+    )
+    def test_mistakes_are_named(self, options: dict[str, Any], says: str) -> None:
+        with pytest.raises(UserError, match=says):
+            load_config(overrides=options)
+
+    def test_missing_and_broken_files_are_named(self) -> None:
+        with pytest.raises(UserError, match=r"unknown paper 'toys'\. Did you mean 'toy'\?"):
+            load_paper("toys")
+        with pytest.raises(
+            UserError, match=r"unknown scale 'deom'\. Did you mean 'demo'\? Known: demo, paper"
+        ):
+            load_scale("deom")
+        Path("config/config.yaml").write_text("scale: [demo")
+        with pytest.raises(UserError, match=r"config/config\.yaml is not valid YAML"):
+            load_config()
+        Path("config/config.yaml").unlink()
+        with pytest.raises(UserError, match=r"config/config\.yaml does not exist; run fedbench from"):
+            load_config()
+
+    @pytest.mark.parametrize(
+        ("part", "change", "says"),
+        [
+            (
+                "tables",
+                lambda t: t["table1"].update(datasets=["Digit"]),
+                "table1: unknown dataset 'Digit'.*'Digits'",
+            ),
+            ("tables", lambda t: t["table1"].update(methods=["Plaine"]), "table1: unknown method 'Plaine'"),
+            ("figures", lambda f: f["figure1"].update(settings={"q": [1]}), "figure1: unknown setting 'q'"),
+            (
+                "tables",
+                lambda t: t["table1"].update(metric=["x"]),
+                r"tables\.table1\.metric: unknown key.*'metrics'",
+            ),
+            (
+                "tables",
+                lambda t: t["table1"].update(metrics=["test_overal_accuracy"]),
+                r"table1\.metrics.*unknown metric 'test_overal_accuracy'\. Did you mean 'test_overall_accuracy'",
+            ),
+            (
+                "tables",
+                lambda t: t["table1"].update(metrics=["tset_auc"]),
+                "'tset_auc'. Did you mean 'test_auc'",
+            ),
+            ("tables", lambda t: t["table1"].update(metrics=["auc"]), "unknown metric 'auc'"),
+            ("figures", lambda f: f["figure1"].update(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"in": ["tabel1"]}),
+                "unknown table or figure 'tabel1'.*'table1'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"better": PLAIN | {"method": "Plane"}}),
+                r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"better": PLAIN | {"than": ["Plane"]}}),
+                "unknown method 'Plane'.*'Plain'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"better": PLAIN | {"metric": "test_pa"}}),
+                "claims.*unknown metric 'test_pa'",
+            ),
+            ("claims", lambda c: c.append(CLAIM | {"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
+            ("claims", lambda c: c.append(CLAIM | {"only": {"p": 5}}), "claims: 1.*unknown value of p '5'"),
+            (
+                "claims",
+                lambda c: c.append(WINDOW),
+                "largest needs within, of and metric",
+            ),
+            (
+                "claims",
+                lambda c: c.append(WINDOW | {"ratio": WINDOW["ratio"] | {"of": 5}}),
+                "claims: 1 .Long.: unknown value of p '5'",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"equal": PLAIN}),
+                r"claims\.0\.equal\.margin: Field required",
+            ),
+            (
+                "claims",
+                lambda c: c.append(CLAIM | {"equal": PLAIN | {"margin": 0.1}}),
+                "give exactly one of better, no_worse, equal, trend, ratio, exists",
+            ),
+            (
+                "claims",
+                lambda c: c.append(
+                    {
+                        "says": "x",
+                        "in": "table1",
+                        "exists": {"where": "max(other) < 1", "so": "1 > 0", "metric": "test_auc"},
+                    }
+                ),
+                "condition 'max.other. < 1 and 1 > 0': unknown method 'other'",
+            ),
+            ("methods", lambda m: m["Plain"].pop("algorithm"), r"methods\.Plain\.algorithm: Field required"),
+        ],
+    )
+    def test_a_papers_mistakes_are_named_with_its_file(self, part: str, change: Any, says: str) -> None:
+        rewrite(**{part: change})
+        with pytest.raises(UserError, match=says) as caught:
+            load_paper("toy")
+        assert str(caught.value).startswith("config/papers/toy.yaml: ")
+
+    def test_papers_are_the_files(self) -> None:
+        assert configuration.paper_keys() == ["toy"]
+        assert {"climb", "localscgdam"} <= set(configuration.paper_keys(CONFIG))
