@@ -37,8 +37,9 @@ class TableSpec(Spec):
 
     ``additions`` lists which of the datasets that the paper does not print stand in the table too, if the scale runs
     them; ``null``: all of them. ``average`` names an axis that gets the average over its values beside them, taken seed
-    by seed. The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds
-    until a curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
+    by seed. ``slope`` names a setting of numbers that gets, in the same way, the slope of log number over log setting.
+    The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds until a
+    curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
 
     ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets; ``data``: the
     datasets as partitioned; ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
@@ -58,6 +59,7 @@ class TableSpec(Spec):
     columns: list[str] = []
     splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
     average: str | None = None
+    slope: str | None = None
     pool: list[str] = []
     published: str | None = None
     caption: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ from report_project import Project, localscgdam
 
 from fedbench.errors import UserError
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.combine import averaged, pooled
+from fedbench.report.numbers.combine import averaged, pooled, slope, sloped
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.tables import build as tables
 
@@ -196,4 +197,62 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
 def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:
     table(project, **changes)
     with pytest.raises(UserError, match=message):
+        tables.make("localscgdam", "table1", reduced, project.root)
+
+
+def reaching(project: Project, cell: Any, rounds: list[float]) -> None:
+    """Finish a cell whose seeds reach an AUC of 0.95 in a given round."""
+    for run, reached in zip(cell.runs, rounds, strict=True):
+        folder = project.root / "results" / "runs" / run.key
+        folder.mkdir(parents=True)
+        pd.DataFrame({"round": [0.0, reached], "test_auc": [0.5, 0.95]}).to_csv(folder / "curve.csv")
+    project.finish(cell, [0.95] * len(rounds))
+
+
+def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> None:
+    """Rounds of 64/p have slope -1, constant ones 0; a target that is missed anywhere gives none."""
+    changes = {"settings": {"p": [4, 8, 16]}, "metrics": [], "rounds_to": {"test_auc": 0.9}, "slope": "p"}
+    table(project, **changes, columns=["p"])
+    for (method, p, *_), cell in cells(project, reduced).items():
+        reaching(project, cell, [64 / p, 640 / p, 6.4 / p] if method == "CoDA" else [5.0, 7.0, 9.0])
+    made = rows(project, reduced, "method", "p")
+    slope = made.loc[("CoDA", "slope")]
+    assert (slope["mean"], slope["std"]) == (pytest.approx(-1), pytest.approx(0, abs=1e-12)), (
+        "not of the means"
+    )
+    assert (slope["status"], slope["n_seeds"]) == ("finished", 3)
+    assert made.loc[("LocalSGDM", "slope"), "mean"] == pytest.approx(0, abs=1e-12)
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    assert "| slope" in text and "−1.00" in text.replace("-", "−") and "p = slope" not in text
+    assert "* Slope: of log number over log p" in text
+    assert "**" not in text.split("LocalSGDM")[1].split("|")[4], "slopes are no race: none is best"
+
+
+def test_a_slope_needs_all_its_points() -> None:
+    def one(p: int, values: dict[int | str, float], status: str = "finished") -> Measurement:
+        return Measurement("a", "b", "c", {"p": p}, "m", "x", status, values=values, n_wanted=2)
+
+    full = [one(p, {0: 8 / p, 1: float(p)}) for p in (1, 2, 4)]
+    assert sloped(full, "p", 3).values == {0: pytest.approx(-1), 1: pytest.approx(1)}
+    assert sloped(full, "p", 3).setting == {"p": "slope"}
+    missed = sloped([*full[:2], one(4, {0: 2.0, 1: math.inf}, "not reached")], "p", 3)
+    assert missed.status == "not reached"
+    few = sloped(full, "p", 4)
+    assert (few.status, few.reason) == ("not run", "only 3 of its 4 values are run")
+    zero = sloped([*full[:2], one(4, {0: 0.0, 1: 0.0})], "p", 3)
+    assert zero.status == "undefined" and "positive" in zero.reason and not zero.values
+    assert math.isnan(slope([1, 2], [3, 4]))
+
+
+def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config) -> None:
+    table(project, slope="p", settings={"p": [4, 8]})
+    with pytest.raises(
+        UserError, match=r"slope: p takes .*; a slope of logarithms takes 3 or more positive numbers"
+    ):
+        tables.make("localscgdam", "table1", reduced, project.root)
+
+
+def test_a_slope_is_along_a_setting(project: Project, reduced: Config) -> None:
+    table(project, slope="method")
+    with pytest.raises(UserError, match="setting to fit a slope along"):
         tables.make("localscgdam", "table1", reduced, project.root)

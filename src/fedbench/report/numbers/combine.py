@@ -1,12 +1,14 @@
-"""Measurements made of others: cells pooled as repeats of one, and the average along an axis of a table."""
+"""Measurements made of others: cells pooled as repeats of one, the average and the slope along an axis of a table."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import stats
 
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.measurement import (
@@ -22,12 +24,14 @@ from fedbench.report.numbers.measurement import (
     Measurement,
     Repeat,
 )
-from fedbench.report.numbers.names import AVERAGE
+from fedbench.report.numbers.names import AVERAGE, SLOPE
 
 Place = tuple[tuple[str, Value], ...]
 """Where a number stands: (axis, value) for dataset, every setting, and method."""
 Measured = Mapping[tuple[Place, str], Measurement]
 """Measurements by place and metric."""
+LEAST = 3
+"""Fewest points that a slope is fitted to."""
 
 
 def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str], Measurement]:
@@ -80,6 +84,48 @@ def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measuremen
     if axis == "dataset":
         return replace(result, dataset=AVERAGE)
     return replace(result, setting={**first.setting, axis: AVERAGE})
+
+
+def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
+    """Return the slopes over ``values`` of a setting, at the place that calls its value :data:`SLOPE`.
+
+    A method that stands at fewer than three of them has none.
+    """
+    groups: dict[tuple[Place, str], list[Measurement]] = {}
+    for (place, metric), one in measured.items():
+        if dict(place)[axis] in values:
+            there = tuple((name, SLOPE if name == axis else value) for name, value in place)
+            groups.setdefault((there, metric), []).append(one)
+    return {key: sloped(parts, axis, len(values)) for key, parts in groups.items() if len(parts) >= LEAST}
+
+
+def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
+    """Fit the slope of log value over log setting seed by seed, so that its spread is that over seeds.
+
+    Only seeds that all parts have count. What was not reached somewhere has no slope, nor has a number that is not
+    positive.
+    """
+    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
+    x = [float(part.setting[axis]) for part in parts]
+    fits = {
+        seed: slope(x, [part.values[seed] for part in parts]) for seed in parts[0].values if seed in shared
+    }
+    values = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
+    result = joined(parts, values, max(part.n_wanted for part in parts))
+    if len(parts) < wanted:
+        reason = f"only {len(parts)} of its {wanted} values are run"
+        result = replace(joined(parts, {}, 0), status=NOT_RUN, reason=reason)
+    elif fits and not values and result.status == NOT_RUN:
+        result = replace(result, status=UNDEFINED, reason="a slope of logarithms takes positive numbers")
+    return replace(result, setting={**parts[0].setting, axis: SLOPE})
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the least-squares slope of log ``y`` over log ``x``; nan below three points or without a logarithm."""
+    points = np.array([x, y])
+    if points.shape[1] < LEAST or not (np.isfinite(points).all() and (points > 0).all()):
+        return math.nan
+    return float(stats.linregress(*np.log(points)).slope)
 
 
 def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:

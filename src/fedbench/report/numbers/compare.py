@@ -17,7 +17,7 @@ from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.numbers import collect, combine, rates, stats
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.names import AVERAGE
+from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.numbers.shipped import Shelf
 
@@ -60,7 +60,8 @@ class Compared:
 def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[str, list[Value]]:
     """Return the values of each axis of a table: dataset (printed, then our own), settings, method.
 
-    Settings whose cells are pooled are no axis; the axis that is averaged over has the average last.
+    Settings whose cells are pooled are no axis; the axis that is averaged over has the average last, the one along
+    which slopes are fitted the slope.
     """
     here = datasets_run(config, paper, scale, spec)
     datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
@@ -74,7 +75,23 @@ def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[st
         if spec.average not in found or spec.average == "method":
             raise unknown("axis to average over", spec.average, found.keys() - {"method"})
         found[spec.average] = [*found[spec.average], AVERAGE]
+    if spec.slope is not None:
+        _check_slope(spec.slope, found, settings)
+        found[spec.slope] = [*found[spec.slope], SLOPE]
     return found
+
+
+def _check_slope(
+    axis: str, found: Mapping[str, Sequence[Value]], settings: Mapping[str, Sequence[Value]]
+) -> None:
+    if axis not in settings:
+        raise unknown("setting to fit a slope along", axis, settings)
+    numbers = [v for v in found[axis] if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
+    if len(numbers) < max(combine.LEAST, len(found[axis])):
+        raise UserError(
+            f"slope: {axis} takes {', '.join(map(str, found[axis]))}; a slope of logarithms takes {combine.LEAST} or "
+            "more positive numbers"
+        )
 
 
 def compare(
@@ -87,27 +104,33 @@ def compare(
     travel with the repository, where they have been read already.
     """
     table = load(paper.key, spec.published, root) if spec.published else None
+    shelf = shelf or Shelf(config, paper, root)
     by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
     run = list(by_place.values())
     if spec.kind == "rates":
-        listed = rates.measure(run, spec, root)
+        listed = rates.measure(run, spec, root, shelf)
     else:
         listed = collect.measure(run, spec.metrics, root, root / config.data_dir)
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(config, paper, scale, spec)
     if spec.kind != "rates":
-        measured = _with_shipped(shelf or Shelf(config, paper, root), paper, scale, spec, measured)
+        measured = _with_shipped(shelf, paper, scale, spec, measured)
     if spec.pool and spec.kind != "rates":
         measured = combine.pool(measured, spec.pool)
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
         measured |= combine.averages(measured, spec.average, over)
+    if spec.slope is not None:
+        measured |= combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
     result = []
     for values in itertools.product(*grid.values()):
         place = dict(zip(grid, values, strict=True))
         dataset, method = str(place["dataset"]), str(place["method"])
         setting = {name: value for name, value in place.items() if name not in ("dataset", "method")}
-        if not paper.methods[method].has({n: v for n, v in place.items() if v != AVERAGE}):
+        if not paper.methods[method].has({n: v for n, v in place.items() if v not in MADE_OF}):
+            continue
+        sloped = spec.slope is not None and place[spec.slope] == SLOPE
+        if sloped and (_place(dataset, setting, method), spec.metrics[0]) not in measured:
             continue
         for metric in spec.metrics:
             key = _place(dataset, setting, method), metric
@@ -116,6 +139,8 @@ def compare(
                 table.find(dataset, method, setting, metric) if table and _in_print(paper, dataset) else None
             )
             measure = paper.measure(metric)
+            if sloped:
+                measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})
             judged = verdict_on(ours, found, config.tolerance, measure)
             here = key in measured and ours.scale == scale.name
             result.append(Compared(place, metric, ours, found, judged, here, measure))

@@ -11,6 +11,10 @@ SHIPPED = "‡"
 """Marks a number that came with the repository and was not trained here."""
 AVERAGE = "AVG"
 """What an axis calls the average over its values."""
+SLOPE = "slope"
+"""What an axis calls the slope along its values."""
+MADE_OF = (AVERAGE, SLOPE)
+"""Values of an axis that are made of its others."""
 GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ", "mu": "μ"}
 
 
@@ -36,7 +40,7 @@ def axis_name(paper: Paper, axis: str) -> str:
 
 def axis_text(paper: Paper, axis: str, value: Value) -> str:
     """Name one value of an axis: datasets and methods by themselves, settings as "p = 4"."""
-    if axis in ("dataset", "method") or value == AVERAGE:
+    if axis in ("dataset", "method") or value in MADE_OF:
         return str(value)
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{axis_name(paper, axis)} = {shown.lower() if isinstance(value, bool) else shown}"

@@ -8,19 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.combine import joined
+from fedbench.report.numbers.combine import LEAST, joined, slope
 from fedbench.report.numbers.measurement import FINISHED, UNDEFINED, Measurement, Repeat
+from fedbench.report.numbers.shipped import Shelf
 
 EPSILON = "test_gradient_norm"
 SPENT = {"sample_exponent": "samples", "communication_exponent": "round"}
 """What a run spends, by the exponent that is fitted to it."""
-LEAST = 3
-"""Fewest budgets that a slope is fitted to."""
 RULE = (
     "ε of a run: the mean over its evaluations after the first of the exact gradient norm, which is the expectation of "
     "the theory's random output. Exponents: slopes of log samples (log rounds) over log 1/ε by least squares over the "
@@ -41,25 +38,30 @@ def exponent(points: Sequence[Point]) -> float:
     Raises:
         ValueError: an epsilon is 0 or not finite.
     """
-    if len(points) < LEAST:
-        return math.nan
     if bad := [p.epsilon for p in points if not (math.isfinite(p.epsilon) and p.epsilon > 0)]:
         raise ValueError(f"epsilon is {bad[0]}")
-    epsilon, spent = np.log(np.array(points)).T
-    return float(np.polyfit(-epsilon, spent, 1)[0])
+    return slope([1 / point.epsilon for point in points], [point.spent for point in points])
 
 
-def measure(cells: Sequence[Cell], spec: TableSpec, root: Path = Path()) -> list[Measurement]:
-    """Fit the exponents of cells that differ in the budget alone; a budget that failed is named, never fitted."""
+def measure(
+    cells: Sequence[Cell], spec: TableSpec, root: Path = Path(), shelf: Shelf | None = None
+) -> list[Measurement]:
+    """Fit the exponents of cells that differ in the budget alone; a budget that failed is named, never fitted.
+
+    Where nothing was trained here, ``shelf`` gives the exponents that travel with the repository.
+    """
     groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], list[Cell]] = {}
     for cell in cells:
         rest = tuple((name, value) for name, value in cell.setting.items() if name not in spec.pool)
         groups.setdefault((cell.dataset, cell.method, rest), []).append(cell)
-    return [
-        _fitted(group, dict(rest), metric, root)
-        for (_, _, rest), group in groups.items()
-        for metric in spec.metrics
-    ]
+    found = []
+    for (_, _, rest), group in groups.items():
+        for metric in spec.metrics:
+            one = _fitted(group, dict(rest), metric, root)
+            if one.status == collect.NOT_RUN and shelf is not None:
+                one = shelf.fitted(group, dict(rest), metric) or one
+            found.append(one)
+    return found
 
 
 def _fitted(cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, root: Path) -> Measurement:

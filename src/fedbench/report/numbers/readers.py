@@ -91,7 +91,7 @@ class Runs:
             for cell in cells:
                 self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
             if isinstance(spec, TableSpec) and spec.kind == "rates":
-                for one in rates.measure(cells, spec, root):
+                for one in rates.measure(cells, spec, root, self._shelf):
                     place = place_of(one.dataset, one.setting)
                     self._known[place, one.method, one.metric] = one if one.status != NOT_RUN else None
         self._curves: dict[str, pd.DataFrame] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from fedbench.report.numbers.measurement import (
     Repeat,
     of_cell,
 )
-from fedbench.report.numbers.published import PublishedTable
+from fedbench.report.numbers.published import Published, PublishedTable
 from fedbench.specs import digest
 
 FIRST = ("paper", "reduced")
@@ -60,11 +61,31 @@ class Shelf:
             try:
                 one = self._counted(table.rows[found.row], scale, dataset, setting, method, metric)
             except (KeyError, ValueError) as error:
-                raise UserError(
-                    f"{table.path}, line {table.line(found)}: it is no row that `fedbench export` wrote ({error})"
-                ) from None
+                raise _no_row(table, found, error) from None
             if one is not None:
                 return one
+        return None
+
+    def fitted(self, cells: Sequence[Cell], setting: Mapping[str, Value], metric: str) -> Measurement | None:
+        """Return what was fitted to several cells of one scale, None where there is nothing under their keys of today.
+
+        Args:
+            cells: of one method, one for each budget.
+            setting: what they have in common, with which the row was written.
+            metric: what was fitted.
+        """
+        first = cells[0]
+        for table in self._tables.get(first.scale, []):
+            found = table.find(first.dataset, first.method, setting, metric)
+            if found is None:
+                continue
+            row = table.rows[found.row]
+            try:
+                if row["status"] != FINISHED or row["key"] not in _joint_keys(cells, row):
+                    continue
+                return replace(_measurement(row, first, metric), setting=setting)
+            except (KeyError, ValueError) as error:
+                raise _no_row(table, found, error) from None
         return None
 
     def _counted(
@@ -108,6 +129,19 @@ class Shelf:
 
     def _scale(self, name: str) -> Scale:
         return load_scale(name, self._root / CONFIG_DIR)
+
+
+def _no_row(table: PublishedTable, found: Published, error: Exception) -> UserError:
+    return UserError(
+        f"{table.path}, line {table.line(found)}: it is no row that `fedbench export` wrote ({error})"
+    )
+
+
+def _joint_keys(cells: Sequence[Cell], row: Mapping[str, str]) -> set[str]:
+    """Return what several cells are called together, with the seeds of today or those of a row."""
+    seeds = list(values_of(row))
+    given = (digest([cell.runs[0].seeded(seed).key for seed in seeds]) for cell in cells)
+    return {" ".join(cell.key for cell in cells), *([" ".join(given)] if seeds else [])}
 
 
 def _keys(cell: Cell, seeds: list[int] | None, count: int) -> set[str]:

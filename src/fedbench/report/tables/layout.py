@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_name, axis_text, signed
+from fedbench.report.numbers.names import ABSENT, SHIPPED, SLOPE, axis_name, axis_text, signed
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -123,9 +123,7 @@ class _Arranger:
     ) -> None:
         self.paper, self.spec, self.grid = paper, spec, grid
         printed = {item.metric for item in compared if item.published}
-        self.digits = {
-            name: decimals if name in printed else paper.measure(name).decimals for name in spec.metrics
-        }
+        self.decimals, self.printed = decimals, printed
         self.by_place = {(_key(item.place, grid), item.metric): item for item in compared}
         self.best, self.printed_best = _best(compared, decimals)
         self.taus = {
@@ -181,7 +179,8 @@ class _Arranger:
         if item is None:
             return Entry("")
         found, judged = item.published, item.verdict
-        value, spread = state_text(item, self.digits[metric])
+        digits = self.decimals if metric in self.printed else item.measure.decimals
+        value, spread = state_text(item, digits)
         return Entry(
             value=value,
             spread=spread,
@@ -190,7 +189,7 @@ class _Arranger:
             printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
             printed_best=id(item) in self.printed_best,
             doubtful=bool(found and found.doubt),
-            delta="" if judged.difference is None else signed(judged.difference, self.digits[metric]),
+            delta="" if judged.difference is None else signed(judged.difference, digits),
             symbol=rule.symbol(judged),
             second=metric != self.spec.metrics[0],
             item=item,
@@ -217,7 +216,7 @@ def _best(compared: Sequence[Compared], decimals: int) -> tuple[set[int], set[in
     """Find the best of each group, ours and printed: equal digits are a tie, one alone is not best."""
     ours: set[int] = set()
     printed: set[int] = set()
-    for group in method_groups(compared):
+    for group in method_groups([item for item in compared if SLOPE not in item.place.values()]):
         sign = group[0].measure.sign
         for chosen, attribute in ((ours, "mean"), (printed, "printed")):
             values = {

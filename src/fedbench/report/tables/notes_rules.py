@@ -9,7 +9,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import rates, rule, stats
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import AVERAGE, axis_name
+from fedbench.report.numbers.names import AVERAGE, SLOPE, axis_name
 from fedbench.report.numbers.published import PublishedTable
 
 
@@ -27,6 +27,11 @@ def combined(paper: Paper, spec: TableSpec) -> str:
     if spec.average is not None:
         what = "datasets" if spec.average == "dataset" else f"values of {paper.settings[spec.average].label}"
         lines.append(f"{AVERAGE}: mean over the {what}, taken seed by seed.")
+    if spec.slope is not None:
+        lines.append(
+            f"{SLOPE.capitalize()}: of log number over log {axis_name(paper, spec.slope)}, by least squares, seed by "
+            "seed; −1 where the number falls as the setting grows, 0 where it does not depend on it."
+        )
     if spec.kind == "rates":
         return rates.RULE
     for name in spec.pool:
