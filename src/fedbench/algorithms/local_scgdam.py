@@ -30,7 +30,8 @@ class Method(local_sgdam.Method):
     Attributes:
         alpha_h: weight of the new inner value in (0, 1] (the paper's alpha eta).
         rho: step size of the inner gradient step.
-        hvp: ``exact``, ``first_order`` or ``finite_difference``.
+        hvp: ``exact``, ``first_order`` or ``finite_difference``, which takes a smooth network: a kink between its two
+            points is as good as infinitely curved.
     """
 
     alpha_h: float
@@ -44,6 +45,10 @@ class Method(local_sgdam.Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("local_scgdam", "hvp", self.hvp, HVP)
+
+    def needs_smooth(self) -> str:
+        """Differences of gradients take a smooth network."""
+        return "hvp: finite_difference" if self.hvp == "finite_difference" else ""
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with h = x; the first client step replaces it by g(x)."""

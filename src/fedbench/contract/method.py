@@ -45,6 +45,10 @@ class FederatedMethod:
     task: ClassVar[type[Task]] = LabelledTask
     partial: ClassVar[bool] = True
 
+    def needs_smooth(self) -> str:
+        """Say what takes a network with a second derivative, as a hyper-parameter may; empty where any will do."""
+        return ""
+
     def init(self, problem: Problem, w: Tensor) -> State:
         """Return the server's state before the first round, given initial parameters ``w`` [d]."""
         return {"x": w}

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, own, partitions
@@ -28,6 +29,8 @@ from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.starts import runs_before
 from fedbench.specs import DataSpec, RunSpec, TrainSpec
 
+KINKED = (nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ReLU6, nn.Hardtanh)
+"""Piecewise linear activations: their second derivative is 0 wherever there is one."""
 LISTED = 8
 """Mistakes that are told at once."""
 
@@ -103,6 +106,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             built = algorithms.make(run.method, run.params)
             tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
+            _check_smooth(built.needs_smooth(), run)
         except UserError as error:
             yield f"{source}methods.{method} on datasets.{dataset}: {error}"
 
@@ -143,20 +147,35 @@ def classes_of(run: RunSpec) -> int | None:
 
 def _check_network(run: RunSpec) -> None:
     """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
+    network, module = run.network, _network(run)
+    empty = [name for name, weights in module.named_parameters() if not weights.numel()]
+    if empty:
+        raise UserError(f"network {network.name!r}: its layer {empty[0]} is empty: a width is 0")
+
+
+def _network(run: RunSpec) -> nn.Module:
+    """Build a run's network on no device; an empty one where the shape of a sample is not known yet."""
     network = run.network
     build = registry.find(sys.modules[models.__name__], "network", network.name, "build")
     shape, _ = facts(run.data.dataset)
     if not shape:
-        return
+        return nn.Module()
     shape = as_seen(shape, run.train)
     try:
         with torch.device("meta"), warnings.catch_warnings(action="ignore"):
-            module = build(shape, 1, **network.options)
+            module: nn.Module = build(shape, 1, **network.options)
     except (TypeError, ValueError, RuntimeError, IndexError) as error:
         raise UserError(f"network {network.name!r} for samples of shape {list(shape)}: {error}") from None
-    empty = [name for name, weights in module.named_parameters() if not weights.numel()]
-    if empty:
-        raise UserError(f"network {network.name!r}: its layer {empty[0]} is empty: a width is 0")
+    return module
+
+
+def _check_smooth(asks: str, run: RunSpec) -> None:
+    """Refuse a piecewise linear network where ``asks`` names what takes a second derivative."""
+    if asks and (kinks := [part for part in _network(run).modules() if isinstance(part, KINKED)]):
+        raise UserError(
+            f"{asks} takes a smooth network, and {run.network.name!r} has {type(kinks[0]).__name__}: differences of "
+            "gradients across its kinks are no second derivatives; take activation: tanh, or another hvp"
+        )
 
 
 def _check_normalize(run: RunSpec) -> None:

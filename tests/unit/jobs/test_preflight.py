@@ -226,6 +226,25 @@ def test_a_method_is_held_against_its_task_and_against_who_takes_part(
         preflight.check(cells(absent))
 
 
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "tanh"])
+def test_differences_of_gradients_take_a_smooth_network(activation: str) -> None:
+    def change(paper: dict[str, Any]) -> None:
+        paper["datasets"]["Digits"]["network"]["options"]["activation"] = activation
+        names = ("lr", "lr_dual", "beta_x", "beta_y", "alpha_h", "rho")
+        params = dict.fromkeys(names, 0.1) | {"score": "sigmoid", "dual_step": "batch", "hvp": hvp}
+        paper["methods"]["Plain"] |= {"algorithm": "local_scgdam", "params": params, "grid": {}}
+
+    hvp = "exact"
+    preflight.check(cells(change))
+    hvp = "finite_difference"
+    if activation == "tanh":
+        preflight.check(cells(change))
+    else:
+        wanted = r"methods\.Plain on datasets\.Digits: hvp: finite_difference takes a smooth network, and 'mlp' has"
+        with pytest.raises(UserError, match=wanted):
+            preflight.check(cells(change))
+
+
 def test_what_a_cell_starts_from_is_checked_too() -> None:
     def change(paper: dict[str, Any]) -> None:
         paper["methods"]["First"] = {"algorithm": "fedavg", "params": {"l": 1}, "train": {"keep_model": True}}
