@@ -64,7 +64,7 @@ class Point:
         return spread * float(stats.t.isf(LEVEL, n + m - 2) + stats.t.ppf(POWER, n + m - 2))
 
 
-def judged(points: Sequence[Point]) -> tuple[list[str], bool]:
+def compared(points: Sequence[Point]) -> tuple[list[str], bool]:
     """Return a line for each point and one for all, and whether none is worse here (level 0.05, Holm)."""
     corrected = holm(np.array([point.p for point in points]))
     lines = []

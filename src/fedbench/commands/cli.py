@@ -235,7 +235,7 @@ def check(
     for point in reference.check(configured(None, None, set_), cells_ or [], seeds):
         print(f"{point.name}: {len(point.here)} runs trained", file=sys.stderr)
         points.append(point)
-    lines, good = reference.judged(points)
+    lines, good = reference.compared(points)
     print("\n".join(lines))
     if not good:
         raise typer.Exit(1)

@@ -11,6 +11,7 @@ from torch import Tensor
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import ClientData
+from fedbench.engine import rows
 from fedbench.engine.compiled import Compiled
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
@@ -81,27 +82,25 @@ class Loop:
         state.server = method.server(problem, state.server, clients, chosen, state.round)
         ledger.add_charges(problem.charges, n_clients)
         self._check_memory(state.server)
-        if state.own:
-            place = torch.tensor(chosen, device=self._data.device)
-            for name, tensor in state.own.items():
-                tensor[place] = clients[name]
+        for name, tensor in state.own.items():
+            rows.put(tensor, chosen, clients[name])
         state.round += 1
         return clients
 
     def _train(self, now: RunState, chosen: list[int]) -> State:
         """Train the participants and return their final states in their order, what is gathered joined."""
-        row = {client: index for index, client in enumerate(chosen)}
+        row_of = {client: index for index, client in enumerate(chosen)}
         clients: State = {}
         sent: dict[str, dict[int, Tensor]] = {name: {} for name in self._method.gathered}
         for chunk in self._chunks(chosen):
-            rows = [row[client] for client in chunk]
+            places = [row_of[client] for client in chunk]
             for name, tensor in self._train_chunk(now, chunk).items():
                 if name in sent:
-                    sent[name] |= zip(rows, map(_without_nan, tensor), strict=True)
+                    sent[name] |= zip(places, map(_without_nan, tensor), strict=True)
                     continue
                 if name not in clients:
                     clients[name] = tensor.new_empty(len(chosen), *tensor.shape[1:])
-                clients[name][rows] = tensor
+                rows.put(clients[name], places, tensor)
         joined = {name: torch.cat([parts[at] for at in sorted(parts)]) for name, parts in sent.items()}
         return clients | joined
 
@@ -141,7 +140,7 @@ class Loop:
         for name in method.running:
             if name in state:
                 state[name] = state[name].clone()  # updated in place
-        state |= {name: tensor[chosen] for name, tensor in now.own.items()}
+        state |= {name: rows.take(tensor, chosen) for name, tensor in now.own.items()}
         state["client"] = torch.tensor(chosen, device=data.device)
         state["round"] = torch.full_like(state["client"], now.round)
         if now.round == 0:

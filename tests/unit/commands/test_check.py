@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.commands.check import Point, check, judged
+from fedbench.commands.check import Point, check, compared
 from fedbench.errors import UserError
 from fedbench.plan.schema import Config
 
@@ -24,13 +24,13 @@ def moved(by: float, seeds: int = 5) -> dict[int, float]:
 
 
 def test_the_same_numbers_converge_like_ours() -> None:
-    lines, good = judged([Point("A", moved(0.0), REFERENCE), Point("B", moved(0.002), REFERENCE)])
+    lines, good = compared([Point("A", moved(0.0), REFERENCE), Point("B", moved(0.002), REFERENCE)])
     assert good and lines[-1] == "converges like ours"
     assert "A: like ours" in lines[0] and "5 of 5 seeds equal" in lines[0] and "0 of 5 seeds" in lines[1]
 
 
 def test_a_clear_loss_is_found_and_a_gain_is_none() -> None:
-    lines, good = judged([Point("A", moved(-0.05), REFERENCE), Point("B", moved(0.05), REFERENCE)])
+    lines, good = compared([Point("A", moved(-0.05), REFERENCE), Point("B", moved(0.05), REFERENCE)])
     assert not good and "A: worse" in lines[0] and "B: like ours" in lines[1]
     assert lines[-1] == "does not converge like ours"
 
@@ -39,12 +39,12 @@ def test_the_test_is_welchs_one_sided_and_corrected() -> None:
     point = Point("A", moved(-0.0105), REFERENCE)
     values = list(moved(-0.0105).values()), list(REFERENCE.values())
     assert point.p == pytest.approx(stats.ttest_ind(*values, equal_var=False, alternative="less").pvalue)
-    assert 0.017 < point.p < 0.05 and not judged([point])[1]
-    assert judged([point, *[Point(name, moved(0), REFERENCE) for name in "BC"]])[1], "one of three"
+    assert 0.017 < point.p < 0.05 and not compared([point])[1]
+    assert compared([point, *[Point(name, moved(0), REFERENCE) for name in "BC"]])[1], "one of three"
 
 
 def test_a_run_that_diverged_is_worse() -> None:
-    assert not judged([Point("A", {**moved(0.0), 1: math.nan}, REFERENCE)])[1]
+    assert not compared([Point("A", {**moved(0.0), 1: math.nan}, REFERENCE)])[1]
 
 
 def test_the_detectable_loss_is_found_four_times_in_five() -> None:
@@ -73,7 +73,7 @@ def test_the_shipped_runs_fit_the_configuration(monkeypatch: pytest.MonkeyPatch)
     assert all(len(point.reference) == 10 and min(point.reference.values()) > 0.85 for point in points)
     assert len(asked) == 9 and {spec.seed for spec in asked} == {0, 1, 2}
     (other,) = check(Config(device="cpu"), ["FedAvg=untrained"], 3)
-    assert other.name == "FedAvg as untrained" and not judged([other])[1]
+    assert other.name == "FedAvg as untrained" and not compared([other])[1]
     with pytest.raises(UserError, match="Did you mean 'FedAvg'"):
         list(check(Config(device="cpu"), ["FedAvgg"], 3))
     with pytest.raises(UserError, match="1 seed is no sample"):

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from world import CPU, METHODS, images, simulate, spec, tiny_norm
 
 from fedbench.algorithms import fedavg
 from fedbench.contract.problem import Batch
 from fedbench.contract.task import Conditional
-from fedbench.engine import compiled
+from fedbench.engine import compiled, pooling
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.models import mlp
@@ -70,6 +71,23 @@ def test_compiled_steps_give_the_same_within_rounding(
     assert quick.loop.compiled and list(tmp_path.rglob("*.so"))
     torch.testing.assert_close(quick.server["x"], plain.server["x"], rtol=1e-5, atol=1e-6)
     assert after.metrics["train_loss"] == pytest.approx(before.metrics["train_loss"], rel=1e-5)
+
+
+def test_max_pooling_stays_with_the_library() -> None:
+    """Its gradient too, with the same bits; anything else in a graph is left to the compiler."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def gradient(x: Tensor, weight: Tensor) -> Tensor:
+        weight = weight.detach().requires_grad_()
+        scores = F.max_pool2d(F.conv2d(x, weight), 2).relu().square().sum()
+        return torch.autograd.grad(scores, weight)[0]
+
+    given = torch.rand(4, 3, 12, 12).contiguous(memory_format=torch.channels_last), torch.rand(5, 3, 3, 3)
+    graph = make_fx(gradient)(*given)
+    pooling.keep(graph)
+    called = [str(node.target) for node in graph.graph.nodes if "pool" in str(node.target)]
+    assert called == ["fedbench.max_pool2d.default", "fedbench.max_pool2d_backward.default"]
+    assert torch.equal(graph(*given), gradient(*given))
 
 
 def test_only_frequent_forms_are_compiled_wherever_a_run_begins(traced: list[Any]) -> None:

@@ -5,6 +5,7 @@ On PyTorch's ``meta`` device tensors have shapes and no values, and an operation
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from types import SimpleNamespace
 from typing import Any
@@ -13,15 +14,38 @@ import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from world import CPU, METHODS, images, simulate, spec
+from world import CONDITIONAL, CPU, METHODS, images, points, simulate, spec
 
-from fedbench import net
-from fedbench.contract.task import Model
+from fedbench import net, testing
+from fedbench.contract.task import Model, Rounds
+from fedbench.data.clients import Arrays
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.simulate import Simulation
 
 META = torch.device("meta")
 SIZES = (20, 26, 31, 12)
+LINEAR = {"name": "mlp", "options": {"hidden": []}}
+EPISODES = {"shots": 1, "queries": 2, "episodes": 2, "inner_step": 0.4, "test_steps": 1, "test_episodes": 2}
+
+
+def episodes(classes: int, shape: tuple[int, ...]) -> Arrays:
+    """Two clients with ten samples of each of their classes."""
+    y = np.repeat(np.arange(2 * classes), 10)
+    x = np.random.default_rng(0).normal(size=(len(y), *shape)).astype(np.float32)
+    return Arrays(x, y, x, y, np.split(np.arange(len(y)), 2), np.array([], int), 2 * classes)
+
+
+NESTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "invariant": (
+        lambda: points(dtype=np.float32),
+        {"sigma": 0.8, "copies": 3, "first_samples": 5, "penalty_weight": 0.01, "penalty_gamma": 10.0},
+        LINEAR,
+    ),
+    "average_precision": (lambda: images((20, 26)), {"positives": 2, "margin": 1.0}, testing.CONV),
+    "maml": (lambda: episodes(4, (1, 6, 6)), {"ways": 3, **EPISODES}, LINEAR),
+    "sinusoids": (lambda: episodes(5, (1,)), EPISODES, LINEAR),
+}
+"""Of each task with nested draws: data, options and a network."""
 
 
 def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
@@ -33,8 +57,7 @@ def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
     data.device = META
     for name in ("inputs", "labels", "_scale"):
         setattr(data, name, getattr(data, name).to(META))
-    state.server = {name: tensor.to(META) for name, tensor in state.server.items()}
-    state.own = {name: tensor.to(META) for name, tensor in state.own.items()}
+    state.server, state.own = moved_state(state.server), moved_state(state.own)
     return simulation
 
 
@@ -50,6 +73,57 @@ def test_clients_stay_on_their_device(
         simulation = on_meta(method, chunk, **train)
         found = simulation.loop._train_chunk(simulation.state, [1] if chunk == 1 else [0, 1, 2, 3])
         assert {tensor.device.type for tensor in found.values()} == {"meta"}
+
+
+class Moved:
+    """A round's batches, drawn where labels have values and handed on without."""
+
+    def __init__(self, work: Rounds) -> None:
+        self._work = work
+        self.steps, self.samples, self.unequal = work.steps, work.samples, work.unequal
+        self.steps_of_each = work.steps_of_each.to(META)
+
+    def active(self, step: int) -> torch.Tensor:
+        return self._work.active(step).to(META)
+
+    def batch(self, step: int) -> Any:
+        return moved(self._work.batch(step))
+
+
+def moved(part: Any) -> Any:
+    if isinstance(part, torch.Tensor):
+        return part.to(META)
+    return type(part)(*map(moved, part)) if isinstance(part, tuple) else part
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize("task", NESTED)
+@pytest.mark.parametrize("method", CONDITIONAL)
+def test_nested_draws_stay_on_their_device(
+    method: str, task: str, chunk: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same for methods on nested draws, of every task that has them."""
+    monkeypatch.setattr(Recorder, "trained", lambda *counted: None)
+    arrays, options, network = NESTED[task]
+    described = {"name": task, "options": options}
+    run = testing.simulation(
+        method, CONDITIONAL[method], arrays(), chunk, network, None, described, weight_decay=0.1, batch_size=4
+    )
+    here, found = copy.copy(run.data), type(run.problem.task)
+    for name, hand_on in (("rounds", Moved), ("first", moved)):
+        draw = getattr(found, name)
+        monkeypatch.setattr(
+            found, name, lambda self, data, *rest, d=draw, h=hand_on: h(d(self, here, *rest)), raising=False
+        )
+    run.data.device = META
+    run.state.server = moved_state(run.state.server)
+    run.state.own = moved_state(run.state.own)
+    kept = run.loop._train_chunk(run.state, [1] if chunk == 1 else [0, 1])
+    assert {tensor.device.type for tensor in kept.values()} == {"meta"}
+
+
+def moved_state(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.to(META) for name, tensor in state.items()}
 
 
 def test_an_operation_on_two_devices_fails_here() -> None:

@@ -141,9 +141,9 @@ def compare(
             measure = paper.measure(metric)
             if sloped:
                 measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})
-            judged = verdict_on(ours, found, config.tolerance, measure)
+            verdict = verdict_on(ours, found, config.tolerance, measure)
             here = key in measured and ours.scale == scale.name
-            result.append(Compared(place, metric, ours, found, judged, here, measure))
+            result.append(Compared(place, metric, ours, found, verdict, here, measure))
     return result, table if any(item.published for item in result) else None
 
 
@@ -214,7 +214,7 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
     """Return the machine-readable form of a table: one row per number, nothing rounded away."""
     rows = []
     for item in compared:
-        ours, found, judged = item.measured, item.published, item.verdict
+        ours, found, verdict = item.measured, item.published, item.verdict
         rows.append(
             {
                 "paper": ours.paper,
@@ -225,11 +225,11 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
                 "published_mean": found.text if found else "",
                 "published_std": found.std_text if found else "",
                 "published_note": found.note if found else "",
-                "difference": judged.difference,
-                "half_width": judged.half_width,
-                "verdict": judged.kind,
-                "basis": judged.basis,
-                "seeds_to_decide": judged.seeds,
+                "difference": verdict.difference,
+                "half_width": verdict.half_width,
+                "verdict": verdict.kind,
+                "basis": verdict.basis,
+                "seeds_to_decide": verdict.seeds,
                 # seconds differ from run to run, and a table's bytes do not: they are in exports and on the page
                 **{name: value for name, value in asdict(ours.cost).items() if name != "seconds"},
                 **{name: getattr(ours, name) for name in MADE},

@@ -178,8 +178,8 @@ def _at_scale(
     of_paper = [place for place in places if claim.own_data or paper.datasets[_dataset(place)].printed]
     found = effects(claim, measure, of_paper, methods, runs)
     stand_in: tuple[str, ...] = ()
-    judged, total = verdict(found.values, rule), len(found.places)
-    if judged.kind == NOT_RUN:
+    decided, total = verdict(found.values, rule), len(found.places)
+    if decided.kind == NOT_RUN:
         named = [place for place in places if place not in of_paper]
         own = tuple(d for d in runs.datasets if not paper.datasets[d].printed)
         narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
@@ -188,13 +188,13 @@ def _at_scale(
         shown_there = verdict(instead.values, rule)
         if shown_there.kind != NOT_RUN:
             own = tuple(dict.fromkeys(map(_dataset, named))) or own
-            found, judged, stand_in, total = instead, shown_there, own, total or len(instead.places)
+            found, decided, stand_in, total = instead, shown_there, own, total or len(instead.places)
     ran = [place for place, there in zip(found.places, _ran(found), strict=True) if there]
     shipped = any(one.shipped for one in runs.used.values())
     commits = {commit for one in runs.used.values() for commit in one.commit.split()}
-    keys = tuple(sorted(runs.used)) if judged.kind != NOT_RUN else ()
+    keys = tuple(sorted(runs.used)) if decided.kind != NOT_RUN else ()
     return AtScale(
-        name, judged, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
+        name, decided, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
         MEAN in found.seeds, _left_out(found, rule),
         tuple(dict.fromkeys(d for d in map(_dataset, ran) if not paper.datasets[d].printed)) if claim.own_data else (),
     )  # fmt: skip

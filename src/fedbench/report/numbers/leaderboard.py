@@ -138,17 +138,17 @@ def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
 
 def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], controls: Sequence[str]) -> Board:
     """Rank the methods over the seeds that all of them have, and order them."""
-    rivals = [line for line in lines if line.values and line.method not in controls]
-    rivals.sort(key=lambda line: -line.mean)
+    ranked = [line for line in lines if line.values and line.method not in controls]
+    ranked.sort(key=lambda line: -line.mean)
     seeds = (
-        [seed for seed in rivals[0].values if all(seed in line.values for line in rivals)] if rivals else []
+        [seed for seed in ranked[0].values if all(seed in line.values for line in ranked)] if ranked else []
     )
-    given = ranks(np.array([[line.values[seed] for seed in seeds] for line in rivals])) if rivals else []
+    given = ranks(np.array([[line.values[seed] for seed in seeds] for line in ranked])) if ranked else []
     placed = [
         Line(line.method, line.shown, line.values, rank, line.lost)
-        for line, rank in zip(rivals, given, strict=True)
+        for line, rank in zip(ranked, given, strict=True)
     ]
-    rest = [line for line in lines if line not in rivals]
+    rest = [line for line in lines if line not in ranked]
     rest.sort(key=lambda line: (line.method not in controls, -line.mean if line.values else math.inf))
     return Board(dataset, measure, [*placed, *rest], seeds)
 

@@ -24,21 +24,21 @@ SYMBOLS = {
 }
 
 
-def symbol(judged: stats.Verdict) -> str:
+def symbol(verdict: stats.Verdict) -> str:
     """Return what stands beside a difference; a verdict on one seed is marked."""
-    return SYMBOLS.get(judged.kind, "") + SYMBOLS.get(judged.basis, "")
+    return SYMBOLS.get(verdict.kind, "") + SYMBOLS.get(verdict.basis, "")
 
 
-def name(judged: stats.Verdict) -> str:
+def name(verdict: stats.Verdict) -> str:
     """Name a verdict; on one seed it is a case of its own: ``matches (one seed)``."""
-    return f"{judged.kind} ({judged.basis})" if judged.basis else judged.kind
+    return f"{verdict.kind} ({verdict.basis})" if verdict.basis else verdict.kind
 
 
-def seeds(judged: stats.Verdict) -> str:
+def seeds(verdict: stats.Verdict) -> str:
     """Say how many seeds would decide an inconclusive number; empty for any other."""
-    if judged.kind != stats.INCONCLUSIVE:
+    if verdict.kind != stats.INCONCLUSIVE:
         return ""
-    many = f"about {judged.seeds}" if judged.seeds else f"more than {stats.MOST_SEEDS}"
+    many = f"about {verdict.seeds}" if verdict.seeds else f"more than {stats.MOST_SEEDS}"
     return f"{many} seeds would decide"
 
 

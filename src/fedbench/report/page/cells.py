@@ -57,12 +57,14 @@ class Number:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        judged = self.item.verdict
-        if judged.difference is None:
+        verdict = self.item.verdict
+        if verdict.difference is None:
             return "; ".join(filter(None, [self.state.meaning, self.idle]))
-        half = "" if judged.half_width is None else f", {rule.LEVEL_TEXT} ±{judged.half_width:.2g}"
+        half = "" if verdict.half_width is None else f", {rule.LEVEL_TEXT} ±{verdict.half_width:.2g}"
         return "; ".join(
-            filter(None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(judged), self.idle])
+            filter(
+                None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(verdict), self.idle]
+            )
         )
 
 

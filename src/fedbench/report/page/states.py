@@ -25,17 +25,17 @@ class State:
 COLOURS = {stats.MATCHES: "match", stats.BETTER: "better", stats.WORSE: "worse", stats.INCONCLUSIVE: "open"}
 
 
-def _judged(judged: stats.Verdict, css: str) -> State:
-    meaning = rule.MEANING[judged.basis or judged.kind]
-    return State(rule.name(judged), rule.symbol(judged), css, meaning)
+def _compared(verdict: stats.Verdict, css: str) -> State:
+    meaning = rule.MEANING[verdict.basis or verdict.kind]
+    return State(rule.name(verdict), rule.symbol(verdict), css, meaning)
 
 
 STATES = {
     state.name: state
     for state in (
-        *(_judged(stats.Verdict(kind), css) for kind, css in COLOURS.items()),
+        *(_compared(stats.Verdict(kind), css) for kind, css in COLOURS.items()),
         *(
-            _judged(stats.Verdict(kind, basis=stats.ONE_SEED), f"{css} one")
+            _compared(stats.Verdict(kind, basis=stats.ONE_SEED), f"{css} one")
             for kind, css in COLOURS.items()
             if css != "open"
         ),

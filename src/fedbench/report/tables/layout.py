@@ -178,7 +178,7 @@ class _Arranger:
         item = self.by_place.get((_key(place, self.grid), metric))
         if item is None:
             return Entry("")
-        found, judged = item.published, item.verdict
+        found, verdict = item.published, item.verdict
         digits = self.decimals if metric in self.printed else item.measure.decimals
         value, spread = state_text(item, digits)
         return Entry(
@@ -189,8 +189,8 @@ class _Arranger:
             printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
             printed_best=id(item) in self.printed_best,
             doubtful=bool(found and found.doubt),
-            delta="" if judged.difference is None else signed(judged.difference, digits),
-            symbol=rule.symbol(judged),
+            delta="" if verdict.difference is None else signed(verdict.difference, digits),
+            symbol=rule.symbol(verdict),
             second=metric != self.spec.metrics[0],
             item=item,
         )

@@ -90,13 +90,13 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
     paper, scale, compared, table = shown.paper, shown.scale, shown.compared, shown.published
     what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
-    judged = any(item.verdict.difference is not None for item in compared)
+    comparable = any(item.verdict.difference is not None for item in compared)
     below = [
         [
-            of_rules.numbers(paper, shown.spec, compared, table if judged else None),
+            of_rules.numbers(paper, shown.spec, compared, table if comparable else None),
             of_rules.letters(paper, compared),
         ],
-        [of_rules.verdicts(compared, shown.tolerance), of_cells.score(compared)] if judged else [],
+        [of_rules.verdicts(compared, shown.tolerance), of_cells.score(compared)] if comparable else [],
         [*of_cells.additions(paper, compared), *shown.tasks],
         [*of_cells.absent(compared, shown.dashes), *of_cells.shipped(compared)],
         of_cells.trouble(paper, compared),
@@ -105,7 +105,7 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         of_cells.listed("published, but nothing here is called so", shown.unknown_names),
     ]
     end = [
-        [of_rules.bold(compared, shown.decimals), *(of_rules.devices(compared) if judged else [])],
+        [of_rules.bold(compared, shown.decimals), *(of_rules.devices(compared) if comparable else [])],
         [of_rules.combined(paper, shown.spec), of_rules.selection(paper, shown.cells)],
         [*what, *shown.facts],
         of_cells.origin(compared),

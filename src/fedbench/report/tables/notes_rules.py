@@ -74,9 +74,9 @@ def numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared], table: 
 
 def verdicts(compared: Sequence[Compared], tolerance: float) -> str:
     """State the rule by which values were compared."""
-    judged = [item.verdict for item in compared if item.verdict.difference is not None]
-    several = any(verdict.half_width is not None for verdict in judged)
-    one = any(verdict.basis == stats.ONE_SEED for verdict in judged)
+    found = [item.verdict for item in compared if item.verdict.difference is not None]
+    several = any(verdict.half_width is not None for verdict in found)
+    one = any(verdict.basis == stats.ONE_SEED for verdict in found)
     two = any(
         i.verdict.half_width is not None and (p := i.published) and p.comparable_std and (p.n_seeds or 0) > 1
         for i in compared
