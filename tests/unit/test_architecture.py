@@ -45,5 +45,6 @@ def test_unit_tests_mirror_the_rooms() -> None:
 def test_files_that_it_names_exist() -> None:
     for path in re.findall(r"`((?:src|tests|config|workflow|data_prep)/[\w./]+\.\w+)`", TEXT):
         assert (ROOT / path).exists(), path
-    for path in re.findall(r"`((?:report|jobs|plan|specs|tasks|models|data)/[\w/]*?(?:\.py)?)`", TEXT):
+    rooms = "|".join(room for line in named() for room in line)
+    for path in re.findall(rf"`((?:{rooms})/[\w/]*?(?:\.py)?)`", TEXT):
         assert (ROOT / "src/fedbench" / path).exists(), path

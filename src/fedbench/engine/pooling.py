@@ -6,10 +6,12 @@ a small convolutional network took 1.2 times as long compiled as it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 _aten = torch.ops.aten
-_library = torch.library.Library("fedbench", "DEF")
+_library: Any = torch.library.Library("fedbench", "DEF")  # type: ignore[no-untyped-call]
 _library.define(
     "max_pool2d(Tensor x, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1,"
     " bool ceil_mode=False) -> (Tensor, Tensor)"
