@@ -13,6 +13,7 @@ from fedbench.jobs.training import train_run
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
 from fedbench.plan import configuration
 from fedbench.plan.schema import Config, Paper, Value
+from fedbench.plan.tuned import edges
 from fedbench.specs import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -176,6 +177,8 @@ def _choice(
     """Say what was chosen, and how far ahead it is."""
     count = len(runs[best])
     text = f"{whose}: chosen {trials[best]}, {metric} {mean_score(runs[best])} over {count} seed{'s' * (count > 1)}"
+    for name in edges(trials[best], trials):
+        text += f"; {name} is on an edge of the grid: widen it there"
     if (closest := margin(runs, best, sign)) is None:
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ class Tuned:
         path: the file of trials, whether it exists or not.
         values: tuned hyper-parameters, and places of a run with dots; empty where nothing was tuned.
         published: names of hyper-parameters that keep their published value although trials chose another.
+        edges: which of the values are the smallest or the largest that was tried (:func:`edges`).
         protocol: how the trials were made (:class:`~fedbench.plan.schema.TuneSpec`); empty in a file written by hand.
     """
 
     path: Path
     values: dict[str, Any]
     published: tuple[str, ...] = ()
+    edges: tuple[str, ...] = ()
     protocol: dict[str, Any] = field(default_factory=dict)
 
     def trials(self, run: RunSpec) -> str:
@@ -43,6 +45,20 @@ class Tuned:
         return f"trials of {train[unit]} {unit}" + (f", {own / train[unit]:.3g} times shorter" if far else "")
 
 
+def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Name the chosen numbers beyond which nothing was tried although there is something beyond: 0 is a bound."""
+    found, rows = [], list(tried)
+    for name, value in values.items():
+        numbers = {row[name] for row in rows if _is_number(row.get(name))}
+        if _is_number(value) and value != 0 and len(numbers) > 1 and value in (min(numbers), max(numbers)):
+            found.append(name)
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def tuned_for(
     paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, config_dir: Path = CONFIG_DIR,
     constants: Constants = "tuned",
@@ -54,10 +70,12 @@ def tuned_for(
         path = path.parent.parent / paper.extends / path.name
         found = read_tuned_file(path)
     values: dict[str, Any] = found.get("chosen", {}).get(method, {})
+    tried = found.get("scores", {}).get(method, [])
     keep = {*paper.methods[method].published} if constants == "paper" else set()
     return Tuned(
         path,
         {name: value for name, value in values.items() if name not in keep},
         tuple(name for name in values if name in keep),
+        tuple(name for name in edges(values, tried) if name not in keep),
         found.get("protocol", {}),
     )

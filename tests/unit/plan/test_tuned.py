@@ -12,7 +12,7 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import cells_of, resolve
 from fedbench.plan.configuration import load_paper, load_scale, scale_of
 from fedbench.plan.schema import Config, Constants
-from fedbench.plan.tuned import tuned_for
+from fedbench.plan.tuned import edges, tuned_for
 from fedbench.report.numbers import described
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -58,6 +58,17 @@ def test_a_table_says_whose_constants_it_has_and_how_long_the_trials_were(toy: P
     assert length == 8
     assert "as published for Plain" in said
     assert "tuned on validation data (trials of 2 iterations, 4 times shorter) for Proximal" in said
+
+
+def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
+    tried = [{"lr": lr, "mu": mu, "score": "logit"} for lr, mu in ((0.1, 0.0), (0.7, 0.3), (2.0, 0.2))]
+    scores = {"Plain": tried, "Proximal": tried}
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"scores": scores})
+    config = Config(scale="small", paper="toy")
+    said = described.chosen(load_paper("toy"), scale_of(config), cells_of(config, "toy"), Path("config"))
+    assert "Digits: on an edge of what was tried: Proximal mu." in said  # Plain's step lies inside
+    assert edges({"lr": 0.1, "mu": 0.0, "score": "logit"}, tried) == ["lr"], "nothing lies below 0"
+    assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
 
 
 def test_trials_of_nearly_the_length_need_no_warning(toy: Path) -> None:

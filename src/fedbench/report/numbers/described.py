@@ -69,17 +69,24 @@ def changed(chosen: Mapping[str, Any]) -> str:
 
 
 def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> list[str]:
-    """Say where each method's hyper-parameters come from, and how long the trials were that chose them."""
+    """Say where each method's hyper-parameters come from, how long the trials were that chose them, and which are on an
+    edge of what was tried.
+    """
+    edges: dict[str, dict[str, None]] = {}
     ways: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
         tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, config_dir, scale.constants)
         names = ways.setdefault(cell.dataset, {}).setdefault(_origin(paper, cell, tuned), [])
         if cell.method not in names:
             names.append(cell.method)
+        for name in tuned.edges:
+            edges.setdefault(cell.dataset, {})[f"{cell.method} {name.removeprefix('train.')}"] = None
     lines = []
     for dataset, hows in ways.items():
         words = [how if len(hows) == 1 else f"{how} for {', '.join(names)}" for how, names in hows.items()]
         lines.append(f"{dataset}: hyper-parameters {'; '.join(words)}.")
+        if dataset in edges:
+            lines.append(f"{dataset}: on an edge of what was tried: {', '.join(edges[dataset])}.")
     return lines
 
 
