@@ -76,9 +76,25 @@ def cell_data(wildcards):
     return checked(INPUTS.of_cell, cell_of(wildcards))
 
 
-def own_content(wildcards):
-    """What a dataset of the user's own is made of: it is prepared again when this changes."""
-    return checked(datasets.content, wildcards.dataset)
+def asking(question, *names):
+    """Make an input or params function: it asks about wildcards, by their names."""
+    return lambda wildcards: checked(question, *(getattr(wildcards, name) for name in names))
+
+
+# what a dataset of the user's own is made of: it is prepared again when this changes
+own_content = asking(datasets.content, "dataset")
+# what a table and a figure show, and the files of published numbers beside it
+table_inputs = asking(INPUTS.of_table, "paper", "table")
+table_published = asking(INPUTS.published, "paper", "table")
+figure_inputs = asking(INPUTS.of_figure, "paper", "figure")
+figure_published = asking(INPUTS.published_of, "paper")
+# what a paper's claims are held against: results, published numbers, a digest of the rest (other scales, shipped rows)
+claims_inputs = asking(INPUTS.of_claims, "paper")
+claims_published = asking(INPUTS.published_of_claims, "paper")
+claims_besides = asking(INPUTS.besides_claims, "paper")
+# what describes a paper, and the tables and figures of its document
+paper_files = asking(INPUTS.paper_files, "paper")
+document_inputs = asking(INPUTS.built, "paper")
 
 
 def partition_data(wildcards):
@@ -96,54 +112,9 @@ def partition_seed(wildcards):
     return checked(INPUTS.partitioned, **wildcards).seed
 
 
-def table_inputs(wildcards):
-    """What a table shows."""
-    return checked(INPUTS.of_table, wildcards.paper, wildcards.table)
-
-
-def table_published(wildcards):
-    """The file of published numbers that a table is held against."""
-    return checked(INPUTS.published, wildcards.paper, wildcards.table)
-
-
-def paper_files(wildcards):
-    """What describes a paper."""
-    return checked(INPUTS.paper_files, wildcards.paper)
-
-
-def figure_published(wildcards):
-    """The files of published numbers whose values a figure shows."""
-    return checked(INPUTS.published_of, wildcards.paper)
-
-
-def figure_inputs(wildcards):
-    """The results that a figure shows."""
-    return checked(INPUTS.of_figure, wildcards.paper, wildcards.figure)
-
-
-def claims_inputs(wildcards):
-    """The results that a paper's claims are held against at this scale."""
-    return checked(INPUTS.of_claims, wildcards.paper)
-
-
-def claims_published(wildcards):
-    """The files of published numbers that they are held against."""
-    return checked(INPUTS.published_of_claims, wildcards.paper)
-
-
-def claims_besides(wildcards):
-    """A digest of what they are held against besides: other scales, shipped rows."""
-    return checked(INPUTS.besides_claims, wildcards.paper)
-
-
 def page_inputs(wildcards):
     """The tables and figures that the report page shows first."""
     return checked(INPUTS.built, CONFIG.paper)
-
-
-def document_inputs(wildcards):
-    """The tables and figures of a paper's document."""
-    return checked(INPUTS.built, wildcards.paper)
 
 
 def shown_besides(wildcards):
