@@ -2,51 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import io
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
+from xray_corpora import SIZE, chexpert, nih, png, put, small
 
-from fedbench.data import datasets, images, prepared
-from fedbench.data.datasets._xray import CLASSES, FINDINGS, XraySet, drawn
-from fedbench.data.files import LARGE, map_npz, read_npz, write_npz
+from fedbench.data.datasets._xray import CLASSES, FINDINGS
 from fedbench.data.images import Pictures
 from fedbench.errors import UserError
-
-CORPORA = ("chexpert", "chexpert_valid", "chestxray14", "padchest", "mimic_cxr", "chestxray_ad")
-SIZE = 8
-
-
-def small(name: str, **changes: Any) -> XraySet:
-    """The dataset, with pictures of 8 x 8."""
-    dataset: Any = datasets.get(name)
-    changed: XraySet = dataclasses.replace(dataset, shape=(1, SIZE, SIZE), **changes)
-    return changed
-
-
-def png(value: int, bits: int = 8) -> bytes:
-    """A picture whose left half is 0 and right half ``value``."""
-    pixels = np.zeros((SIZE, SIZE), np.uint16 if bits == 16 else np.uint8)
-    pixels[:, SIZE // 2 :] = value
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG")
-    return stream.getvalue()
-
-
-def put(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 def findings(table: pd.DataFrame) -> list[str]:
@@ -54,36 +22,6 @@ def findings(table: pd.DataFrame) -> list[str]:
     return [
         CLASSES[sum(int(row[name]) << i for i, name in enumerate(FINDINGS))] for _, row in table.iterrows()
     ]
-
-
-# ---- CheXpert -------------------------------------------------------------------------------------------------------
-
-HEADER = (
-    "Path,Sex,Age,Frontal/Lateral,AP/PA,No Finding,Enlarged Cardiomediastinum,Cardiomegaly,Lung Opacity,Lung Lesion,"
-    "Edema,Consolidation,Pneumonia,Atelectasis,Pneumothorax,Pleural Effusion,Pleural Other,Fracture,Support Devices\n"
-)
-
-
-def chexpert_row(path: str, view: str, cardio: str, edema: str, cons: str, atel: str, effusion: str) -> str:
-    return f"{path},Female,68,{view},AP,,,{cardio},,,{edema},{cons},,{atel},,{effusion},,,\n"
-
-
-def chexpert(folder: Path, edition: str = "CheXpert-v1.0-small") -> dict[str, str | bytes]:
-    view = "train/patient0000{}/study1/view1_frontal.jpg"
-    rows = [
-        chexpert_row(f"{edition}/{view.format(1)}", "Frontal", "1.0", "-1.0", "", "", "0.0"),
-        chexpert_row(
-            f"{edition}/train/patient00001/study1/view2_lateral.jpg", "Lateral", "1.0", "", "", "", ""
-        ),
-        chexpert_row(f"{edition}/{view.format(2)}", "Frontal", "-1.0", "", "1.0", "-1.0", "1.0"),
-        chexpert_row(f"{edition}/{view.format(3)}", "Frontal", "", "1", "-1.0", "", "-1.0"),
-    ]
-    valid = chexpert_row(
-        f"{edition}/valid/patient64541/study1/view1_frontal.jpg", "Frontal", "0.0", "0.0", "1.0", "0.0", "0.0"
-    )
-    pictures = {f"{edition}/{view.format(k)}": png(10 * k) for k in (1, 2, 3)}
-    pictures[f"{edition}/valid/patient64541/study1/view1_frontal.jpg"] = png(70)
-    return {"train.csv": HEADER + "".join(rows), "valid.csv": HEADER + valid, **pictures}
 
 
 @pytest.mark.parametrize("edition", ["CheXpert-v1.0-small", "CheXpert-v1.0"])
@@ -117,20 +55,6 @@ def test_chexpert_by_patients_and_with_other_policies(tmp_path: Path) -> None:
     assert findings(ignoring.studies(tmp_path)) == ["consolidation+effusion", "edema+effusion"]
     with pytest.raises(UserError, match=r"unknown policy for uncertain labels of edema 'one'.*'ones'"):
         small("chexpert", uncertain={"edema": "one"}).studies(tmp_path)
-
-
-# ---- the others -----------------------------------------------------------------------------------------------------
-
-
-def nih(header: str) -> dict[str, str | bytes]:
-    rows = "00000001_000.png,{0},0,1,58,M,PA\n00000001_001.png,{1},1,1,58,M,AP\n00000002_000.png,{2},0,2,80,F,PA\n"
-    text = rows.format("Cardiomegaly|Effusion", "No Finding", "Hernia|Edema|Consolidation|Atelectasis")
-    names = ("00000001_000", "00000001_001", "00000002_000")
-    pictures = {f"images_00{i % 2 + 1}/images/{name}.png": png(10 * i + 10) for i, name in enumerate(names)}
-    return {
-        "table": f"Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,{header}\n{text}",
-        **pictures,
-    }
 
 
 @pytest.mark.parametrize(
@@ -271,117 +195,3 @@ def test_without_pydicom_the_message_says_what_to_install(
         pytest.raises(UserError, match=r"pydicom: pip install 'fedbench\[vision\]'"),
     ):
         pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
-
-
-# ---- what is wrong --------------------------------------------------------------------------------------------------
-
-
-def without_a_picture(files: dict[str, str | bytes]) -> None:
-    del files["images_001/images/00000001_000.png"]
-
-
-def with_a_broken_picture(files: dict[str, str | bytes]) -> None:
-    files["images_001/images/00000001_000.png"] = png(5)[:40]
-
-
-def change(old: str, new: str) -> Callable[[dict[str, str | bytes]], None]:
-    def apply(files: dict[str, str | bytes]) -> None:
-        files["table"] = str(files["table"]).replace(old, new)
-
-    return apply
-
-
-@pytest.mark.parametrize(
-    ("slip", "said"),
-    [
-        (
-            without_a_picture,
-            r"lacks 1 of the 3 pictures that Data_Entry_2017\.csv lists, e\.g\. 00000001_000\.png",
-        ),
-        (with_a_broken_picture, r"00000001_000\.png is no readable picture"),
-        (change("Patient ID", "Patient"), r"Data_Entry_2017\.csv has no column 'Patient ID'"),
-        (change("Effusion", "Efusion"), r"unknown finding 'Efusion'\. Did you mean 'Effusion'"),
-        (
-            change("00000001_001.png", "00000001_000.png"),
-            r"Data_Entry_2017\.csv lists 00000001_000\.png twice",
-        ),
-        (change(",2,80", ",1,80"), "a test part of whole patients needs two patients"),
-    ],
-)
-def test_what_is_wrong_is_named(tmp_path: Path, slip: Callable[[Any], None], said: str) -> None:
-    files = nih("Patient Gender,View Position")
-    slip(files)
-    put(tmp_path, {"Data_Entry_2017.csv": files.pop("table"), **files})
-    with pytest.raises(UserError, match=said):
-        small("chestxray14").prepare(tmp_path)
-
-
-def test_a_label_that_means_nothing_is_named(tmp_path: Path) -> None:
-    files = chexpert(tmp_path)
-    files["train.csv"] = (
-        str(files["train.csv"]).replace("1.0,-1.0,,,0.0", "1.0,2,,,0.0").replace("1.0,,,-1.0", "1.0,,,2")
-    )
-    put(tmp_path, files)
-    with pytest.raises(
-        UserError, match=r"train\.csv, column 'Edema': label '2' is none of 1, 0, -1 and blank"
-    ):
-        small("chexpert").studies(tmp_path)
-
-
-@pytest.mark.parametrize("name", CORPORA)
-def test_a_corpus_that_is_not_there_says_what_to_get_and_where_to_put_it(tmp_path: Path, name: str) -> None:
-    dataset = datasets.get(name)
-    status = dataset.status(tmp_path)
-    assert status.state == "needs account"
-    assert "https://" in status.detail and str(dataset.raw_dir(tmp_path)) in status.detail
-    with pytest.raises(UserError, match=r"download|ask for"):
-        prepared.prepare(name, tmp_path)
-
-
-def test_test_patients_are_the_same_each_time_and_about_the_share() -> None:
-    patients = pd.Series(np.repeat([f"p{i:03}" for i in range(200)], np.arange(200) % 5 + 1))
-    chosen = drawn(patients, 0.05, "corpus")
-    assert patients[chosen].nunique() == 10 and (chosen == drawn(patients, 0.05, "corpus")).all()
-    assert not set(patients[chosen]) & set(patients[~chosen])
-    assert (drawn(patients, 0.05, "another") != chosen).any()
-
-
-# ---- large corpora --------------------------------------------------------------------------------------------------
-
-
-def test_a_large_corpus_is_decoded_into_a_file_and_mapped_from_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = nih("Patient Gender,View Position")
-    put(tmp_path / "raw" / "chestxray14", {"Data_Entry_2017.csv": files.pop("table"), **files})
-    dataset = small("chestxray14")
-    monkeypatch.setattr(datasets, "get", lambda name: dataset)
-    plain = prepared.prepare("chestxray14", tmp_path)
-    before, whole = plain.read_bytes(), prepared.load_prepared("chestxray14", tmp_path)
-    monkeypatch.setattr(images, "LARGE", 10)
-    monkeypatch.setattr(prepared, "LARGE", 10)
-    assert prepared.prepare("chestxray14", tmp_path, force=True).read_bytes() == before
-    mapped = prepared.load_prepared("chestxray14", tmp_path)
-    assert isinstance(mapped.x_train, np.memmap) and not isinstance(whole.x_train, np.memmap)
-    for part in ("x_train", "x_test", "y_train", "y_test", "group_train"):
-        np.testing.assert_array_equal(getattr(mapped, part), getattr(whole, part))
-    assert LARGE > 1 << 30
-
-
-def test_arrays_are_mapped_as_they_were_written_and_damage_is_named(tmp_path: Path) -> None:
-    arrays = {"a": np.arange(12, dtype=np.float32).reshape(3, 4), "long_name": np.arange(5, dtype=np.uint8)}
-    path = tmp_path / "x.npz"
-    write_npz(path, arrays)
-    for name, array in arrays.items():
-        found = map_npz(path, name, "Again.")
-        np.testing.assert_array_equal(found, array)
-        assert found.dtype == array.dtype and not found.flags.writeable
-    np.savez_compressed(tmp_path / "z.npz", a=np.zeros(100))
-    with pytest.raises(UserError, match=r"none\.npz is missing\. Again\."):
-        map_npz(path.with_name("none.npz"), "a", "Again.")
-    for broken in (tmp_path / "z.npz",):
-        with pytest.raises(UserError, match=rf"{broken.name} is truncated or corrupt .*Again\."):
-            map_npz(broken, "a", "Again.")
-    with pytest.raises(UserError, match="truncated or corrupt"):
-        map_npz(path, "b", "Again.")
-    assert read_npz(path, "").keys() == arrays.keys()

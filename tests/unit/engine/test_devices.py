@@ -134,10 +134,16 @@ def test_an_operation_on_two_devices_fails_here() -> None:
         simulation.loop._train_chunk(simulation.state, [1])
 
 
-@pytest.mark.parametrize("network", [("mlp", {}), ("resnet20", {"blocks": 1}), ("cnn", {"channels": [2, 2]})])
-def test_networks_compute_where_their_parameters_are(network: tuple[str, dict[str, Any]]) -> None:
+NETWORKS: dict[str, dict[str, Any]] = {
+    "mlp": {}, "resnet20": {"blocks": 1}, "cnn": {"channels": [2, 2]}, "conv4": {"width": 4},
+}  # fmt: skip
+"""Those of torchvision have layers of the same kinds, and many: they would take minutes here."""
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_compute_where_their_parameters_are(network: str) -> None:
     """Stacked and alone, in training and in evaluation, as if there were a card (its backward needs a driver)."""
-    built = net.build(network[0], (1, 28, 28), 3, 0, network[1])
+    built = net.build(network, (1, 28, 28), 3, 0, NETWORKS[network])
     with FakeTensorMode(allow_non_fake_inputs=False):
         for k in (1, 2):
             x = torch.empty(k, built.d, device="cuda")

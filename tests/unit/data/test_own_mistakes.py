@@ -1,0 +1,135 @@
+"""Mistakes in the file of a dataset of one's own, and in its YAML."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.prepared import prepare
+from fedbench.errors import UserError
+
+
+def test_bases_that_lead_in_a_circle_are_named(own, tmp_path):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    for name, base in (("a", "b"), ("b", "a")):
+        (tmp_path / "config" / "datasets" / f"{name}.yaml").write_text(f"base: {base}\n")
+    with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
+        datasets.get("a")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("fil: x.npz", r"mine\.yaml: .*Did you mean 'file'"),
+        ("title: x", r"mine\.yaml: .*give either file"),
+        ("file: x.txt", r"mine\.yaml: .*\.npz or \.csv"),
+        ("file: x.csv", r"mine\.yaml: .*label names the column"),
+        ("file: [", r"mine\.yaml"),
+        ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
+        ("base: mine", r"mine\.yaml: base: mine -> mine leads in a circle"),
+        ("base: melanomma", r"Did you mean 'melanoma'"),
+        ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
+        ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),
+        ("base: melanoma\noptions: {whole_groups: false}", r"option in .*mine\.yaml 'whole_groups'"),
+        ("base: mnist\noptions: {known_as: CIFAR10}", r"option in .*mine\.yaml 'known_as'"),
+        ("file: mine.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
+        (
+            "file: mine.npz\nwhole_groups: true",
+            r"whole_groups needs the group of each sample .*array 'group'",
+        ),
+        ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
+    ],
+)
+def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
+    own(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
+    (tmp_path / "config" / "datasets" / "mine.yaml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        prepare("mine", "data")
+
+
+@pytest.mark.parametrize(
+    "arrays, message",
+    [
+        ({"x": np.zeros((4, 2))}, r"mine\.npz has no array 'y'"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "x_test": np.zeros((1, 2))},
+            r"has no array 'y_test'",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "labels": np.zeros(4)},
+            r"unknown array in mine\.npz",
+        ),
+        ({"x": np.zeros((4, 2)), "y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
+        ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
+        ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
+        ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
+        ({"x": np.full((4, 2), 1e300), "y": np.zeros(4, int)}, r"not finite in float32"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.array([0, 0, 10**9, 10**9])},
+            r"reach 1000000000: number the",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros((4, 2), int)},
+            r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.zeros((4, 2))},
+            r"array 'group' has shape \[4, 2\]",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "group": np.full(4, 1.5)},
+            r"groups must be whole numbers or names",
+        ),
+        ({"x": np.zeros((4, 3, 8, 3)), "y": np.zeros(4, int)}, r"layout: NCHW` or `layout: NHWC`"),
+        ({"x": np.zeros((4, 9, 8, 7)), "y": np.zeros(4, int)}, r"\[4, 9, 8, 7\], which does not say where"),
+        (
+            {"x": np.full((4, 8, 8), 130.5), "y": np.zeros(4, int)},
+            r"fractions from 130.5 to 130.5; .* divide by 255",
+        ),
+        (
+            {"x": np.zeros((4, 2)), "y": np.zeros(4, int), "x_train": np.zeros((4, 2))},
+            r"'x_train' and another array are both x_train",
+        ),
+        ({"x": np.full((4, 2), "1.5"), "y": np.zeros(4, int)}, r"array 'x' holds <U3, not real numbers"),
+        (
+            {"x": np.zeros((4, 2)), "y": np.array(["a", 1, 2, 3], object)},
+            r"text as str and not as object",
+        ),
+    ],
+)
+def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
+    with pytest.raises(UserError, match=message):
+        prepare(own(**arrays), "data")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
+        ("a,state\nx,1\ny,0", r"mine\.csv: column 'a' is not numeric"),
+        ("a,state\n1,1\n,0", r"mine\.csv: column 'a' has empty cells"),
+        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must be UTF-8"),
+        ("", r"mine\.csv cannot be read as a table .*No columns"),
+        ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
+        ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
+        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table .*utf-8"),
+    ],
+)
+def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    (tmp_path / "mine.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
+    with pytest.raises(UserError, match=message):
+        prepare("mine", "data")
+
+
+def test_too_few_groups_name_the_file_and_the_share(own):
+    arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.repeat([0, 1], 10)}
+    with pytest.raises(UserError, match=r"mine\.npz: test_share: the 10 samples of label 0 lie in 1 groups"):
+        prepare(own(**arrays, extra="whole_groups: true\n"), "data")
+
+
+def test_a_yaml_cannot_hide_a_dataset_of_the_library(own):
+    with pytest.raises(UserError, match=r"'mnist' is the name of a dataset that exists"):
+        datasets.get(own("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))
