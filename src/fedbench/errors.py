@@ -27,14 +27,20 @@ _CURES = {
     errno.ENAMETOOLONG: "use a shorter name",
     errno.EISDIR: "remove the folder that stands in the place of a file",
 }
+BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
+"""A disk that says so takes nothing: room that a run holds on it is of no use."""
 AGAIN = "then run the same command again"
 """How every message about a disk ends."""
-SHOWN = 300
-"""Characters of a user's input that a message repeats."""
+SHOWN, LINE = 300, 1000
+"""Characters of a user's input that a message repeats, and of a line of a message."""
 
 
 class UserError(Exception):
     """Something the user gave is wrong. The command line prints the message alone and exits with status 2."""
+
+
+class ListedError(UserError):
+    """Several mistakes, each on lines of our own; a line break in any other message came from a name or a file."""
 
 
 class DiskError(UserError):
@@ -71,19 +77,34 @@ def cannot_read(what: Path | str, error: OSError) -> ReadError:
     return ReadError(f"cannot read {what} now: {error.strerror or error}. It is kept; {cure}, {AGAIN}")
 
 
-def explain(error: UserError | OSError) -> str:
-    """Return what a program prints for an error that its user can mend, with control characters shown escaped.
+def explain(error: Exception) -> str:
+    """Return what a program prints for an error that its user can mend: a short line, or one for each of several.
 
     Others are raised again.
     """
+    if isinstance(error, ListedError):
+        return "\n".join(shortened(line, LINE) for line in str(error).split("\n"))
     if isinstance(error, UserError):
-        return visible(str(error))
+        return shortened(str(error), LINE)
+    if lacks_memory(error):
+        return shortened(
+            f"more memory is needed than is free ({error}): make network, batches or data smaller", LINE
+        )
+    if not isinstance(error, OSError):
+        raise error
     if error.errno in _FULL:
-        return visible(str(cannot_write(error.filename or "a file", error)))
+        return shortened(str(cannot_write(error.filename or "a file", error)), LINE)
     if not is_write_error(error):
         raise error
     cure = _CURES[error.errno or 0]
-    return visible(f"cannot use {error.filename or 'a file'}: {error.strerror}; {cure}, {AGAIN}")
+    return shortened(f"cannot use {error.filename or 'a file'}: {error.strerror}; {cure}, {AGAIN}", LINE)
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Say whether an error is the machine's memory: Python's, numpy's and PyTorch's, which has no name on a CPU."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    )
 
 
 def visible(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import torch
 from crash_worker import short_run
 
 from fedbench.engine import checkpoint
+from fedbench.errors import AGAIN, WriteError
 from fedbench.jobs.training import train_run
 from fedbench.plan.schema import Config
 from fedbench.store.runs import Store
@@ -128,3 +131,22 @@ def test_an_untouched_checkpoint_is_continued(digits: Path, tmp_path: Path) -> N
     rounds: list[int] = []
     assert train(store, digits, lambda progress: rounds.append(progress.round)) == undisturbed
     assert rounds == [2]
+
+
+@pytest.mark.parametrize(("cause", "stops"), [(errno.EROFS, True), (errno.EIO, True), (errno.ENOSPC, False)])
+def test_a_run_stops_at_a_checkpoint_that_says_its_result_would_not_be_taken_either(
+    cause: int, stops: bool, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without room for a checkpoint it goes on: it holds room for its result."""
+    store, rounds = Store(tmp_path / "runs"), list[int]()
+
+    def broken(*_: object) -> None:
+        raise OSError(cause, os.strerror(cause))
+
+    monkeypatch.setattr(checkpoint, "save", broken)
+    try:
+        train(store, digits, lambda progress: rounds.append(progress.round))
+    except WriteError as error:
+        assert stops and str(error).endswith(AGAIN) and "checkpoint.pt" in str(error)
+    assert rounds == [1] if stops else rounds == [1, 2]
+    assert (store.load(RUN.key) is None) is stops

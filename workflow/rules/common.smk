@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from fedbench.data import datasets
-from fedbench.errors import UserError
+from fedbench.errors import UserError, explain
 from fedbench.jobs import cluster, progress, recovery
 from fedbench.plan import configuration
 from fedbench.store.runs import STORE, Store
@@ -25,8 +25,8 @@ def checked(function, *args, **kwargs):
     """Call ``function``; what the user got wrong ends the program with one line, before anything has begun."""
     try:
         return function(*args, **kwargs)
-    except UserError as error:
-        raise SystemExit(f"error: {error}") from None
+    except (UserError, OSError) as error:
+        raise SystemExit(f"error: {explain(error)}") from None
 
 
 def given_options():

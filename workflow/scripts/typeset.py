@@ -6,7 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
-from fedbench.errors import UserError
+from fedbench.errors import UserError, explain
 from fedbench.report.document.pdf import build_pdf
 
 
@@ -17,8 +17,8 @@ def main(tex: str) -> int:
         if build_pdf(Path(tex)):
             return 0
         print("error: no LaTeX here; install texlive-latex-recommended and latexmk", file=sys.stderr)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (UserError, OSError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
     return 2
 
 

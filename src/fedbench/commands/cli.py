@@ -39,7 +39,7 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except (UserError, OSError) as error:
+            except (UserError, OSError, MemoryError, RuntimeError) as error:
                 print(f"error: {explain(error)}", file=sys.stderr)
                 raise typer.Exit(2) from None
 

@@ -58,8 +58,12 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+def read_npz(
+    path: Path, cure: str, only: Collection[str] | None = None, delete: str = "Delete it. "
+) -> dict[str, np.ndarray]:
     """Read the arrays of an ``.npz``, each checked by its CRC; with ``only``, no others than these.
+
+    ``delete`` is the advice for a corrupt file: none for one that exists nowhere else.
 
     Raises:
         UserError: the file is missing, truncated or corrupt; the message names it and ends with ``cure``.
@@ -73,11 +77,11 @@ def read_npz(path: Path, cure: str, only: Collection[str] | None = None) -> dict
     except OSError as error:
         if error.errno not in (None, errno.EINVAL):  # a torn archive can end in a seek before its beginning
             raise cannot_read(path, error) from None
-        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
     except MemoryError:
         raise UserError(f"{path} does not fit into the memory that is free") from None
     except _BROKEN as error:
-        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
 
 
 def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
@@ -116,12 +120,15 @@ def _bounded(path: Path) -> None:
     """Hold the sizes that an archive and its arrays claim against each other before memory is taken for them.
 
     Raises:
-        ValueError: an array claims more than its member holds, or all of them more than this machine's memory.
+        ValueError: an array and its member differ in size, all claim more than this machine's memory, or two have one
+            name.
     """
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with zipfile.ZipFile(path) as archive:
         if sum(info.file_size for info in archive.infolist()) > room:
             raise ValueError("its arrays are larger than the memory of this machine")
+        if len({*archive.namelist()}) < len(archive.namelist()):
+            raise ValueError("two of its arrays have the same name")
         for info in archive.infolist():
             with archive.open(info) as member:
                 version = np.lib.format.read_magic(member)
@@ -131,8 +138,13 @@ def _bounded(path: Path) -> None:
                     else np.lib.format.read_array_header_2_0
                 )
                 shape, _, dtype = read(member)
-            if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > info.file_size:
-                raise ValueError(f"{info.filename} claims the shape {list(shape)}, more than it holds")
+                held = info.file_size - member.tell()
+            # texts of no length would be any number of samples
+            if dtype.hasobject or (
+                math.prod(shape) * max(dtype.itemsize, 1) == held and min(shape, default=0) >= 0
+            ):
+                continue  # numpy refuses objects
+            raise ValueError(f"{info.filename} claims the shape {list(shape)}, which is not what it holds")
 
 
 def intact(path: Path, sha: object) -> bool:

@@ -28,24 +28,15 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.files import checksum, read_npz
+from fedbench.data.files import checksum
 from fedbench.data.labels import hold_out
-from fedbench.data.layout import arrange
+from fedbench.data.own_files import csv_parts, npz_parts
 from fedbench.errors import UserError, unknown
 from fedbench.reading import read_yaml
 from fedbench.specs import Spec, validated
 from fedbench.streams import stream
 
 FOLDER = Path("config/datasets")
-MOST_CLASSES = 10_000
-"""Classes that a file of one's own may have: each is counted, for each client."""
-ALIASES = {
-    **{"x": "x_train", "y": "y_train", "group": "group_train"},
-    **{f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("train", "val", "test")},  # Keras
-    **{f"{part}_images": f"x_{part}" for part in ("train", "val", "test")},  # MedMNIST
-    **{f"{part}_labels": f"y_{part}" for part in ("train", "val", "test")},
-}
-"""Names of arrays in an ``.npz``."""
 
 
 class OwnSpec(Spec):
@@ -162,7 +153,10 @@ class OwnDataset(Dataset):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
-        parts = self._csv() if self._file.suffix == ".csv" else self._npz()
+        spec, is_csv = self.spec, self._file.suffix == ".csv"
+        parts = (
+            csv_parts(self._file, spec.label, spec.group) if is_csv else npz_parts(self._file, spec.layout)
+        )
         if "x_test" not in parts:
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
             if len(x) != len(y) or len(y if group is None else group) != len(y):
@@ -184,95 +178,12 @@ class OwnDataset(Dataset):
 
     def _test_part(self, y: np.ndarray, group: np.ndarray | None) -> np.ndarray:
         try:
-            return hold_out(y, self.spec.test_share, stream(0, "own test part"), group)
+            test = hold_out(y, self.spec.test_share, stream(0, "own test part"), group)
         except UserError as error:
             raise UserError(f"{self._file}: test_share: {error}") from None
-
-    def _npz(self) -> dict[str, Any]:
-        arrays = read_npz(self._file, "Write it again with numpy.savez, text as str and not as object.")
-        found: dict[str, np.ndarray] = {}
-        for name, array in arrays.items():
-            if name not in ALIASES:
-                raise unknown(f"array in {self._file}", name, ALIASES)
-            if ALIASES[name] in found:
-                raise UserError(
-                    f"{self._file}: {name!r} and another array are both {ALIASES[name]}; keep one."
-                )
-            found[ALIASES[name]] = array
-        pairs = [("x_train", "y_train")]
-        pairs += [
-            (f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}
-        ]
-        for needed in (name for pair in pairs for name in pair):
-            if needed not in found:
-                raise UserError(f"{self._file} has no array {needed.removesuffix('_train')!r}.")
-        return self._parts(found)
-
-    def _parts(self, found: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
-        parts: dict[str, Any] = {}
-        for name, array in found.items():
-            where = f"{self._file}: array {name.removesuffix('_train')!r}"
-            if name.startswith("x"):
-                parts[name] = arrange(array, self.spec.layout, where)
-            elif array.ndim == 2 and array.shape[1] == 1:
-                parts[name] = array[:, 0]
-            elif array.ndim != 1:
-                raise UserError(
-                    f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
-                )
-            else:
-                parts[name] = array
-        labels = [name for name in parts if name.startswith("y")]
-        for name in labels:
-            if parts[name].dtype.kind in "iu" and parts[name].max(initial=0) >= MOST_CLASSES:
-                raise UserError(
-                    f"{self._file}: labels in {name.removesuffix('_train')!r} reach {parts[name].max()}: number the "
-                    f"classes from 0 without gaps; {MOST_CLASSES} is the most"
-                )
-        if any(parts[name].dtype.kind in "US" for name in labels):
-            every = np.concatenate([parts[name].astype(str) for name in labels])
-            classes = np.unique(every)
-            parts |= {name: np.searchsorted(classes, parts[name].astype(str)) for name in labels}
-            parts["classes"] = tuple(map(str, classes))
-        if "x_val" in parts:
-            x, y = parts.pop("x_val"), parts.pop("y_val")
-            if "group_train" in parts:
-                raise UserError(f"{self._file} has groups and a validation part: leave out one of them.")
-            parts["held_train"] = np.repeat([False, True], [len(parts["x_train"]), len(x)])
-            parts["x_train"] = np.concatenate([parts["x_train"], x])
-            parts["y_train"] = np.concatenate([parts["y_train"], y])
-        return parts
-
-    def _csv(self) -> dict[str, Any]:
-        import pandas as pd
-
-        try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
-            frame = pd.read_csv(self._file, low_memory=False)
-        except (OSError, ValueError) as error:  # ValueError: not UTF-8, empty, or ragged
+        if len(y) and not len(test):
             raise UserError(
-                f"{self._file} cannot be read as a table ({str(error).strip()}): it must be UTF-8, with a header "
-                "and as many cells in each row."
-            ) from None
-        named = [column for column in (self.spec.label, self.spec.group) if column is not None]
-        for column in named:
-            if column not in frame:
-                raise unknown(f"column in {self._file}", column, map(str, frame.columns))
-        features = frame.drop(columns=named)
-        if features.empty:
-            raise UserError(
-                f"{self._file} has {len(frame)} rows and {features.shape[1]} columns of features."
+                f"{self._file}: test_share: {self.spec.test_share:.4g} of each of {len(np.unique(y))} classes is no "
+                f"sample of {len(y)}: take a larger share, or labels of fewer classes"
             )
-        for column in map(str, features):
-            if not pd.api.types.is_numeric_dtype(features[column]):
-                raise UserError(f"{self._file}: column {column!r} is not numeric; encode it or leave it out.")
-        if bad := [str(column) for column in frame if frame[column].isna().any()]:
-            raise UserError(f"{self._file}: column {bad[0]!r} has empty cells; fill or leave out those rows.")
-        classes, labels = np.unique(frame[self.spec.label].to_numpy(), return_inverse=True)
-        group = frame[self.spec.group].factorize()[0] if self.spec.group else None
-        return {
-            "x_train": features.to_numpy(np.float32),
-            "y_train": labels,
-            "group_train": group,
-            "classes": tuple(str(name) for name in classes),
-        }
+        return test

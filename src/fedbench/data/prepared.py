@@ -56,8 +56,11 @@ def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, f
 def _prepare(dataset: Dataset, path: Path, data_dir: Path, mirror: str | None) -> None:
     """Fetch and prepare a dataset. The caller holds its lock: two processes would fetch into the same files."""
     folder = dataset.fetch(data_dir, mirror)
-    arrays = dataset.prepare(folder)
-    content = _content(dataset, arrays)
+    try:
+        arrays = dataset.prepare(folder)
+        content = _content(dataset, arrays)
+    except MemoryError:
+        raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     write_npz(path, content)  # the summary comes last: it vouches for the arrays
     made = {"definition": digest(dataset.definition()), "sha256": checksum(path)}
     facts = _summary(dataset, arrays, folder) | made
@@ -158,9 +161,11 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         check(group.shape == arrays.y_train.shape, f"groups {list(group.shape)}, expected one per sample")
         if group.dtype.kind in "USO":  # names
             group = np.unique(group, return_inverse=True)[1]
-        whole = group.dtype.kind in "biu" or (group.dtype.kind == "f" and bool((group % 1 == 0).all()))
-        check(whole, "groups must be whole numbers or names")
-        content["group_train"] = group.astype(np.int64)
+        check(group.dtype.kind in "biuf", "groups must be whole numbers or names")
+        with np.errstate(invalid="ignore"):  # 1e300 and nan become a number, which is not theirs
+            stored = group.astype(np.int64)
+        check(np.array_equal(stored, group), "groups must be whole numbers or names")
+        content["group_train"] = stored
     held = arrays.held_train
     if held is not None:
         fits = held.dtype == bool and held.shape == arrays.y_train.shape and held.any() and not held.all()

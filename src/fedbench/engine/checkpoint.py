@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from fedbench import __version__
-from fedbench.errors import ReadError, cannot_read, is_missing
+from fedbench.errors import ReadError, cannot_read, is_missing, lacks_memory
 
 log = logging.getLogger(__name__)
 
@@ -133,8 +133,7 @@ def unpack(file: IO[bytes], device: torch.device) -> Any:
 
 def _passes(error: Exception) -> bool:
     """Say whether an error is the machine's and not the file's."""
-    # the last is how torch says it on a CPU
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError) or lacks_memory(error)
 
 
 def _first_line(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
+from fedbench.errors import BROKEN, cannot_write
 from fedbench.specs import RunSpec
 from fedbench.streams import stream
 
@@ -215,13 +216,19 @@ class Simulation:
         return self.state.dump() | self.record.dump()
 
     def _save(self) -> None:
-        """Write a checkpoint. It only insures the work: a disk that takes none does not stop the training."""
+        """Write a checkpoint. It only insures the work: a disk without room for it does not stop the training.
+
+        Raises:
+            WriteError: the disk takes nothing at all, so it would not take the result either.
+        """
         assert self.checkpoint_path is not None
         begun = time.perf_counter()
         try:
             checkpoint.save(self.checkpoint_path, self.spec.key, self._dump())
             self._insured = True
         except OSError as error:
+            if error.errno in BROKEN:
+                raise cannot_write(self.checkpoint_path, error) from None
             if self._insured:
                 log.warning(
                     "cannot write %s (%s): training goes on without", self.checkpoint_path, error.strerror

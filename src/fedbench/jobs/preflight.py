@@ -22,7 +22,7 @@ from fedbench.data import datasets, own, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
 from fedbench.engine.participation import check_method
-from fedbench.errors import UserError
+from fedbench.errors import ListedError, UserError
 from fedbench.jobs import metric_checks, starts
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR
@@ -61,7 +61,7 @@ def _refuse(mistakes: Iterable[str]) -> None:
     found = list(dict.fromkeys(mistakes))
     if found:
         more = [f"... and {len(found) - LISTED} more"] if len(found) > LISTED else []
-        raise UserError("\n  ".join([*found[:LISTED], *more]))
+        raise ListedError("\n  ".join([*found[:LISTED], *more]))
 
 
 def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple[str, str, str, RunSpec]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedbench.engine import compiled
-from fedbench.errors import DiskError, UserError
+from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
 from fedbench.jobs import preflight
 from fedbench.jobs.progress import Reporter, counts, say
 from fedbench.jobs.training import train_cell
@@ -40,9 +40,9 @@ def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, DiskError):
                 raise
-            if not isinstance(error, UserError):
+            if not isinstance(error, UserError) and not lacks_memory(error):
                 traceback.print_exc()
-            failed[cell.name] = str(error) or type(error).__name__
+            failed[cell.name] = shortened(str(error) or type(error).__name__, LINE)
             say(f"  failed: {failed[cell.name]}")
     if len(chosen) > 1:
         say(counts(len(chosen), len(chosen) - len(failed), 0, len(failed)))
@@ -50,7 +50,7 @@ def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
         print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
     if failed:
         each = [f"\n  {name}: {why}\n    alone: {_alone(name, config)}" for name, why in failed.items()]
-        raise UserError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
+        raise ListedError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
     return DIVERGED if diverged else 0
 
 

@@ -100,6 +100,15 @@ def _read(content: bytes, what: str) -> Weights:
     except Exception as error:  # torch raises many kinds for what it cannot read
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"{what} does not hold {wanted} ({first})") from None
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and _plain(of) for name, of in found.items()
+    ):
         raise UserError(f"{what} does not hold {wanted}")
     return found
+
+
+def _plain(value: object) -> bool:
+    """Say whether it is a tensor of real numbers that are all there."""
+    if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_meta:
+        return False
+    return not value.is_quantized and not value.is_complex()

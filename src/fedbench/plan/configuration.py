@@ -9,11 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from fedbench import files, reading, seal
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
+from fedbench.plan.tuning import Trials
 from fedbench.specs import validated
 
 CONFIG_DIR = Path("config")
@@ -59,7 +62,7 @@ def load_config(
         from fedbench.plan import layers
 
         given["set"] = layers.given(given["set"])
-    for key in given:
+    for key in overrides or {}:
         if key not in Config.model_fields:
             raise unknown("key of the configuration", key, Config.model_fields)
     return validated(Config, {**read_yaml(path), **given}, path)
@@ -244,9 +247,14 @@ def read_tuned_file(path: Path) -> dict[str, Any]:
 def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
     """Parse a file of tuned values once: every run of a paper asks for it."""
     content = read_tuned(path)
-    chosen = content.get("chosen")
-    if not isinstance(chosen, dict) or not all(isinstance(values, dict) for values in chosen.values()):
-        raise UserError(f"{path} has no section `chosen` with the values of each method; remove the file")
+    try:
+        Trials.model_validate(content)
+    except ValidationError as error:
+        if error.errors()[0]["loc"][0] == "chosen":
+            raise UserError(
+                f"{path} has no section `chosen` with the values of each method; remove the file"
+            ) from None
+        raise UserError(f"{path}: `protocol` does not say how long the trials were; remove it") from None
     return content
 
 
@@ -254,7 +262,11 @@ def read_tuned(path: Path) -> dict[str, Any]:
     """Read a file that `fedbench tune` wrote and hold it against its checksum; one written by hand has none."""
     content: dict[str, Any] = read_yaml(path)
     given = content.pop("checksum", None)
-    if given is not None and given != seal.checksum(content):
+    try:
+        whole = given is None or given == seal.checksum(content)
+    except TypeError:  # a date or the like, which no trial writes
+        whole = False
+    if not whole:
         raise UserError(
             f"{path} is not what `fedbench tune` wrote: bring it back, or remove the line `checksum` if you changed it"
         )

@@ -60,7 +60,9 @@ def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
         UserError: it is nothing of the kind, or a place that no run has.
     """
     if isinstance(text, Mapping):
-        found = dict(text)
+        found = {str(place): value for place, value in text.items()}
+    elif not isinstance(text, str):
+        raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {shortened(text)}")
     else:
         found = {}
         for item in re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip()):

@@ -60,7 +60,7 @@ class Config(Spec):
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"
     mirror: str | None = None
     datasets: list[str] | None = None
-    tolerance: float = Field(0.01, ge=0)
+    tolerance: float = Field(0.01, ge=0, allow_inf_nan=False)
     shipped: bool = True
     constants: Constants | None = None
     set: dict[str, Any] = {}

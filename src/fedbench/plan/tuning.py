@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fedbench.plan.claims import Value
 from fedbench.specs import Spec
@@ -73,3 +73,23 @@ class TuneSpec(Spec):
     def points(self) -> list[dict[str, Value]]:
         """List where everything is tuned: one empty dict without ``each``."""
         return [{name: value} for name, values in self.each.items() for value in values] or [{}]
+
+
+class _Length(BaseModel):
+    iterations: int | None = Field(None, ge=1)
+    epochs: float | None = Field(None, gt=0)
+    rounds: int | None = Field(None, ge=1)
+    cycles: int | None = Field(None, ge=1)
+
+
+class _Protocol(BaseModel):
+    train: _Length | None = None
+
+
+class Trials(BaseModel):
+    """What a file under ``config/tuned`` needs to hold: values by method and name, and how long the trials were."""
+
+    model_config = ConfigDict(strict=True)
+
+    chosen: dict[str, dict[str, Any]]
+    protocol: _Protocol = _Protocol()

@@ -112,7 +112,7 @@ class DataSpec(Spec):
     labels: LabelSpec = LabelSpec()
     imbalance: ImbalanceSpec = ImbalanceSpec()
     partition: PartitionSpec = PartitionSpec()
-    clients: int = Field(ge=1)
+    clients: int = Field(ge=1, le=1_000_000)
     validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
     validation_of: Literal["kept", "all"] = "kept"
     draw: int | None = Field(None, ge=0)

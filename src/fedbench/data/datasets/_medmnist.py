@@ -77,7 +77,7 @@ class MedSet(Dataset):
         content = read_npz(path, "Fetch it again.", names)
         if lacking := [name for name in names if name not in content]:
             raise UserError(f"{path} has no array {', '.join(lacking)}: it is no file of MedMNIST.")
-        images = {part: self._planes(content[f"{part}_images"]) for part in PARTS}
+        images = {part: self._planes(content[f"{part}_images"], path) for part in PARTS}
         labels = {part: self._classes(content[f"{part}_labels"], path) for part in PARTS}
         held = np.repeat([False, True], [len(labels["train"]), len(labels["val"])])
         note = "the official validation part is the end of x_train: data.validation: own holds it out"
@@ -91,13 +91,25 @@ class MedSet(Dataset):
             notes=(note,),
         )
 
-    @staticmethod
-    def _planes(images: np.ndarray) -> np.ndarray:
+    def _planes(self, images: np.ndarray, path: Path) -> np.ndarray:
         """Move the colours of ``[n, H, W(, 3)]`` to the front: ``[n, C, H, W]``."""
-        return images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
+        planes = (
+            images[:, None]
+            if images.ndim == 3
+            else np.moveaxis(images, -1, 1)
+            if images.ndim == 4
+            else images
+        )
+        if planes.dtype != np.uint8 or planes.shape[1:] != self.shape:
+            raise UserError(
+                f"{path}: images are {planes.dtype} {list(planes.shape)}, expected uint8 {['n', *self.shape]}."
+            )
+        return planes
 
     def _classes(self, labels: np.ndarray, path: Path) -> np.ndarray:
         """Turn ``[n, 1]`` classes, or ``[n, L]`` findings of which one counts, into classes ``[n]`` int64."""
+        if labels.dtype.kind not in "iu":
+            raise UserError(f"{path}: labels are {labels.dtype}, expected whole numbers.")
         if not self.finding:
             return labels.reshape(-1).astype(np.int64)
         known = self._labels()

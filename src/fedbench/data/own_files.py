@@ -1,0 +1,157 @@
+"""Reads the files of one's own datasets, ``.npz`` and ``.csv``, as arrays; what is doubtful in them is refused."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from fedbench.data.files import read_npz
+from fedbench.data.layout import arrange
+from fedbench.errors import UserError, shortened, unknown
+
+MOST_CLASSES = 10_000
+"""Classes that a file of one's own may have: each is counted, for each client."""
+LONGEST = 100
+"""Characters of a class's name."""
+ALIASES = {
+    **{"x": "x_train", "y": "y_train", "group": "group_train"},
+    **{f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("train", "val", "test")},  # Keras
+    **{f"{part}_images": f"x_{part}" for part in ("train", "val", "test")},  # MedMNIST
+    **{f"{part}_labels": f"y_{part}" for part in ("train", "val", "test")},
+}
+"""Names of arrays in an ``.npz``."""
+
+
+def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None) -> dict[str, Any]:
+    """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
+
+    Raises:
+        UserError: it is damaged, lacks an array, or has one that is no input, label or group.
+    """
+    arrays = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", delete="")
+    found: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if name not in ALIASES:
+            raise unknown(f"array in {file}", name, ALIASES)
+        if ALIASES[name] in found:
+            raise UserError(f"{file}: {name!r} and another array are both {ALIASES[name]}; keep one.")
+        found[ALIASES[name]] = array
+    pairs = [("x_train", "y_train")]
+    pairs += [(f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}]
+    for needed in (name for pair in pairs for name in pair):
+        if needed not in found:
+            raise UserError(f"{file} has no array {needed.removesuffix('_train')!r}.")
+    return _parts(file, layout, found)
+
+
+def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
+    parts: dict[str, Any] = {}
+    for name, array in found.items():
+        where = f"{file}: array {name.removesuffix('_train')!r}"
+        if name.startswith("x"):
+            parts[name] = arrange(array, layout, where)
+            if array.ndim < 2 or 0 in array.shape[1:]:
+                raise UserError(
+                    f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
+                )
+        elif array.ndim == 2 and array.shape[1] == 1:
+            parts[name] = array[:, 0]
+        elif array.ndim != 1:
+            raise UserError(
+                f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
+            )
+        else:
+            parts[name] = array
+    labels = [name for name in parts if name.startswith("y")]
+    for name in labels:
+        if parts[name].dtype.kind in "iu" and parts[name].max(initial=0) >= MOST_CLASSES:
+            raise UserError(
+                f"{file}: labels in {name.removesuffix('_train')!r} reach {parts[name].max()}: number the "
+                f"classes from 0 without gaps; {MOST_CLASSES} is the most"
+            )
+    kinds = {parts[name].dtype.kind in "US" for name in labels}
+    if len(kinds) > 1:
+        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
+    if True in kinds:
+        try:
+            texts = {name: parts[name].astype(str) for name in labels}
+            classes = np.unique(np.concatenate([*texts.values()]))
+            parts["classes"] = _class_names(file, classes)
+        except (UnicodeError, SystemError):  # bytes, or numbers that are no characters
+            raise UserError(f"{file}: its labels are no text; save them as str") from None
+        parts |= {name: np.searchsorted(classes, text) for name, text in texts.items()}
+    if "x_val" in parts:
+        x, y = parts.pop("x_val"), parts.pop("y_val")
+        if "group_train" in parts:
+            raise UserError(f"{file} has groups and a validation part: leave out one of them.")
+        like = parts["x_train"]
+        if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
+            raise UserError(
+                f"{file}: x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}: make "
+                "them alike"
+            )
+        parts["held_train"] = np.repeat([False, True], [len(parts["x_train"]), len(x)])
+        parts["x_train"] = np.concatenate([parts["x_train"], x])
+        parts["y_train"] = np.concatenate([parts["y_train"], y])
+    return parts
+
+
+def _class_names(file: Path, classes: np.ndarray) -> tuple[str, ...]:
+    """Return the names of classes, which stand in tables."""
+    found = tuple(str(name) for name in classes)
+    if len(found) > MOST_CLASSES:
+        raise UserError(f"{file} has {len(found)} classes; {MOST_CLASSES} is the most")
+    for name in found:
+        if len(name) > LONGEST or any(unicodedata.category(sign)[0] == "C" for sign in name):
+            raise UserError(
+                f"{file}: the class {shortened(name, 60)!r} has control characters, or more than {LONGEST}"
+            )
+    return found
+
+
+def csv_parts(file: Path, label: str | None, group: str | None) -> dict[str, Any]:
+    """Return the training part that a table holds: the column ``label`` is the class, ``group`` the group.
+
+    Raises:
+        UserError: it is no table of numbers in UTF-8 with a header whose names differ.
+    """
+    import pandas as pd
+
+    try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
+        frame = pd.read_csv(file, low_memory=False)
+        columns = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, empty, or ragged
+        raise UserError(
+            f"{file} cannot be read as a table ({str(error).strip()}): it must be UTF-8, with a header "
+            "and as many cells in each row."
+        ) from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise UserError(f"{file}: its rows have more cells than its header has names")
+    if doubled := [*columns[columns.duplicated()]] or [*columns[columns == ""]]:
+        raise UserError(
+            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
+            "feature: leave them out"
+        )
+    named = [column for column in (label, group) if column is not None]
+    for column in named:
+        if column not in frame:
+            raise unknown(f"column in {file}", column, map(str, frame.columns))
+    features = frame.drop(columns=named)
+    if features.empty:
+        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
+    for column in map(str, features):
+        if not pd.api.types.is_numeric_dtype(features[column]):
+            raise UserError(f"{file}: column {column!r} is not numeric; encode it or leave it out.")
+    if bad := [str(column) for column in frame if frame[column].isna().any()]:
+        raise UserError(f"{file}: column {bad[0]!r} has empty cells; fill or leave out those rows.")
+    classes, labels = np.unique(frame[label].to_numpy(), return_inverse=True)
+    return {
+        "x_train": features.to_numpy(np.float32),
+        "y_train": labels,
+        "group_train": frame[group].factorize()[0] if group else None,
+        "classes": _class_names(file, classes),
+    }

@@ -1,0 +1,157 @@
+"""Odd arguments, tuned values, weights and stores on the command line: one short line each, and no harm."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from bounds import bounded
+from projects import Project
+from typer.testing import CliRunner
+
+from fedbench.commands.cli import app
+from fedbench.errors import LINE, ListedError, UserError, explain
+from fedbench.jobs.starts import weights
+from fedbench.plan import configuration
+from fedbench.specs import StartSpec
+from fedbench.store.runs import Store
+
+CELL = "Digits/p4_imratio0.1/LocalSGDM"
+TUNED = Path("config/tuned/localscgdam/Digits.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.root)
+
+
+def refused(*arguments: str) -> str:
+    """Return the one short line that a command says; nothing else may come of it."""
+    with bounded():
+        done = CliRunner().invoke(app, [*arguments])
+    assert done.exit_code == 2 and isinstance(done.exception, SystemExit), done.output
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("error: ") and len(done.stderr) < LINE + 50
+    assert done.stderr[:-1].isprintable() and not Path("harm").exists()
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "seeds=²", "seeds=[]", "seeds={a: 1}", "seeds=" + "9" * 400, "seeds=*a", "seeds=&a [*a]", "scale=../x",
+        "seeds=!!python/object/apply:os.system [touch harm]", "seeds=" + "[" * 60 + "]" * 60, "data_dir={x}",
+        "checkpoint_seconds=.nan", "tolerance=.inf", "tolerance=-1", "mirror=nope", "mirror=a\0b", "constants=both",
+        "set=1", "set=[1]", "set={1: 2}", "set={a: 1}", "train.iterations=1e400", "train.iterations={a: {b: 1}}",
+        "train.=1", "..=1", "data.dataset=../../x", "network.name=../x", "start.weights=/etc/passwd", "=", "novalue",
+        "key\n\x1b[31m=1", "x" * 5000 + "=1",
+    ],
+)  # fmt: skip
+def test_odd_values_are_refused_before_anything_runs(given: str) -> None:
+    refused("run", CELL, "--set", given)
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a\nb", "$(touch harm)", "{x}", "[", "x" * 5000, "²"])
+def test_odd_names_are_unknown(name: str) -> None:
+    for command in (
+        ["run"],
+        ["show"],
+        ["table"],
+        ["figure"],
+        ["tune"],
+        ["new", "method"],
+        ["store", "import"],
+    ):
+        refused(*command, name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "chosen", "chosen: []", "chosen: {LocalSGDM: 3}", "chosen: {LocalSGDM: {1: 2}}", "chosen: {1: {lr: 1}}",
+        "chosen: {LocalSGDM: {lr: 1}}\nprotocol: 3", "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: 3}",
+        "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: {iterations: 0}}",
+        "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: {epochs: [1]}}",
+        "chosen: {LocalSGDM: {lr: 2023-01-01}}\nchecksum: x", "chosen: {LocalSGDM: {lr: !!set {a}}}\nchecksum: x",
+        "chosen: {LocalSGDM: {lr: 0.1}}\nchecksum: [1]", "chosen: {LocalSGDM: {data.dataset: ../x}}",
+        "chosen: &a {LocalSGDM: *a}",
+    ],
+)  # fmt: skip
+def test_files_of_tuned_values_that_no_trial_wrote_are_named(text: str) -> None:
+    TUNED.parent.mkdir(parents=True)
+    TUNED.write_text(text)
+    refused("show", CELL)
+    refused("list", CELL)
+
+
+def test_the_shipped_tuned_values_are_read() -> None:
+    for path in (Path(__file__).parents[2] / "config/tuned").glob("*/*.yaml"):
+        assert configuration.read_tuned_file(path)["chosen"]
+
+
+class Harmful:
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("harm"),)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [1], torch.zeros(3), {1: torch.zeros(3)}, {(1,): torch.zeros(3)}, {"a": {"b": torch.zeros(1)}},
+        {"a": torch.zeros(3).to_sparse()}, {"a": torch.zeros(3, device="meta")}, {"a": torch.zeros(3) + 1j}, Harmful(),
+    ],
+)  # fmt: skip
+def test_weights_that_are_no_real_numbers_by_name_are_refused(content: object) -> None:
+    torch.save(content, "w.pt")
+    start = StartSpec(weights="w.pt", sha256=hashlib.sha256(Path("w.pt").read_bytes()).hexdigest())
+
+    def train(_: object) -> Any:
+        raise AssertionError("nothing is trained for a file")
+
+    with pytest.raises(UserError, match="a dict of tensors by name"):
+        weights(start, Store(), train)
+    assert not Path("harm").exists()
+
+
+def test_what_is_no_archive_of_runs_is_one_line() -> None:
+    Path("empty.tgz").touch()
+    with zipfile.ZipFile("a.zip", "w") as file:
+        file.writestr("0123456789abcdef/run.json", "{}")
+    Path("folder/0123456789abcd\nf").mkdir(parents=True)
+    Path("folder/0123456789abcd\nf/run.json").write_text("{}")
+    Path("line\nbreak.tgz").touch()
+    with tarfile.open("odd.tgz", "w:gz") as tar:
+        for name in ("a\nb/run.json", "0123456789abcdef/run.json", "\x1b[31m/x"):
+            info = tarfile.TarInfo(name)
+            info.size = 2
+            tar.addfile(info, io.BytesIO(b"{}"))
+    for source in (
+        "empty.tgz",
+        "a.zip",
+        "folder",
+        "line\nbreak.tgz",
+        "odd.tgz",
+        "config",
+        "/dev/zero",
+        "nope\nnope",
+    ):
+        refused("store", "import", source)
+
+
+def test_more_memory_than_there_is_is_one_line() -> None:
+    said = refused("run", CELL, "--set", "network.options.hidden=[99999999]", "--set", "seeds=0")
+    assert "more memory is needed" in said
+
+
+def test_only_our_own_lists_have_lines() -> None:
+    assert explain(UserError("the file a\nb \x1b[31m")) == "the file a b \\x1b[31m"
+    assert explain(ListedError("two:\n  a\n  b\x1b")) == "two:\n  a\n  b\\x1b"
+    assert len(explain(UserError("x" * 5000))) < LINE
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        explain(RuntimeError("a mistake of ours"))

@@ -1,0 +1,200 @@
+"""Hostile data of one's own: arrays that lie about themselves and tables that would be read in another sense."""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bounds import bounded
+
+from fedbench.data import datasets
+from fedbench.data.datasets import _medmnist as medmnist
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.errors import LINE, UserError, explain
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 3)).astype(np.float32), np.arange(40) % 2
+ROWS = [f"{n},{n % 7},{'xy'[n % 2]}" for n in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("config/datasets").mkdir(parents=True)
+    Path("config/datasets/mine.yaml").write_text("file: mine.npz")
+
+
+def npy(array: object, objects: bool = False) -> bytes:
+    """An array as a member of an archive."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=objects)
+    return buffer.getvalue()
+
+
+def claimed(shape: str, descr: str = "<f4", body: bytes = b"") -> bytes:
+    """A member that says what it likes."""
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + body
+
+
+def archive(members: Iterable[tuple[str, bytes]], packing: int = zipfile.ZIP_STORED) -> None:
+    """Write ``mine.npz``; a name may come twice."""
+    with warnings.catch_warnings(), zipfile.ZipFile("mine.npz", "w", packing) as file:
+        warnings.simplefilter("ignore")
+        for name, content in members:
+            file.writestr(f"{name}.npy", content)
+
+
+def refused(message: str) -> None:
+    """Expect one short line, no files of data, and little time and memory."""
+    with bounded(), pytest.raises(UserError, match=message) as caught:
+        prepare("mine", "data")
+    said = explain(caught.value)
+    assert "\n" not in said and len(said) < LINE + 50 and said.isprintable()
+    assert not list(Path("data").rglob("*.npz"))
+
+
+class Pickled:
+    def __reduce__(self) -> object:
+        return Path.touch, (Path("harm"),)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"x": npy(np.array([Pickled()]), objects=True)}, "Object arrays cannot be loaded"),
+        ({"x": claimed("(1000000000000000,)")}, "which is not what it holds"),
+        ({"x": claimed("(-5, -8)", body=bytes(160))}, "which is not what it holds"),
+        ({"x": npy(X) + b"more"}, "which is not what it holds"),
+        ({"x": npy(X)[:-4]}, "which is not what it holds"),
+        ({"x": npy(X[0, 0])}, r"array 'x' has shape \[\]: give each sample features"),
+        ({"x": npy(X[:, 0])}, r"array 'x' has shape \[40\]: give each sample features"),
+        ({"x": npy(X[:, :0])}, r"array 'x' has shape \[40, 0\]: give each sample features"),
+        ({"y": claimed("(99999999999,)", "|S0")}, "which is not what it holds"),
+        ({"y": claimed("(40,)", "<U0")}, "which is not what it holds"),
+        ({"y": claimed("(40,)", "<U1", struct.pack("<I", 0x7FFFFFFF) * 40)}, "its labels are no text"),
+        ({"y": claimed("(40,)", "<U1", struct.pack("<I", 0xD800) * 40)}, "has control characters"),
+        ({"y": npy(np.array([b"\xff", b"a"] * 20))}, "its labels are no text"),
+        ({"y": npy(np.array(["a\nb", "c"] * 20))}, "has control characters"),
+        ({"y": npy(np.array(["a" * 1000, "b"] * 20))}, "or more than 100"),
+        ({"y": npy(Y), "x_test": npy(X), "y_test": npy(np.array(["a", "b"] * 20))}, "text in one part and numbers"),
+        ({"group": npy(np.full(40, 1e300))}, "groups must be whole numbers or names"),
+        ({"group": npy(np.full(40, 2**63 + 5, np.uint64))}, "groups must be whole numbers or names"),
+        ({"x_val": npy(X[:, :1]), "y_val": npy(Y)}, "make them alike"),
+        ({"x_val": npy((X > 0).astype(np.uint8)), "y_val": npy(Y)}, "make them alike"),
+        ({"x\n\x1b" + "x" * 30_000: npy(X)}, "unknown array in mine.npz"),
+    ],
+)  # fmt: skip
+def test_arrays_that_lie_are_refused(changed: dict[str, bytes], message: str) -> None:
+    archive({"x": npy(X), "y": npy(Y), **changed}.items())
+    refused(message)
+    assert not Path("harm").exists()
+
+
+def test_of_two_arrays_with_one_name_none_is_taken() -> None:
+    archive([("x", npy(X)), ("x", npy(2 * X)), ("y", npy(Y))])
+    refused("two of its arrays have the same name")
+
+
+def test_what_unpacks_to_far_more_takes_no_memory() -> None:
+    archive([("x", claimed("(40, 3)", body=bytes(1 << 26))), ("y", npy(Y))], zipfile.ZIP_DEFLATED)
+    with bounded(size=1 << 25), pytest.raises(UserError, match="which is not what it holds"):
+        prepare("mine", "data")
+
+
+def test_a_file_of_ones_own_is_never_to_be_deleted() -> None:
+    Path("mine.npz").write_bytes(b"damaged")
+    with pytest.raises(UserError, match="Write it again") as caught:
+        prepare("mine", "data")
+    assert "elete" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        ("a,a,label", ROWS, "each column needs a name of its own, not 'a'"),
+        (
+            "label,b,label",
+            [row[:-1] + "1" for row in ROWS],
+            "each column needs a name of its own, not 'label'",
+        ),
+        (",b,label", ROWS, "numbers of rows are no feature"),
+        ("a,b,label", [f"9,{row}" for row in ROWS], "more cells than its header"),
+        ("a,b,label", [f"{n},1,c{n // 3}" for n in range(40_000)], "13334 classes; 10000 is the most"),
+        (
+            "a,b,label",
+            [f"{n},1,{n * 0.5}" for n in range(40)],
+            "no sample of 40: take a larger share, or labels of",
+        ),
+        ("a,b,label", ["1,2,x\x1b[31m", *ROWS], "has control characters"),
+        ("q" * 5000 + "\x1b,b,label", ["z,1,x", *ROWS], "is not numeric"),
+        ("a,b,label", ["8_0,1,x", *ROWS], "column 'a' is not numeric"),
+        ("a,b,label", ["1e400,1,x", *ROWS], "not finite in float32"),
+        ("a;b;label", [row.replace(",", ";") for row in ROWS], "unknown column in mine.csv 'label'"),
+        ("\0" * 1000, [], "unknown column in mine.csv 'label'"),
+    ],
+)
+def test_tables_that_would_be_read_in_another_sense_are_refused(
+    header: str, rows: list[str], message: str
+) -> None:
+    Path("config/datasets/mine.yaml").write_text("{file: mine.csv, label: label}")
+    Path("mine.csv").write_text("\n".join([header, *rows]))
+    refused(message)
+
+
+def test_a_table_with_a_byte_order_mark_has_its_first_column() -> None:
+    Path("config/datasets/mine.yaml").write_text("{file: mine.csv, label: label}")
+    Path("mine.csv").write_text(
+        "\n".join(["label,a", *(f"{'xy'[n % 2]},{n % 2}" for n in range(40))]), "utf-8-sig"
+    )
+    prepare("mine", "data")
+    found = load_prepared("mine", "data")
+    assert found.classes == ("x", "y") and (found.x_train[:, 0] == found.y_train).all()
+
+
+@pytest.mark.parametrize("name", ["a\nb.csv", "q" * 5000 + ".csv", "\x1b[31m.csv"])
+def test_the_name_of_a_file_stays_on_its_line(name: str) -> None:
+    Path("config/datasets/mine.yaml").write_text(
+        f"{{file: {ascii(name).replace(chr(39), chr(34))}, label: label}}"
+    )
+    with pytest.raises((UserError, OSError)) as caught:
+        prepare("mine", "data")
+    said = explain(caught.value)
+    assert "\n" not in said and len(said) < LINE and said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("part", "array", "message"),
+    [
+        (
+            "train_images",
+            np.zeros((9, 28), np.uint8),
+            r"images are uint8 \[9, 28\], expected uint8",
+        ),
+        ("test_images", np.zeros((9, 28, 28)), "images are float64"),
+        ("val_labels", np.array(["a"] * 9), "labels are <U1, expected whole numbers"),
+        ("train_labels", np.array([["0"], ["1"]], object), "Object arrays cannot be loaded"),
+        ("train_images", np.zeros((9, 14, 14), np.uint8), "images are uint8"),
+        ("train_labels", np.full((9, 1), 99), "labels must be whole numbers from 0 to 1"),
+        ("val_images", np.zeros((9, 28, 28, 3), np.uint8), "images are uint8"),
+    ],
+)
+def test_an_archive_of_medmnist_with_other_arrays_is_refused(
+    part: str, array: np.ndarray, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checksum would be refused before; here it is not looked at."""
+    pytest.importorskip("medmnist")
+    arrays = {f"{each}_images": np.zeros((9, 28, 28), np.uint8) for each in medmnist.PARTS}
+    arrays |= {f"{each}_labels": np.zeros((9, 1), np.uint8) for each in medmnist.PARTS} | {part: array}
+    Path("data/raw/breastmnist").mkdir(parents=True)
+    np.savez("data/raw/breastmnist/breastmnist.npz", **arrays)
+    monkeypatch.setattr(medmnist.MedSet, "fetch", lambda self, folder, mirror: self.raw_dir(folder))
+    assert datasets.get("breastmnist").raw_dir(Path("data")) == Path("data/raw/breastmnist")
+    with bounded(), pytest.raises(UserError, match=message):
+        prepare("breastmnist", "data")
