@@ -47,3 +47,6 @@ rule all:
     default_target: True
     input:
         checked(INPUTS.everything, FORMS),
+
+
+check_targets()

@@ -23,6 +23,9 @@ from fedbench.plan.schema import Config
 
 __all__ = ["Result", "cells", "run"]
 
+OF_CELLS = ("paper", "scale", "seeds", "datasets", "constants", "set")
+"""Keys of the configuration that decide what a cell is."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -57,7 +60,8 @@ def cells(
         pattern: such as ``localscgdam/Digits/p4_imratio0.1/CoDA``, ``*/CoDA`` or ``p4``.
         paper: its key; default: the paper a full name begins with, else the configuration's.
         scale: ``demo``, ``reduced`` or ``paper``; default: the configuration's.
-        **config: any other key of ``config/config.yaml``, such as ``seeds=[0]`` or ``device="cpu"``.
+        **config: any other key of ``config/config.yaml``, such as ``seeds=[0]`` or ``device="cpu"``, and
+            ``set={"train.iterations": 200}``: places of a run, which gives the cells keys of their own.
 
     Raises:
         UserError: nothing matches, or a name or value is wrong; the message says which.
@@ -73,7 +77,7 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         cell: a cell of :func:`cells`, or a pattern that fits exactly one.
         paper: as for :func:`cells`.
         scale: as for :func:`cells`.
-        **config: as for :func:`cells`.
+        **config: as for :func:`cells`; of a resolved cell only what changes no result, such as ``device``.
 
     Raises:
         UserError: the pattern fits no cell or several, or something that the user gave is wrong.
@@ -83,8 +87,13 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     from fedbench.store.runs import Store
 
     if isinstance(cell, Cell):
-        if paper is not None or scale is not None:
-            raise UserError("a cell has its paper and scale already; give them to fedbench.cells instead")
+        fixed = [
+            name for name, value in {"paper": paper, "scale": scale, **config}.items() if value is not None
+        ]
+        if fixed := [name for name in fixed if name in OF_CELLS]:
+            raise UserError(
+                f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead"
+            )
         config, chosen = {"paper": cell.paper, "scale": cell.scale, **config}, cell
     else:
         found = cells(cell, paper=paper, scale=scale, **config)

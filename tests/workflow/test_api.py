@@ -40,6 +40,16 @@ def test_a_run_gives_what_the_store_has_and_is_not_trained_again(here: Project) 
     assert here.runs() == before, "taken from the store"
 
 
+def test_any_place_of_a_run_is_set_as_on_the_command_line(here: Project) -> None:
+    plain = fedbench.cells(NAME)[0]
+    result = fedbench.run(NAME, seeds=[0], set={"train.iterations": 8, "params.lr": 0.01})
+    assert result.curve["iteration"].iloc[-1] == 8
+    run = result.cell.runs[0]
+    assert run.params["lr"] == 0.01 and run.key != plain.runs[0].key
+    again = fedbench.run(fedbench.cells(NAME, seeds=[0], set="train.iterations=8,params.lr=0.01")[0])
+    assert list(again.runs["key"]) == [run.key]
+
+
 def test_a_diverged_seed_is_a_row_and_no_part_of_the_mean(here: Project) -> None:
     with here.edit("config/papers/localscgdam.yaml") as paper:
         paper["methods"]["LocalSGDM"]["params"]["lr"] = 1e30
@@ -58,7 +68,15 @@ def test_a_diverged_seed_is_a_row_and_no_part_of_the_mean(here: Project) -> None
             lambda: fedbench.cells("*", seed=[0]),
             "unknown key of the configuration 'seed'. Did you mean 'seeds'",
         ),
-        (lambda: fedbench.run(fedbench.cells(NAME)[0], scale="demo"), "has its paper and scale already"),
+        (lambda: fedbench.run(fedbench.cells(NAME)[0], scale="demo"), "has its scale already"),
+        (
+            lambda: fedbench.run(fedbench.cells(NAME)[0], seeds=[0], set={"train.iterations": 2}),
+            "has its seeds and set already",
+        ),
+        (
+            lambda: fedbench.run(NAME, set={"trian.iterations": 2}),
+            "unknown place of a run 'trian.iterations'",
+        ),
     ],
 )
 def test_mistakes_are_named(here: Project, call: object, says: str) -> None:

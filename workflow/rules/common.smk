@@ -13,7 +13,7 @@ from fedbench.errors import UserError, explain
 from fedbench.jobs import cluster, progress, recovery
 from fedbench.plan import configuration
 from fedbench.store.runs import STORE, Store
-from fedbench.workflow import failures, room
+from fedbench.workflow import failures, room, targets
 from fedbench.workflow.follow import follow, tell
 from fedbench.workflow.inputs import Inputs
 
@@ -38,8 +38,6 @@ def given_options():
 
 CONFIG = checked(configuration.load_config, overrides=config)
 checked(configuration.check_mirror, CONFIG)
-for argument in sys.argv[1:] if workflow.is_main_process else ():
-    checked(configuration.check_target, argument, CONFIG.paper)
 INPUTS = Inputs(CONFIG)
 # these two reach the jobs as resources: unlike params, a change of them runs nothing again
 MIRROR = f"--mirror {shlex.quote(CONFIG.mirror)}" if CONFIG.mirror else ""
@@ -179,6 +177,13 @@ def begin(dag):
     training_state()  # what was done before is no part of the pace
     PACE["end"] = follow(training_state)
     room.watch(failed_logs, stop_for_disk)
+
+
+def check_targets():
+    """Answer a slip in what was asked for before anything runs."""
+    for argument in sys.argv[1:] if workflow.is_main_process else ():
+        if targets.like_a_file(argument):
+            checked(targets.check, argument, sys.argv[1:], INPUTS, [rule.name for rule in workflow.rules])
 
 
 def tell_the_end():

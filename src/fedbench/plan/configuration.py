@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,17 +65,6 @@ def load_config(
         if key not in Config.model_fields:
             raise unknown("key of the configuration", key, Config.model_fields)
     return validated(Config, {**read_yaml(path), **given}, path)
-
-
-def check_target(path: str, paper: str) -> None:
-    """Refuse the path of a table or figure that nobody defines, with the nearest name; any other text is let pass."""
-    found = re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.\w+", path)
-    if not found or found[2] == "published" or found[3] == "claims":
-        return
-    spec = load_paper(found[2] or paper)
-    known = spec.tables if found[1] == "table" else spec.figures
-    if found[3] not in known:
-        raise unknown(f"{found[1]} of {spec.key}", found[3], known)
 
 
 def check_mirror(config: Config) -> None:

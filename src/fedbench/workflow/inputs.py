@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,9 +62,10 @@ class Inputs:
         try:
             return self.cells_by_path(paper)[path]
         except KeyError:
-            raise UserError(
-                f"{path} is no cell of {paper} at scale {self.config.scale}; see `fedbench list`"
-            ) from None
+            near = difflib.get_close_matches(path, self.cells_by_path(paper), n=2)
+            hint = f"--config scale={scale} has it, if at all" if scale != self.config.scale else ""
+            hint = hint or (f"nearest: {', '.join(near)}" if near else "see `fedbench list`")
+            raise UserError(f"{path} is no cell of {paper} at scale {self.config.scale}; {hint}") from None
 
     def of_cell(self, cell: Cell) -> list[str]:
         """List what a cell trains on: prepared datasets, partitions, one per seed, and the cells it starts from."""
@@ -149,14 +151,13 @@ class Inputs:
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
         paper, scale = self.paper(paper_key), configuration.scale_of(self.config)
-        seed = (self.config.seeds if self.config.seeds is not None else scale.seeds)[0]
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
         if spec.kind == "data":
             axes = {name: values[:1] for name, values in axes.items()}
         settings = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         method = next(iter(paper.methods))
         return [
-            cells.resolve(paper, scale, dataset, setting, method, seed)
+            cells.cell_at(self.config, paper, scale, dataset, setting, method).runs[0]
             for dataset in cells.datasets_run(self.config, paper, scale, spec)
             for setting in settings
         ]

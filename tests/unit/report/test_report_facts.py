@@ -18,6 +18,7 @@ from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
 from fedbench.report.tables import build as tables
 from fedbench.report.tables.document import Table
+from fedbench.workflow.inputs import Inputs
 
 FACTS = ["n_positive", "n_negative", "positive_percent"]
 SPLITS = ["Training", "Validation", "Test"]
@@ -46,7 +47,11 @@ def toy_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def made(printed: str = PRINTED.format(n_positive=1, percent=1), **changes: Any) -> Table:
+def made(
+    printed: str = PRINTED.format(n_positive=1, percent=1),
+    given: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Table:
     paper = copy.deepcopy(PAPER)
     paper["datasets"]["Digits"]["data"]["validation"] = 0.1
     paper["tables"]["table2"] = TABLE | changes
@@ -54,7 +59,7 @@ def made(printed: str = PRINTED.format(n_positive=1, percent=1), **changes: Any)
     folder = Path("tables/published/toy")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.csv").write_text(printed)
-    return tables.make("toy", "table2", load_config())
+    return tables.make("toy", "table2", load_config(overrides={"set": given}))
 
 
 def partitioned() -> dict[str, Any]:
@@ -120,3 +125,21 @@ def _nothing_prepared(name: str, data_dir: object) -> None:
 def test_slips_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         made(**changes)
+
+
+@pytest.mark.parametrize("kind", [{}, {"kind": "data"}])
+def test_what_a_call_sets_changes_the_data_and_is_said(kind: dict[str, Any]) -> None:
+    """``--set data.validation=0.3`` holds more out: the partition that is counted, and asked for, is that one."""
+    given = {"data.validation": 0.3}
+    plain, table = made(**kind), made(given=given, **kind)
+    assert "Set for this call: data.validation = 0.3" in table.title
+    assert "Set for" not in plain.title
+    asked = Inputs(load_config(overrides={"set": given})).of_table("toy", "table2")
+    wanted = {Path(path).stem for path in asked}
+    assert wanted <= {*table.provenance["partitions"].values()}
+    assert not wanted & {*plain.provenance["partitions"].values()}
+
+
+def test_a_setting_of_the_paper_is_not_set_past_its_table() -> None:
+    with pytest.raises(UserError, match="that is the setting p of toy"):
+        made(given={"train.period": 2})

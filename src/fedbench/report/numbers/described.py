@@ -8,8 +8,9 @@ from typing import Any
 
 from fedbench.data.summary import binary_task
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Paper, Scale
+from fedbench.plan.schema import Paper, Scale, TableSpec
 from fedbench.plan.tuned import Tuned, tuned_for
+from fedbench.report.numbers.names import phrase
 from fedbench.specs import RunSpec
 
 LISTED = 5
@@ -66,6 +67,12 @@ def changed(chosen: Mapping[str, Any]) -> str:
         if chosen
         else ""
     )
+
+
+def caption(spec: TableSpec, scale: Scale, given: Mapping[str, Any]) -> str:
+    """Return the caption of a table about the data: title, scale, and what a call sets."""
+    parts = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", changed(given)]
+    return f"{'. '.join(filter(None, parts))}."
 
 
 def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> list[str]:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.data.summary import DataRow, data_rows
-from fedbench.plan.cells import datasets_run, resolve
+from fedbench.plan.cells import cell_at, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, Paper, Scale
-from fedbench.report.numbers.names import ABSENT, phrase
+from fedbench.report.numbers import described
+from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.document import Table
 from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import Block, Entry, Grid, Row
@@ -30,17 +31,14 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
     setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
     method = next(iter(paper.methods))
-    rules = {
-        label: resolve(paper, scale, label, setting, method, seed, config_dir=root / CONFIG_DIR).data
-        for label in labels
-    }
+    cells = [cell_at(config, paper, scale, label, setting, method, root / CONFIG_DIR) for label in labels]
+    rules = {cell.dataset: cell.runs[0].data for cell in cells}
     rows = data_rows([(label, rule, seed) for label, rule in rules.items()], root / config.data_dir)
     keys = {label: rule.partition_key(seed) for label, rule in rules.items()}
     return Table(
         paper=paper.key,
         name=table_name,
-        title=". ".join(filter(None, [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}"]))
-        + ".",
+        title=described.caption(spec, scale, config.set),
         grid=shape(rows),
         notes=_notes(rows, seed),
         rows=_tidy(paper.key, table_name, rows),

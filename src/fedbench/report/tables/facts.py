@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from fedbench.data.summary import Counts, split_counts
-from fedbench.plan.cells import datasets_run, resolve
+from fedbench.plan.cells import cell_at, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
-from fedbench.report.numbers import compare
-from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, phrase, signed
+from fedbench.report.numbers import compare, described
+from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.tables.document import Table
 from fedbench.report.tables.fold import NOT_PREPARED
@@ -28,11 +28,11 @@ EQUAL, DIFFERENT = "=", "≠"
 class Facts:
     """Counts a table's facts; each dataset and setting is read once, what is missing is remembered."""
 
+    config: Config
     paper: Paper
     scale: Scale
     seed: int
     root: Path
-    data_dir: Path
     splits: Sequence[str]
     keys: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class Facts:
         return None if counts is None else counts.fact(str(place["metric"]))
 
     def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
-        config, method = self.root / CONFIG_DIR, next(iter(self.paper.methods))
-        run = resolve(self.paper, self.scale, dataset, setting, method, self.seed, config_dir=config)
-        counts, reason = split_counts(run.data, self.seed, self.data_dir)
+        method, folder = next(iter(self.paper.methods)), self.root / CONFIG_DIR
+        run = cell_at(self.config, self.paper, self.scale, dataset, dict(setting), method, folder).runs[0]
+        counts, reason = split_counts(run.data, run.seed, self.root / self.config.data_dir)
         if reason and not {*self.splits} <= counts.keys():
             self.missing[dataset] = reason
-        self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(self.seed)
+        self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
         return counts
 
 
@@ -73,15 +73,14 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     }
     compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
     seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
-    facts = Facts(paper, scale, seed, root, root / config.data_dir, spec.splits)
+    facts = Facts(config, paper, scale, seed, root, spec.splits)
     published = load(paper.key, spec.published, root) if spec.published else None
     builder = _Builder(paper, spec, axes, facts, published)
     grid = builder.grid()
     return Table(
         paper=paper.key,
         name=table_name,
-        title=". ".join(filter(None, [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}"]))
-        + ".",
+        title=described.caption(spec, scale, config.set),
         grid=grid,
         notes=_notes(facts, builder),
         rows=pd.DataFrame([{"paper": paper.key, "table": table_name, **row} for row in builder.tidy]),
