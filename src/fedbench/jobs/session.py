@@ -12,7 +12,9 @@ from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memor
 from fedbench.jobs import preflight
 from fedbench.jobs.progress import Reporter, counts, say
 from fedbench.jobs.training import train_cell
+from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import load_config
 from fedbench.plan.schema import Config
 from fedbench.store.runs import Store
 
@@ -49,7 +51,12 @@ def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
     if diverged:
         print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
     if failed:
-        each = [f"\n  {name}: {why}\n    alone: {_alone(name, config)}" for name, why in failed.items()]
+        file = load_config()
+        each = [
+            f"\n  {cell.name}: {failed[cell.name]}\n    alone: {command(cell, config, file)}"
+            for cell in chosen
+            if cell.name in failed
+        ]
         raise ListedError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
     return DIVERGED if diverged else 0
 
@@ -60,7 +67,9 @@ def _train(cell: Cell, config: Config, store: Store) -> list[str]:
     result = train_cell(cell, config, store, reporter)
     reporter.clear()
     for item in result["runs"]:
-        say(f"  seed {item['seed']}: {item['status']} {item['reason'] or _scores(item['metrics'])}")
+        scores = item["reason"] or _scores(item["metrics"])
+        say(f"  seed {item['seed']}: {item['status']} {scores}  ({store.path(item['key'])})")
+    say(f"  {cell.path}, made by: {command(cell, config, load_config())}")
     return [
         f"{cell.name} seed {item['seed']}: {item['reason']}"
         for item in result["runs"]
@@ -74,7 +83,3 @@ def _scores(metrics: dict[str, Any]) -> str:
         for name, value in metrics.items()
         if name.startswith("test_") and value is not None
     )
-
-
-def _alone(name: str, config: Config) -> str:
-    return f"fedbench run {name} --scale {config.scale}"

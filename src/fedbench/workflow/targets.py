@@ -78,8 +78,8 @@ def _targets(path: str, inputs: Inputs, rules: Sequence[str]) -> list[str]:
 
 
 def _built(paper: Paper) -> list[str]:
-    kinds = {"table": paper.tables, "figure": paper.figures}
-    names = [(kind, name, form) for kind, specs in kinds.items() for name in specs for form in FORMS[kind]]
+    kinds = {"table": [*paper.tables], "figure": [*paper.figures]}
+    names = [(kind, name, form) for kind, known in kinds.items() for name in known for form in FORMS[kind]]
     return [
         f"{kind}s/{folder}{name}.{form}" for kind, name, form in names for folder in ("", f"{paper.key}/")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern:
             if diverged
             else {"status": "finished", "reason": ""}
         )
-        return {"runs": [{"seed": 0, "metrics": {"test_auc": 0.5}, **status}]}
+        return {"runs": [{"seed": 0, "key": "0", "metrics": {"test_auc": 0.5}, **status}]}
 
     monkeypatch.setattr(session, "train_cell", train_cell)
     return CliRunner().invoke(app, ["run", pattern])
@@ -86,3 +87,19 @@ def test_a_real_failure_is_followed_by_a_real_training(monkeypatch: pytest.Monke
     assert done == {"Plain", "Plain_too"}
     for path in Path("results/cells").rglob("*.json"):
         assert {run["status"] for run in json.loads(path.read_text())["runs"]} == {"finished"}
+
+
+def test_the_log_of_a_number_says_which_file_and_which_command() -> None:
+    given = ["--set", "train.iterations=4", "--set", "seeds=[1, 2]"]
+    said = CliRunner().invoke(app, ["run", NAMES[0], *given]).stdout
+    result = Path("results/cells/demo") / f"{NAMES[0]}.json"
+    for run in json.loads(result.read_text())["runs"]:
+        folder = Path("results/runs") / run["key"]
+        assert f"  seed {run['seed']}: finished" in said and f"({folder})" in said and folder.is_dir()
+    (line,) = [line for line in said.splitlines() if line.startswith(f"  {result}, made by: ")]
+    command = shlex.split(line.partition("made by: ")[2])
+    assert command[:3] == ["fedbench", "run", NAMES[0]]
+    before = result.read_bytes()
+    result.unlink()
+    assert CliRunner().invoke(app, command[1:]).exit_code == 0
+    assert result.read_bytes() == before, "the command in the log makes the same file"

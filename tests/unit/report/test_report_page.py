@@ -130,6 +130,9 @@ def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
     said = section.all("pre")[0].text
     assert said.endswith("line 49 ValueError: <b>no</b> & such") and "line 20" not in said
     assert section.one("pre", "command").text == f"fedbench run {CELL} --scale reduced"
+    assert f"Read from: logs/train/reduced/{CELL}.log" in section.text
+    fine = cell(reported, CELL.replace("CoDA", "LocalSGDM"))
+    assert f"Read from: {fine.path}" in shown.cell(f"reduced/{fine.name}").text
     listed = shown.root.one("section", id="trouble")
     assert CELL in listed.text and "no</b> & such" in listed.text
     assert (
@@ -204,7 +207,14 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"seeds": [4, 7]}, {"datasets": ["CIFAR10"], "seeds": [1]}, {"data_dir": "d x"}]
+    "given",
+    [
+        {},
+        {"set": {"train.iterations": 3, "params.lr": 0.5}},
+        {"seeds": [4, 7]},
+        {"datasets": ["CIFAR10"], "seeds": [1]},
+        {"data_dir": "d x"},
+    ],
 )
 def test_the_command_of_a_cell_trains_exactly_that_cell(
     reported: Project, given: dict[str, object], monkeypatch: pytest.MonkeyPatch
@@ -220,6 +230,7 @@ def test_the_command_of_a_cell_trains_exactly_that_cell(
     asked = configured(dict(pairs)["--scale"], pattern.split("/")[0], sets)
     (chosen,) = matching(cells_of(asked, asked.paper), pattern)
     assert chosen == cell(reported, CELL, config)
+    assert asked.set == config.set
     assert asked.data_dir == config.data_dir
 
 

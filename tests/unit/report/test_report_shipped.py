@@ -45,6 +45,12 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
         pd_before["values"] == pd_after["values"]
     ).all()
     assert pd_after["mean"].to_numpy() == pytest.approx(pd_before["mean"].to_numpy(), abs=1e-6, nan_ok=True)
+    for row in trained.rows.query("status == 'finished'").itertuples():
+        assert f"{row.dataset}/" in row.source and (project.root / "results").name in row.source
+    for row in table.rows.query("shipped").itertuples():
+        name, _, line = row.source.partition(":")
+        read = (project.root / name).read_text().splitlines()[int(line) - 1].split(",")
+        assert {row.dataset, row.method, row.key} <= {*read}, "the line of the file that it was read from"
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
     assert said.count("‡") == 32 and "‡" not in trained.markdown()

@@ -137,6 +137,7 @@ def _measurement(
         key=cell.key,
         cost=_cost(finished, root),
         signs=signs,
+        source=str(cell.path) if runs else "",
     )
 
 

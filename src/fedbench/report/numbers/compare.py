@@ -24,7 +24,7 @@ from fedbench.report.numbers.shipped import Shelf
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
 OURS = ("mean", "std", "values_text", "n_seeds", "n_wanted", "status", "reason")
-MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "key")
+MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "source", "key")
 """Columns of a table's CSV that say what was measured, and how it was made."""
 
 

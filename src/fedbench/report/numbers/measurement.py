@@ -79,6 +79,8 @@ class Measurement:
         cost: what its runs cost.
         shipped: whether it came with the repository, under ``reproduced/``, and was not trained here.
         summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
+        source: the file it was read from, with the line of one that came with the repository; several, separated by
+            blanks, where it is made of several cells.
         signs: by its seed, the word of :mod:`idle` for what shows that a run learned nothing.
     """
 
@@ -100,6 +102,7 @@ class Measurement:
     cost: Cost = Cost()
     shipped: bool = False
     summary: tuple[float, float, int] | None = None
+    source: str = ""
     signs: Mapping[Repeat, str] = field(default_factory=dict)
 
     @property

@@ -63,7 +63,7 @@ class Shelf:
             except (KeyError, ValueError) as error:
                 raise _no_row(table, found, error) from None
             if one is not None:
-                return one
+                return replace(one, source=f"{table.path.relative_to(self._root)}:{table.line(found)}")
         return None
 
     def fitted(self, cells: Sequence[Cell], setting: Mapping[str, Value], metric: str) -> Measurement | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedbench.errors import UserError
+from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.figures.style import style_of
@@ -133,6 +133,14 @@ class CellView:
         return next((name for name in TROUBLE if name in names), "")
 
     @property
+    def files(self) -> list[str]:
+        """The files that its numbers were read from, and the log of its training where there is one."""
+        sources = [
+            source for number in self.numbers.values() for source in number.item.measured.source.split()
+        ]
+        return list(dict.fromkeys([*sources, *([str(self.log.path)] if self.log else [])]))
+
+    @property
     def reasons(self) -> list[str]:
         """Why numbers are missing, each reason once."""
         said = [self.where, *(number.reason for number in self.numbers.values())]
@@ -169,15 +177,6 @@ class CellView:
             ]
             self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
         self.command = command(self.cell, config, file)
-
-
-def command(cell: Cell, config: Config, file: Config) -> str:
-    """Return the command that trains one cell alone, with what this report's call laid over the ``file``."""
-    given, kept = (c.model_dump(exclude={"scale", "paper", "tolerance"}) for c in (config, file))
-    if given["datasets"] != kept["datasets"]:
-        given["datasets"] = [cell.dataset]
-    sets = [f"--set {shlex.quote(f'{k}={json.dumps(v)}')}" for k, v in given.items() if v != kept[k]]
-    return " ".join(["fedbench run", shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
 
 
 def run_of(seed: int, key: str, result: dict[str, Any] | None, root: Path) -> Run:
