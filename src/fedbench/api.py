@@ -87,10 +87,10 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     from fedbench.store.runs import Store
 
     if isinstance(cell, Cell):
-        fixed = [
-            name for name, value in {"paper": paper, "scale": scale, **config}.items() if value is not None
-        ]
-        if fixed := [name for name in fixed if name in OF_CELLS]:
+        given = {"paper": paper, "scale": scale, **config}
+        if [run.seed for run in cell.runs] == config.get("seeds"):
+            del given["seeds"]
+        if fixed := [name for name in OF_CELLS if given.get(name) is not None]:
             raise UserError(
                 f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead"
             )
