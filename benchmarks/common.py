@@ -41,10 +41,13 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def pairs(
-    first: Callable[[], object], second: Callable[[], object], repeats: int
+    first: Callable[[], object],
+    second: Callable[[], object],
+    repeats: int,
+    measure: Callable[[Callable[[], object]], float] = seconds,
 ) -> tuple[float, float, float]:
     """Time two loops in turns and return the medians of both and of their ratio first / second."""
-    times = [(seconds(first), seconds(second)) for _ in range(repeats)]
+    times = [(measure(first), measure(second)) for _ in range(repeats)]
     return (
         statistics.median(a for a, _ in times),
         statistics.median(b for _, b in times),

@@ -1,6 +1,6 @@
 """The engine against a tight hand-written loop on the papers' networks: 4 clients, batch 32, LocalSGDM, p = 8.
 
-python benchmarks/networks.py [--repeats 5] [--steps 16] [--compile] [NETWORK ...]
+python benchmarks/networks.py [--repeats 5] [--steps 16] [--compile] [--cycles] [NETWORK ...]
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import argparse
 
 import numpy as np
 import torch
-from common import clients_like_mnist, pairs
+from common import clients_like_mnist, pairs, seconds
+from cycles import cycles
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -83,7 +84,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--steps", type=int, default=16, help="local steps of each client per timed piece")
     parser.add_argument("--compile", action="store_true", help="compile the engine's steps")
+    parser.add_argument(
+        "--cycles", action="store_true", help="count cycles (billions), not processor seconds"
+    )
     options = parser.parse_args()
+    measure, unit = (cycles, "Mcycles") if options.cycles else (seconds, "ms")
     for name in options.networks or CASES:
         network, settings, shape, classes = CASES[name]
         arrays = clients_like_mnist(CLIENTS, 512, shape, classes)
@@ -103,10 +108,10 @@ def main() -> None:
         module = registry.find(models, "network", network, "build")(shape, outputs, **settings)
         tight = tight_loop(module, arrays, rounds, outputs)
         engine(), tight()
-        ours, theirs, ratio = pairs(engine, tight, options.repeats)
+        ours, theirs, ratio = pairs(engine, tight, options.repeats, measure)
         each = 1e3 / (options.steps * CLIENTS)
         print(
-            f"{name:12} engine {ours * each:7.2f} ms a step, tight loop {theirs * each:7.2f}; ratio {ratio:.2f}",
+            f"{name:12} engine {ours * each:7.2f} {unit} a step, tight loop {theirs * each:7.2f}; ratio {ratio:.2f}",
             flush=True,
         )
 

@@ -3,7 +3,7 @@
 100 clients x 600 samples of 784 floats, MLP 784-128-128-10, batch 32 (19 steps, the last of 24), 1 local epoch, 10
 clients a round, SGD 0.1, no evaluation inside rounds; one thread, in one process, the two loops in turns.
 
-    python benchmarks/peers_workload.py [--rounds 10] [--repeats 7] [--chunk 1] [--compile]
+    python benchmarks/peers_workload.py [--rounds 10] [--repeats 7] [--chunk 1] [--compile] [--cycles]
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 
 import torch
-from common import clients_like_mnist, gemm_rate, pairs
+from common import clients_like_mnist, gemm_rate, pairs, seconds
+from cycles import cycles
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -68,6 +69,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--chunk", type=int, default=1)
     parser.add_argument("--compile", action="store_true", help="compile the engine's steps")
+    parser.add_argument(
+        "--cycles", action="store_true", help="count cycles, not seconds; print the ratio alone"
+    )
     options = parser.parse_args()
     arrays = clients_like_mnist(100, 600)
 
@@ -81,7 +85,13 @@ def main() -> None:
 
     hand_loop(arrays, 1)
     engine()
-    ours, tight, ratio = pairs(engine, lambda: hand_loop(arrays, options.rounds), options.repeats)
+    measure = cycles if options.cycles else seconds
+    ours, tight, ratio = pairs(engine, lambda: hand_loop(arrays, options.rounds), options.repeats, measure)
+    if options.cycles:
+        print(
+            f"engine / tight loop {ratio:.2f} in cycles (median of pairs), {ours / tight:.2f} of the medians"
+        )
+        return
     rate = gemm_rate()
     per_round = 1e3 / options.rounds
     print(
