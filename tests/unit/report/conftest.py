@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from report_project import Project
+from report_project import Project, localscgdam, run_result
+from table_forms import cell_of
 
 from fedbench.plan.schema import Config
 
@@ -33,3 +35,24 @@ def filled(project: Project, reduced: Config) -> Callable[[str, str], Project]:
         return project
 
     return fill
+
+
+@pytest.fixture
+def tiny(project: Project) -> Project:
+    """One dataset that runs and one that does not, three methods, two periods, every kind of trouble."""
+    paper: dict[str, Any] = localscgdam()
+    table = paper["tables"]["table1"]
+    table |= {"datasets": ["FashionMNIST", "Melanoma"], "methods": ["LocalSCGDAM", "CoDA", "LocalSGDM_RL"]}
+    table["settings"] = {"p": [4, 8]}
+    paper["claims"][0]["better"]["than"] = ["CoDA", "LocalSGDM_RL"]
+    project.save_paper("localscgdam", paper)
+    config = Config(scale="reduced")
+    for cell in project.cells("localscgdam", "table1", config):
+        values = {"LocalSCGDAM": [0.975, 0.980, 0.985], "CoDA": [0.90, 0.94, 0.98]}.get(cell.method)
+        if values:
+            project.finish(cell, values, device_mean_test_auc=0.97, device_var_test_auc=3e-7)
+    broken = cell_of(project, config, "FashionMNIST", "LocalSGDM_RL")
+    runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in broken.runs]
+    runs[2] |= {"status": "diverged", "reason": "loss is nan at iteration 8"}
+    project.write(broken, runs)
+    return project

@@ -1,0 +1,182 @@
+"""Archives that are no good: what they hold reaches nothing outside, and takes no memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fedbench import seal
+from fedbench.errors import UserError
+from fedbench.store import exchange, journal
+from fedbench.store.exchange import import_runs
+from fedbench.store.runs import Store
+
+
+def edit(key: str, sealed: bool = True, **changes: object) -> Callable[[Path], None]:
+    def change(root: Path) -> None:
+        path = root / key / "run.json"
+        if sealed:
+            seal.write(path, seal.read(path) | changes)
+        else:
+            path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda root, key: (root / key / "curve.csv").write_text("x"), "curve.csv is not what was written"),
+        (lambda root, key: (root / key / "curve.csv").unlink(), "curve.csv is missing"),
+        (lambda root, key: (root / key / "run.json").write_text("{"), "Expecting"),
+        (
+            lambda root, key: edit(key, False, metrics={"test_auc": 1.0})(root),
+            "run.json is not what was written",
+        ),
+        (lambda root, key: edit(key, spec={"seed": 9})(root), "its specification is that of"),
+        (lambda root, key: edit(key, files={"../../evil": ""})(root), "files.../../evil"),
+        (lambda root, key: edit(key, False, checksum="", metrics={})(root), "has no checksum"),
+        (lambda root, key: edit(key, metrics={"test_auc": "abc"})(root), "metrics.test_auc"),
+        (lambda root, key: (root / key / "run.json").write_text("[" * 9999), "nested too deeply"),
+        (lambda root, key: (root / key).rename(root / ("f" * 16)), "holds the run"),
+    ],
+    ids=[
+        "curve",
+        "no curve",
+        "torn record",
+        "metrics",
+        "specification",
+        "path",
+        "unverified",
+        "words",
+        "deep",
+        "renamed",
+    ],
+)
+def test_bad_runs_are_refused_by_name_and_the_others_taken(
+    there: Store, here: Store, damage: Callable[[Path, str], object], says: str
+) -> None:
+    bad, *good = there.keys()
+    damage(there.root, bad)
+    found = import_runs(here, there.root)
+    ((name, why),) = found.refused.items()
+    assert name in (bad, "f" * 16) and says in why and ".import" not in why
+    assert found.new == good == here.keys()
+    assert sorted(path.name for path in here.root.iterdir()) == [*good, journal.NAME]
+
+
+def pack(archive: Path, store: Store, *extra: tuple[tarfile.TarInfo, bytes]) -> Path:
+    """Pack a store, and members an export would never make, in front."""
+    with tarfile.open(archive, "w:gz") as tar:
+        for info, text in extra:
+            info.size = len(text) if info.isreg() else 0
+            tar.addfile(info, io.BytesIO(text))
+        for path in sorted(store.root.glob("*/*")):
+            tar.add(path, path.relative_to(store.root))
+    return archive
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def test_names_and_links_in_an_archive_reach_nothing_outside(
+    there: Store, here: Store, tmp_path: Path
+) -> None:
+    secret, other = tmp_path / "secret", "a" * 16
+    secret.write_text("secret")
+    hostile = [
+        (member("../../evil"), b"1"),
+        (member(f"{tmp_path}/evil"), b"1"),
+        (member(f"{other}/../../evil"), b"1"),
+        (member(f"{other}/run.json", tarfile.SYMTYPE, str(secret)), b""),
+        (member(f"{other}/curve.csv", tarfile.LNKTYPE, str(secret)), b""),
+        (member(f"{'b' * 16}/run.json", tarfile.FIFOTYPE), b""),
+        (member(f"{'c' * 16}/run.sh"), b"1"),
+    ]
+    before = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
+    found = import_runs(here, pack(tmp_path / "evil.tar.gz", there, *hostile))
+    after = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
+    assert found.new == there.keys() == here.keys()
+    assert after - before == {tmp_path / "evil.tar.gz", here.root}
+    refused = {name.lstrip("/") for name in found.refused}
+    outside = {"../../evil", f"{tmp_path}/evil".lstrip("/"), f"{other}/../../evil"}
+    assert refused == {*outside, other, "b" * 16, f"{'c' * 16}/run.sh"}
+    assert "link" in found.refused[other] and secret.read_text() == "secret"
+
+
+def test_a_path_that_leads_out_and_names_a_run_ends_in_the_store(
+    there: Store, here: Store, tmp_path: Path
+) -> None:
+    key, path = there.keys()[0], tmp_path / "odd.tar"
+    with tarfile.open(path, "w") as tar:
+        tar.add(there.path(key), f"../../../{key}")
+    assert import_runs(here, path).new == [key]
+    assert not (tmp_path.parent / key).exists() and here.load(key) is not None
+
+
+def test_the_same_member_twice_and_far_too_large_ones_are_refused(
+    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice, large, good = there.keys()
+    monkeypatch.setattr(exchange, "LARGEST", 5000)
+    extra = [(member(f"{twice}/curve.csv"), b"1"), (member(f"{large}/clients.csv"), b"1" * 5001)]
+    archive = pack(tmp_path / "a.tar.gz", there, *extra)
+    found = import_runs(here, archive)
+    assert (
+        found.new == [good] and "there twice" in found.refused[twice] and "5001 bytes" in found.refused[large]
+    )
+
+
+@pytest.mark.parametrize("text", [b"", b"no archive", b"\x1f\x8b\x08\x00 broken"])
+def test_what_is_no_archive_is_named(here: Store, tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "x.tar.gz").write_bytes(text)
+    with pytest.raises(UserError, match=r"x\.tar\.gz (is no archive of runs|cannot be read|holds no runs)"):
+        import_runs(here, tmp_path / "x.tar.gz")
+    with pytest.raises(UserError, match="does not exist"):
+        import_runs(here, tmp_path / "gone")
+    with pytest.raises(UserError, match="holds no runs"):
+        import_runs(here, tmp_path)
+
+
+def test_what_may_never_end_is_not_read(here: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tar")
+    for source in (tmp_path / "pipe.tar", Path("/dev/zero")):
+        with pytest.raises(UserError, match="is a device or a pipe, which may never end"):
+            import_runs(here, source)
+
+
+def test_a_header_of_a_gigabyte_takes_no_memory(here: Store, tmp_path: Path) -> None:
+    """4.7 MB on disk: a name as long as that would be read whole before anything is known of it."""
+    with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("x")
+        info.pax_headers = {"comment": "0" * (exchange.LARGEST_HEADER + 1)}
+        tar.addfile(info)
+    with pytest.raises(UserError, match="is no archive of runs"):
+        import_runs(here, tmp_path / "bomb.tar.gz")
+
+
+def test_an_archive_that_unpacks_without_end_is_refused(
+    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "SMALL", 1 << 16)
+    zeros = [(member(f"{n:016x}/curve.csv"), bytes(1 << 18)) for n in range(4)]
+    with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
+        import_runs(here, pack(tmp_path / "bomb.tar.gz", there, *zeros))
+    assert here.keys() == []
+
+
+def test_an_archive_of_other_things_is_left_after_a_thousand(here: Store, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "other.tar", "w") as tar:
+        for n in range(exchange.MOST_REFUSED + 10):
+            tar.addfile(tarfile.TarInfo(f"photo{n}.jpg"))
+    with pytest.raises(UserError, match="more than 1000 things"):
+        import_runs(here, tmp_path / "other.tar")
