@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import io
+import re
+import shutil
 import stat
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -17,6 +20,7 @@ from fedbench.data.archives import unpack
 from fedbench.errors import UserError
 from fedbench.plan.configuration import load_config
 from fedbench.reading import LOADER
+from fedbench.report.document import pdf
 
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
@@ -119,3 +123,33 @@ def test_a_configuration_cannot_run_anything(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config\.yaml is not valid YAML"):
         load_config(tmp_path / "config.yaml")
     assert not (tmp_path / "ran").exists()
+
+
+def unquoted(rules: str) -> list[str]:
+    """List what the shell commands of rules take as it is: all but the options that were quoted when they were made."""
+    shells = re.findall(r"^    shell:\n((?:        .*\n)+)", rules, flags=re.MULTILINE)
+    places = [place for shell in shells for place in re.findall(r"(?<!{){([^{}]+)}(?!})", shell)]
+    return [place for place in places if not place.endswith(":q") and not place.startswith("resources.")]
+
+
+def test_the_rules_quote_every_name_that_reaches_a_shell() -> None:
+    rules = {path.name: path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk")}
+    assert sum(text.count("    shell:") for text in rules.values()) >= 9
+    assert {name: found for name, text in rules.items() if (found := unquoted(text))} == {}
+    assert unquoted('    shell:\n        "cp {input} {output:q} > {log:q} || {{ x; }}"\n') == ["input"]
+
+
+def test_latex_may_not_run_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        called.append(command)
+        return subprocess.CompletedProcess(command, 1, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    with pytest.raises(UserError, match="does not compile"):
+        pdf.compile_source("", "a table")
+    assert [word for word in called[0] if word.startswith("-pdflatex=")] == [
+        "-pdflatex=pdflatex -no-shell-escape %O %S"
+    ]
