@@ -31,9 +31,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 table1: scale := $(or $(SCALE),demo)
 table1: $(INSTALLED)  ## train and build Table 1 of the configured paper at scale demo (SCALE=reduced or paper for more, V=1 for each job)
-	$(BIN)/snakemake $(QUIET) --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(scale)
-	@echo; $(BIN)/fedbench show table1 --scale $(scale)
-	@echo; echo "Table 1 is in tables/table1.tex (also .csv and .md)."
+	@$(BIN)/snakemake $(QUIET) --cores $(CORES) tables/table1.tex tables/table1.md --config scale=$(scale)
+	@echo; $(BIN)/fedbench show table1 --scale $(scale) $(if $(V),--notes)
+	@echo "Table 1 is in tables/table1.tex (also .csv and .md)."
 
 tables: $(INSTALLED)  ## all tables and figures of the configured paper, at the configured scale or SCALE
 	$(BIN)/snakemake --cores $(CORES) $(if $(SCALE),--config scale=$(SCALE))

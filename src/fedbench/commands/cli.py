@@ -127,7 +127,12 @@ def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> Non
 
 
 @command("show")
-def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def show(
+    target: str,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+    notes: Annotated[bool, typer.Option("--notes", help="a table's long notes too")] = False,
+) -> None:
     """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
     from fedbench.report.tables import build as tables
 
@@ -135,7 +140,7 @@ def show(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None
     paper, name = target_of(target, config)
     found = configuration.load_paper(paper) if paper in configuration.paper_keys() else None
     if found is not None and name in found.tables:
-        print(tables.show(paper, name, config))
+        print(tables.show(paper, name, config, details=notes))
     elif found is not None and name in found.figures:
         print("\n".join(described_figure(found, name, config)))
     else:
@@ -175,10 +180,11 @@ def claims(
 
     config = configured(scale, None, set_)
     for key in [paper] if paper else paper_keys():
+        table = tables.make(key, config)
         if write:
-            for path in [*tables.build(key, config), *forest.build(key, config)]:
+            for path in [*tables.save(table), *forest.save(table)]:
                 print(path)
-        elif (table := tables.make(key, config)).findings or paper:
+        elif table.findings or paper:
             print(table.terminal())
 
 

@@ -171,3 +171,19 @@ def test_of_a_metric_that_falls_the_lowest_is_bold(project: Project, reduced: Co
     text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
     assert "**0.200**" in line(text, "LocalSGDAM ", "**CIFAR10**")
     assert "**0.300**" not in text and "**0.400**" not in text
+
+
+def test_a_terminal_is_spared_the_long_notes(tiny: Project) -> None:
+    table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
+    short, whole = table.terminal(details=False), table.terminal()
+    assert table.details and all(line in whole for line in short.splitlines()[:-1])
+    assert short.splitlines()[-1] == "More on how it was made: fedbench show localscgdam/table1 --notes"
+
+
+def test_without_a_printed_value_left_there_is_no_column_for_one(project: Project) -> None:
+    demo = Config(scale="demo")
+    for cell in project.cells("localscgdam", "table1", demo):
+        project.finish(cell, [0.9])
+    text = tables.make("localscgdam", "table1", demo, project.root).markdown()
+    assert "| Digits" in text or "**Digits**" in text
+    assert "paper" not in next(row for row in text.splitlines() if row.startswith("| Method"))

@@ -50,7 +50,12 @@ class Forest:
 
 def build(paper_key: str, config: Config, root: Path = Path()) -> list[Path]:
     """Write ``figures/<paper>/claims.{pdf,svg,png,csv}`` and return the paths, the PDF first."""
-    return write_forms(root / FIGURES / paper_key / NAME, draw(make(paper_key, config, root)).forms())
+    return save(make(paper_key, config, root), root)
+
+
+def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
+    """Write the picture of a table that was made already."""
+    return write_forms(root / FIGURES / table.paper.key / NAME, draw(table).forms())
 
 
 def draw(table: ClaimTable) -> Forest:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from fedbench.report.numbers import student
 from fedbench.report.numbers.significance import LEVEL, MANY, ROUNDING, Array, flipped
 from fedbench.report.numbers.verdicts import FEWEST
 
@@ -55,7 +55,7 @@ def _p_differ(d: Array) -> Array:
     seeds, mean, sd = d.shape[-1], d.mean(-1), d.std(-1, ddof=1)
     same, flat = np.abs(d).max(-1) <= ROUNDING, sd <= ROUNDING * np.abs(mean)
     t = np.where(flat, math.inf, np.abs(mean) / np.where(sd > 0, sd, 1.0) * math.sqrt(seeds))
-    return np.where(same, 1.0, 2 * stats.t.sf(t, seeds - 1))
+    return np.where(same, 1.0, 2 * student.tail(t, seeds - 1))
 
 
 def holm(ps: Array) -> Array:

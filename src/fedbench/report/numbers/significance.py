@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
+
+from fedbench.report.numbers import student
 
 Array = NDArray[np.float64]
 LEVEL = 0.05
@@ -51,7 +52,7 @@ def effect(low: Array, high: Array | None = None) -> Effect:
         if not np.isfinite(values).all():
             ends.append(side * math.inf)
             continue
-        half = float(stats.t.isf(LEVEL, n - 1)) * float(values.std(ddof=1)) / math.sqrt(n)
+        half = -student.quantile(LEVEL, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
         ends.append(float(values.mean()) + side * half)
     sd = float(bounded.std(ddof=1)) if np.isfinite(bounded).all() else math.nan
     return Effect(mean, ends[0], ends[1], n, sd)
@@ -86,7 +87,7 @@ def p_positive(d: Array) -> Array:
     mean, sd = d.mean(-1), d.std(-1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
-    p: Array = stats.t.sf(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1)
+    p: Array = student.tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1)
     return p if seeds < MANY else np.maximum(p, flipped(d))
 
 
@@ -107,7 +108,9 @@ def detectable(seeds: int) -> float:
     """Return the difference, in standard deviations of paired differences, that ``seeds`` find with power .8."""
     if seeds < 2:
         return math.nan
-    critical, freedom = stats.t.isf(LEVEL, seeds - 1), seeds - 1
+    from scipy import optimize, stats  # a second of import, where nothing has run there is no use for it
+
+    critical, freedom = -student.quantile(LEVEL, seeds - 1), seeds - 1
 
     def lacks(shift: float) -> float:
         return float(stats.nct.sf(critical, freedom, shift)) - POWER
@@ -120,7 +123,9 @@ def equivalent(seeds: int) -> float:
     """Return the margin, in standard deviations, within which ``seeds`` show two equal means with power .8."""
     if seeds < 2:
         return math.nan
-    t, freedom = stats.t.isf(LEVEL, seeds - 1), seeds - 1
+    from scipy import optimize, stats
+
+    t, freedom = -student.quantile(LEVEL, seeds - 1), seeds - 1
     # both ends inside: |mean| + t s / sqrt(n) < margin, averaged over the spread s that the seeds happen to show
     quantiles = (np.arange(2000) + 0.5) / 2000
     spread = np.sqrt(stats.chi2.ppf(quantiles, freedom) / freedom)
@@ -164,6 +169,8 @@ def false_discovery(ps: Sequence[float]) -> list[float]:
     known = [i for i, p in enumerate(ps) if not math.isnan(p)]
     result = [math.nan] * len(ps)
     if known:
+        from scipy import stats
+
         for i, q in zip(known, stats.false_discovery_control([ps[i] for i in known]), strict=True):
             result[i] = float(q)
     return result

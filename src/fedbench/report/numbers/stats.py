@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy import stats as scipy_stats
+from fedbench.report.numbers import student
 
 LEVEL = 0.90
 """Of intervals. A verdict needs one end of it beyond a limit, so each is wrong in at most 5 of 100 cases."""
@@ -20,7 +20,7 @@ def half_width(std: float | None, n: int, level: float = LEVEL) -> float | None:
     """Half the t-interval of a mean of ``n`` values, ``std`` with ddof 1; None below two values."""
     if std is None or n < 2 or not math.isfinite(std):
         return None
-    return float(scipy_stats.t.ppf(0.5 + level / 2, n - 1)) * std / math.sqrt(n)
+    return student.quantile(0.5 + level / 2, n - 1) * std / math.sqrt(n)
 
 
 def difference_half_width(
@@ -47,7 +47,7 @@ def difference_half_width(
     if variance == 0:
         return 0.0
     freedom = variance**2 / sum(v**2 / df for v, df in sides)
-    return float(scipy_stats.t.ppf(0.5 + level / 2, freedom)) * math.sqrt(variance)
+    return student.quantile(0.5 + level / 2, freedom) * math.sqrt(variance)
 
 
 def seeds_needed(
@@ -137,4 +137,6 @@ def rank_agreement(ours: Mapping[str, float], published: Mapping[str, float]) ->
     left, right = [ours[name] for name in common], [published[name] for name in common]
     if len(set(left)) == 1 or len(set(right)) == 1:
         return None, len(common)
+    from scipy import stats as scipy_stats  # a second of import, which most tables have no use for
+
     return float(scipy_stats.kendalltau(left, right).statistic), len(common)

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from fedbench.report.numbers.significance import (
     LEVEL,
@@ -240,6 +239,8 @@ def _page(levels: Array, rule: Rule) -> tuple[float, float, float] | None:
     blocks = levels.mean(1).T
     blocks = blocks[~np.isnan(blocks).any(1)]
     rise = _contrast(levels.mean(1)[:, None])[0, 0]
+    from scipy import stats  # a second of import: only for trends
+
     up, down = (float(stats.page_trend_test(side).pvalue) for side in (blocks, blocks[:, ::-1]))
     if np.allclose(blocks, blocks[:, :1], atol=ROUNDING):
         up = down = 1.0
@@ -254,6 +255,8 @@ def _across(means: Sequence[float], rule: Rule) -> float:
     d = np.array(means) - bound
     if len(d) < MANY or rule.form == "equal" or not np.isfinite(d).all() or not d.any():
         return math.nan
+    from scipy import stats
+
     plain = len(set(np.abs(d))) == len(d) and d.all()
     method = "exact" if plain else "asymptotic"  # SciPy's own choice with ties is a slow permutation
     return float(stats.wilcoxon(d, alternative="greater", method=method).pvalue)

@@ -28,9 +28,9 @@ def build(paper_key: str, table_name: str, config: Config, root: Path = Path()) 
     return write_forms(root / TABLES / paper_key / table_name, table.forms())
 
 
-def show(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> str:
-    """Return a table as plain text for a terminal; nothing is written."""
-    return make(paper_key, table_name, config, root).terminal()
+def show(paper_key: str, table_name: str, config: Config, root: Path = Path(), details: bool = False) -> str:
+    """Return a table as plain text for a terminal, the long notes with ``details``; nothing is written."""
+    return make(paper_key, table_name, config, root).terminal(details)
 
 
 def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Table:

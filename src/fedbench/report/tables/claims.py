@@ -188,7 +188,12 @@ def make(paper_key: str, config: Config, root: Path = Path()) -> ClaimTable:
 
 def build(paper_key: str, config: Config, root: Path = Path()) -> list[Path]:
     """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
-    return write_forms(root / TABLES / paper_key / NAME, make(paper_key, config, root).forms())
+    return save(make(paper_key, config, root), root)
+
+
+def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
+    """Write a table that was made already."""
+    return write_forms(root / TABLES / table.paper.key / NAME, table.forms())
 
 
 def _cell(at: AtScale, grey: str, bold: str) -> str:

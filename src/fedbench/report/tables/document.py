@@ -53,9 +53,12 @@ class Table:
         """Return the Markdown form."""
         return text.markdown(self.shown, self.title, [*self.below, *self.details])
 
-    def terminal(self) -> str:
-        """Return the plain-text form for a terminal."""
-        return text.terminal(self.shown, self.title, [*self.below, *self.details])
+    def terminal(self, details: bool = True) -> str:
+        """Return the plain-text form for a terminal; without ``details`` a line says which command shows them."""
+        more = f"More on how it was made: fedbench show {self.paper}/{self.name} --notes"
+        return text.terminal(
+            self.shown, self.title, [*self.below, *(self.details if details else [more] * bool(self.details))]
+        )
 
     def csv(self) -> str:
         """Return the tidy CSV: one row per number with six significant digits."""

@@ -36,7 +36,16 @@ def fold(grid: Grid) -> Grid:
     ]
     names = list(dict.fromkeys([*names, *(columns if blocks else [])]))
     headers = [_header(level, kept) for level in grid.headers] if blocks else grid.headers
-    return replace(grid, headers=headers, blocks=blocks, left=_left(grid, blocks, names))
+    printed = any(
+        entry.printed for block in blocks for row in block.rows for line in row.entries for entry in line
+    )
+    return replace(
+        grid,
+        headers=headers,
+        blocks=blocks,
+        compares=grid.compares and printed,
+        left=_left(grid, blocks, names),
+    )
 
 
 def empty(entry: Entry) -> bool:
