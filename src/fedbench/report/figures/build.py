@@ -26,6 +26,7 @@ from fedbench.report.figures.style import Style, style_of, styles_in_order
 from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.numbers import collect, described, stats
 from fedbench.report.numbers.names import axis_name, phrase
+from fedbench.report.numbers.origin import provenance
 from fedbench.report.tables.document import stamp
 
 FORMATS = ("pdf", "svg", "png")
@@ -106,7 +107,7 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
         "paper": paper_key,
         "figure": figure_name,
         "scale": scale.name,
-        **collect.provenance(cells, root),
+        **provenance(cells, root),
     }
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
     styles = _styles(paper, spec, shown.panels)

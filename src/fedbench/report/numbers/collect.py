@@ -74,7 +74,7 @@ def measure(
 
 def _cost(runs: Sequence[Mapping[str, Any]], root: Path) -> Cost:
     """Return what runs cost; how long they took stands in the store alone, so that cells are the same bytes."""
-    seconds = [known for run in runs if (known := _seconds(run["key"], root))]
+    seconds = [known for run in runs if (known := seconds_of(run["key"], root))]
     hardware = {str(run.get("provenance", {}).get("hardware", "")) for run in runs}
     return Cost(
         **{name: _mean(runs, name) for name in ("floats_up", "floats_down", "samples")},
@@ -199,7 +199,7 @@ def _provenance(key: str, root: Path) -> dict[str, Any]:
     return {}
 
 
-def _seconds(key: str, root: Path) -> float:
+def seconds_of(key: str, root: Path) -> float:
     """Return how long a run trained, 0 where the store does not say."""
     return float(_provenance(key, root).get("seconds", 0.0))
 
@@ -268,34 +268,3 @@ def clients(cell: Cell, quantity: str, root: Path = Path()) -> pd.DataFrame | No
             rows = table[table["quantity"] == quantity].set_index("round").drop(columns="quantity")
             return None if rows.empty else rows
     return None
-
-
-def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
-    """Say where the numbers come from: commits, versions, hardware, data, seconds, key of every run."""
-    listed, commits, hardware, seconds = [], set(), set(), 0.0
-    versions: dict[str, set[str]] = {}
-    data: dict[str, set[str]] = {}
-    for cell in cells:
-        runs, _ = runs_of(cell, root)
-        by_key = {run["key"]: run for run in runs}
-        entries = []
-        for spec in cell.runs:
-            run = by_key.get(spec.key, {})
-            made = run.get("provenance", {})
-            commits.add(made.get("commit", ""))
-            hardware.add(str(made.get("hardware", "")))
-            seconds += _seconds(spec.key, root)
-            for name, version in made.get("versions", {}).items():
-                versions.setdefault(name, set()).add(str(version))
-            if digest := made.get("data"):  # runs of earlier versions have none
-                data.setdefault(cell.dataset, set()).add(digest)
-            entries.append({"seed": spec.seed, "key": spec.key, "status": run.get("status", NOT_RUN)})
-        listed.append({"cell": cell.name, "runs": entries})
-    return {
-        "commits": sorted(commits - {""}),
-        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
-        "hardware": sorted(hardware - {""}),
-        "data": {name: sorted(found) for name, found in sorted(data.items())},
-        "training_seconds": round(seconds, 1),
-        "cells": listed,
-    }

@@ -19,6 +19,7 @@ from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import collect, compare, described
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT
+from fedbench.report.numbers.origin import provenance
 from fedbench.report.page.cells import CellView
 from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.tables import build as tables
@@ -227,7 +228,7 @@ def chapter(config: Config, file: Config, root: Path = Path(), claims: bool = Tr
     drawn = [_figure(paper, scale, name, config, views, root) for name in asked]
     for each in views.values():
         each.complete(config, file, root)
-    origin = collect.provenance(cells, root)
+    origin = provenance(cells, root)
     asserted = claim_tables.make(paper.key, config, root) if claims and paper.claims else None
     view = ClaimsView(asserted, draw(asserted)) if asserted else None
     said = described.changed(config.set)

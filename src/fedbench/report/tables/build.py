@@ -9,7 +9,8 @@ from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec
 from fedbench.report.files import TABLES, write_forms
-from fedbench.report.numbers import collect, compare, described
+from fedbench.report.numbers import compare, described
+from fedbench.report.numbers.origin import provenance
 from fedbench.report.tables import data as data_table
 from fedbench.report.tables import facts, layout, leaderboard, notes
 from fedbench.report.tables.document import Table, stamp
@@ -64,7 +65,7 @@ def _results(
     decimals = published.decimals if published else DECIMALS
     if spec.kind == "rates":  # bounds are printed as whole numbers
         decimals = max(paper.measure(metric).decimals for metric in spec.metrics)
-    made = collect.provenance(cells, root)
+    made = provenance(cells, root)
     keys = [run["key"] for cell in made["cells"] for run in cell["runs"]]
     origin = {
         "paper": paper.key,

@@ -12,11 +12,12 @@ from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
 from fedbench.plan.tuned import tuned_for
-from fedbench.report.numbers import collect, compare, described
+from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
 from fedbench.report.numbers.measurement import NOT_REACHED
 from fedbench.report.numbers.names import ABSENT, SHIPPED, phrase
+from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.ranking import Rank
 from fedbench.report.numbers.verdicts import FEWEST
 from fedbench.report.tables.document import Table, stamp
@@ -39,7 +40,7 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     assert spec.board is not None
     cells = cells_of(config, paper.key, table_name, root / CONFIG_DIR)
     found = boards(config, paper, scale, spec, cells, root)
-    made = collect.provenance(cells, root)
+    made = provenance(cells, root)
     shown = [item for board in found for line in board.lines for item in line.shown]
     keys = sorted({item.measured.key for item in shown} - {""})
     commits = sorted({c for item in shown for c in item.measured.commit.split()})

@@ -1,0 +1,41 @@
+"""Where the numbers of some cells come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fedbench.plan.cells import Cell
+from fedbench.report.numbers.collect import NOT_RUN, runs_of, seconds_of
+
+
+def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
+    """Say where the numbers come from: commits, versions, hardware, data, seconds, key of every run."""
+    listed, commits, hardware, seconds = [], set(), set(), 0.0
+    versions: dict[str, set[str]] = {}
+    data: dict[str, set[str]] = {}
+    for cell in cells:
+        runs, _ = runs_of(cell, root)
+        by_key = {run["key"]: run for run in runs}
+        entries = []
+        for spec in cell.runs:
+            run = by_key.get(spec.key, {})
+            made = run.get("provenance", {})
+            commits.add(made.get("commit", ""))
+            hardware.add(str(made.get("hardware", "")))
+            seconds += seconds_of(spec.key, root)
+            for name, version in made.get("versions", {}).items():
+                versions.setdefault(name, set()).add(str(version))
+            if digest := made.get("data"):  # runs of earlier versions have none
+                data.setdefault(cell.dataset, set()).add(digest)
+            entries.append({"seed": spec.seed, "key": spec.key, "status": run.get("status", NOT_RUN)})
+        listed.append({"cell": cell.name, "runs": entries})
+    return {
+        "commits": sorted(commits - {""}),
+        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
+        "hardware": sorted(hardware - {""}),
+        "data": {name: sorted(found) for name, found in sorted(data.items())},
+        "training_seconds": round(seconds, 1),
+        "cells": listed,
+    }
