@@ -1,4 +1,4 @@
-"""YAML from outside, with bounds that hold before anything is expanded: size, nesting, and what aliases stand for."""
+"""YAML from outside, with bounds that hold before anything is expanded (size, nesting, aliases) and no key twice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fedbench import files
 from fedbench.errors import UserError, shortened
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where PyYAML has it: ten times faster
+MERGE = "tag:yaml.org,2002:merge"
+"""Tag of the key ``<<``, whose mapping the others lie over."""
 LARGEST, DEEPEST, MOST = 1 << 20, 50, 100_000
 """Bytes of a document, levels of nesting, and values once each alias is what it stands for."""
 
@@ -39,9 +41,42 @@ def parse_yaml(text: str) -> Any:
     """
     try:
         _check(text)
-        return yaml.load(text, LOADER)
+        return _construct(text)
     except (yaml.YAMLError, ValueError, OverflowError, TypeError) as error:
         raise ValueError(shortened(" ".join(str(error).split()))) from None
+
+
+def _construct(text: str) -> Any:
+    loader = LOADER(text)
+    try:
+        if (node := loader.get_single_node()) is None:
+            return None
+        _check_keys(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_keys(root: yaml.Node) -> None:
+    """Refuse a mapping that has a key twice, of which YAML libraries keep the last without a word."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # what an alias stands for
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = set[tuple[str, str]]()
+            for key, value in node.value:
+                name = key.tag, str(key.value)
+                if isinstance(key, yaml.ScalarNode) and name in keys and key.tag != MERGE:
+                    raise ValueError(
+                        f"line {key.start_mark.line + 1}: {key.value!r} stands there a second time"
+                    )
+                keys.add(name)
+                waiting += [key, value]
 
 
 def _check(text: str) -> None:

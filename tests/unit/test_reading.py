@@ -25,6 +25,7 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9
         ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
         ("!!python/object/apply:os.system [id]", "could not determine a constructor"),
         ("a: [1", "did not find expected"),
+        ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' stands there a second time"),
     ],
 )
 def test_what_is_beyond_the_bounds_or_no_yaml_is_one_line(text: str, says: str) -> None:
@@ -35,6 +36,12 @@ def test_what_is_beyond_the_bounds_or_no_yaml_is_one_line(text: str, says: str) 
 
 def test_aliases_within_the_bounds_stand_for_what_they_name() -> None:
     assert parse_yaml("a: &a {x: 1}\nb: *a\nc: &c 3\nd: *c") == {"a": {"x": 1}, "b": {"x": 1}, "c": 3, "d": 3}
+
+
+def test_a_key_may_lie_over_what_is_merged() -> None:
+    text = "x: &x {a: 1}\nz: {q: &q {<<: *x, a: 3}}\nw: {<<: *q, a: 4}\n1: one\n'1': text"
+    assert parse_yaml(text) == {"x": {"a": 1}, "z": {"q": {"a": 3}}, "w": {"a": 4}, 1: "one", "1": "text"}
+    assert parse_yaml("") is None
 
 
 def test_only_a_regular_file_in_utf8_is_read(tmp_path: Path) -> None:

@@ -65,8 +65,10 @@ def test_run_takes_finished_runs_from_the_store(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Simulation, "run", lambda self: pytest.fail("trained again"))
     again = call("run", ONE, "--set", "seeds=3")
     lines = [line for result in (first, again) for line in result.stdout.splitlines() if "finished" in line]
-    scores = [sorted(line.split(": finished ")[1].split(", ")) for line in lines]
+    said = [line.split(": finished ")[1].split("  ") for line in lines]
+    scores = [sorted(metrics.split(", ")) for metrics, _ in said]
     assert scores[0] == scores[1] and len(scores[0]) == 2
+    assert said[0][1] == said[1][1] and said[0][1].startswith("(results/runs/"), "one run, where it lies"
 
 
 def test_options_reach_the_cells() -> None:
