@@ -155,18 +155,20 @@ def _check_network(run: RunSpec) -> None:
 
 def _network(run: RunSpec) -> nn.Module:
     """Build a run's network on no device; an empty one where the shape of a sample is not known yet."""
-    network = run.network
-    build = registry.find(sys.modules[models.__name__], "network", network.name, "build")
+    name, options = run.network.name, run.network.options
+    build = registry.find(sys.modules[models.__name__], "network", name, "build")
     shape, _ = facts(run.data.dataset)
-    if not shape:
-        return nn.Module()
-    shape = as_seen(shape, run.train)
+    return _built(build, name, json.dumps(options), as_seen(shape, run.train)) if shape else nn.Module()
+
+
+@functools.lru_cache(maxsize=64)
+def _built(build: Callable[..., nn.Module], name: str, options: str, shape: tuple[int, ...]) -> nn.Module:
+    """Build a network once for all runs that have it: the large ones take half a second."""
     try:
         with torch.device("meta"), warnings.catch_warnings(action="ignore"):
-            module: nn.Module = build(shape, 1, **network.options)
+            return build(shape, 1, **json.loads(options))
     except (TypeError, ValueError, RuntimeError, IndexError) as error:
-        raise UserError(f"network {network.name!r} for samples of shape {list(shape)}: {error}") from None
-    return module
+        raise UserError(f"network {name!r} for samples of shape {list(shape)}: {error}") from None
 
 
 def _check_smooth(asks: str, run: RunSpec) -> None:

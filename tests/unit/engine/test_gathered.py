@@ -88,7 +88,7 @@ class Memory(FederatedMethod):
 def found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offer the toy as a package would."""
     entry = EntryPoint("memory", "test_gathered:Memory", "fedbench.algorithms")
-    monkeypatch.setattr(registry, "entry_points", lambda **asked: [entry])
+    monkeypatch.setattr(registry, "_offered", lambda group: (entry,))
     monkeypatch.setitem(world.PARAMS, "memory", {"lr": 0.1})
     Memory.opened.clear()
 

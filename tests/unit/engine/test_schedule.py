@@ -193,7 +193,7 @@ class WarmUp(FederatedMethod):
 def test_a_schedule_of_a_methods_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """It moves as far as FedAvg's with the same steps, twice as far where a cycle ends."""
     entry = EntryPoint("warm_up", "test_schedule:WarmUp", "fedbench.algorithms")
-    monkeypatch.setattr(registry, "entry_points", lambda **asked: [entry])
+    monkeypatch.setattr(registry, "_offered", lambda group: (entry,))
     monkeypatch.setitem(world.PARAMS, "warm_up", {"lr": 0.2, "warm": 4})
     turns: dict[str, Any] = {"clients": 6, "participation": CYCLES["participation"], "rounds": 3}
     toy = Simulation(spec("warm_up", **turns), images(SIZES), CPU)
