@@ -11,8 +11,6 @@ from fedbench import files
 from fedbench.errors import UserError, shortened
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where PyYAML has it: ten times faster
-MERGE = "tag:yaml.org,2002:merge"
-"""Tag of the key ``<<``, whose mapping the others lie over."""
 LARGEST, DEEPEST, MOST = 1 << 20, 50, 100_000
 """Bytes of a document, levels of nesting, and values once each alias is what it stands for."""
 
@@ -71,7 +69,7 @@ def _check_keys(root: yaml.Node) -> None:
             keys = set[tuple[str, str]]()
             for key, value in node.value:
                 name = key.tag, str(key.value)
-                if isinstance(key, yaml.ScalarNode) and name in keys and key.tag != MERGE:
+                if isinstance(key, yaml.ScalarNode) and name in keys:
                     raise ValueError(
                         f"line {key.start_mark.line + 1}: {key.value!r} stands there a second time"
                     )

@@ -42,6 +42,8 @@ def test_a_key_may_lie_over_what_is_merged() -> None:
     text = "x: &x {a: 1}\nz: {q: &q {<<: *x, a: 3}}\nw: {<<: *q, a: 4}\n1: one\n'1': text"
     assert parse_yaml(text) == {"x": {"a": 1}, "z": {"q": {"a": 3}}, "w": {"a": 4}, 1: "one", "1": "text"}
     assert parse_yaml("") is None
+    with pytest.raises(ValueError, match="line 3: '<<' stands there a second time"):
+        parse_yaml("x: &x {a: 1}\nw: {<<: *x,\n  <<: *x}")
 
 
 def test_only_a_regular_file_in_utf8_is_read(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.measurement import (
@@ -57,11 +56,7 @@ def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement
 
 def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
     """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`."""
-    groups: dict[tuple[Place, str], list[Measurement]] = {}
-    for (place, metric), one in measured.items():
-        if dict(place)[axis] in values:
-            there = tuple((name, AVERAGE if name == axis else value) for name, value in place)
-            groups.setdefault((there, metric), []).append(one)
+    groups = _along(measured, axis, values, AVERAGE)
     return {key: averaged(parts, axis, len(values)) for key, parts in groups.items()}
 
 
@@ -71,9 +66,7 @@ def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measuremen
     Only seeds that all parts have count. Without all of the ``wanted`` parts there is nothing to compare: the status
     is ``not run``.
     """
-    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
-    seeds = [seed for seed in parts[0].values if seed in shared]
-    values = {seed: float(np.mean([part.values[seed] for part in parts])) for seed in seeds}
+    values = {seed: float(np.mean(each)) for seed, each in _by_seed(parts).items()}
     if len(parts) < wanted:
         result = replace(
             joined(parts, {}, 0), status=NOT_RUN, reason=f"only {len(parts)} of its {wanted} values are run"
@@ -91,11 +84,7 @@ def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple
 
     A method that stands at fewer than three of them has none.
     """
-    groups: dict[tuple[Place, str], list[Measurement]] = {}
-    for (place, metric), one in measured.items():
-        if dict(place)[axis] in values:
-            there = tuple((name, SLOPE if name == axis else value) for name, value in place)
-            groups.setdefault((there, metric), []).append(one)
+    groups = _along(measured, axis, values, SLOPE)
     return {key: sloped(parts, axis, len(values)) for key, parts in groups.items() if len(parts) >= LEAST}
 
 
@@ -105,11 +94,8 @@ def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
     Only seeds that all parts have count. What was not reached somewhere has no slope, nor has a number that is not
     positive.
     """
-    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
     x = [float(part.setting[axis]) for part in parts]
-    fits = {
-        seed: slope(x, [part.values[seed] for part in parts]) for seed in parts[0].values if seed in shared
-    }
+    fits = {seed: slope(x, each) for seed, each in _by_seed(parts).items()}
     values = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
     result = joined(parts, values, max(part.n_wanted for part in parts))
     if len(parts) < wanted:
@@ -125,7 +111,26 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
     points = np.array([x, y])
     if points.shape[1] < LEAST or not (np.isfinite(points).all() and (points > 0).all()):
         return math.nan
-    return float(stats.linregress(*np.log(points)).slope)
+    log_x, log_y = np.log(points)
+    return float(np.polyfit(log_x, log_y, deg=1)[0])
+
+
+def _along(
+    measured: Measured, axis: str, values: Sequence[Value], name: str
+) -> dict[tuple[Place, str], list[Measurement]]:
+    """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
+    groups: dict[tuple[Place, str], list[Measurement]] = {}
+    for (place, metric), one in measured.items():
+        if dict(place)[axis] in values:
+            there = tuple((each, name if each == axis else value) for each, value in place)
+            groups.setdefault((there, metric), []).append(one)
+    return groups
+
+
+def _by_seed(parts: Sequence[Measurement]) -> dict[Repeat, list[float]]:
+    """Return the values of the parts for each seed that all of them have."""
+    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
+    return {seed: [part.values[seed] for part in parts] for seed in parts[0].values if seed in shared}
 
 
 def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:

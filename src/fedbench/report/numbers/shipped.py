@@ -63,7 +63,7 @@ class Shelf:
             except (KeyError, ValueError) as error:
                 raise _no_row(table, found, error) from None
             if one is not None:
-                return replace(one, source=f"{table.path.relative_to(self._root)}:{table.line(found)}")
+                return replace(one, source=self._line(table, found))
         return None
 
     def fitted(self, cells: Sequence[Cell], setting: Mapping[str, Value], metric: str) -> Measurement | None:
@@ -83,10 +83,14 @@ class Shelf:
             try:
                 if row["status"] != FINISHED or row["key"] not in _joint_keys(cells, row):
                     continue
-                return replace(_measurement(row, first, metric), setting=setting)
+                one = _measurement(row, first, metric)
+                return replace(one, setting=setting, source=self._line(table, found))
             except (KeyError, ValueError) as error:
                 raise _no_row(table, found, error) from None
         return None
+
+    def _line(self, table: PublishedTable, found: Published) -> str:
+        return f"{table.path.relative_to(self._root)}:{table.line(found)}"
 
     def _counted(
         self, row: Mapping[str, str], scale: str, dataset: str, setting: Mapping[str, Value], method: str,
