@@ -50,18 +50,15 @@ class Schedule:
 
 def _count(train: TrainSpec, data: ClientData) -> int:
     """Count rounds: as given, else enough of them for the iterations or for the longest client's epochs."""
-    if train.rounds is not None:
-        return train.rounds
-    if train.cycles is not None:
-        return train.cycles * (train.participation.groups or 1)
-    assert train.period is not None
     iterations = train.iterations
-    if iterations is None:
-        assert train.epochs is not None
+    if train.epochs is not None:
         per_epoch = max(size // data.batch_size(client) for client, size in enumerate(data.sizes))
         iterations = round(train.epochs * per_epoch)
-    if iterations < train.period:
+    if iterations is not None and train.period is not None and iterations < train.period:
         raise UserError(f"{iterations} iterations are fewer than one communication period of {train.period}")
+    if (known := train.known_rounds) is not None:
+        return known
+    assert iterations is not None and train.period is not None
     return math.ceil(iterations / train.period)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, model_validator
@@ -145,6 +146,15 @@ class TrainSpec(Spec):
             raise ValueError("positives needs batch_size, and must be smaller: the rest are negatives")
         self._check_stages()
         return self
+
+    @property
+    def known_rounds(self) -> int | None:
+        """How many rounds the run has; None where the clients' data decide (``epochs``)."""
+        if self.cycles is not None:
+            return self.cycles * (self.participation.groups or 1)
+        if self.iterations is not None and self.period is not None:
+            return math.ceil(self.iterations / self.period)
+        return self.rounds
 
     def _check_stages(self) -> None:
         if any(not 0 < at < 1 for at in self.decay_at) or list(self.decay_at) != sorted(self.decay_at):

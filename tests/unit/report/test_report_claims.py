@@ -165,6 +165,42 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     assert "supported on" not in without and "‡" not in without
 
 
+def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Config) -> None:
+    """Without curves their table counts: with 250 rounds a miss is worth at least that, as it is with them."""
+    from fedbench.report.numbers.export import export_reproduced
+
+    paper = localscgdam()
+    asked = {"metrics": [], "rounds_to": {"test_auc": 0.9}}
+    paper["tables"]["table1"] |= asked | {"published": None}
+    ratio = {
+        "method": METHODS[0],
+        "than": METHODS[1],
+        "needs": "round",
+        "to": {"test_auc": 0.9},
+        "at_most": 0.5,
+    }
+    paper["claims"] = [{"says": "it needs fewer rounds", "in": ["table1"], "ratio": ratio}]
+    project.save_paper("localscgdam", paper)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        for seed, run in enumerate(cell.runs):
+            folder = project.root / "results" / "runs" / run.key
+            folder.mkdir(parents=True)
+            best = 0.95 if seed or cell.method != METHODS[1] else 0.8
+            rounds = {
+                "round": [0.0, 10.0 + (90 + seed) * (cell.method != METHODS[0]), run.train.known_rounds]
+            }
+            pd.DataFrame({**rounds, "test_auc": [0.5, best, best]}).to_csv(folder / "curve.csv")
+        project.finish(cell, [0.95] * len(cell.runs))
+    (trained,) = findings(project, reduced)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    shutil.rmtree(project.root / "results")
+    (shipped,) = findings(project, reduced)
+    assert trained.main.words == shipped.main.words and not trained.main.shipped and shipped.main.shipped
+    assert repr(shipped.main.verdict) == repr(trained.main.verdict)
+    (alone,) = findings(project, reduced.model_copy(update={"shipped": False}))
+    assert alone.main.words == "not run"
+
+
 def test_what_was_asked_goes_into_the_provenance(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     before = json.loads(tables.make("localscgdam", reduced, claimed.root).json())["claims"][0]

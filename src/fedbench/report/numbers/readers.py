@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pandas as pd
 
+from fedbench import measures
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
-from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, NOT_RUN, Measurement, Repeat
+from fedbench.report.numbers.measurement import (
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    NOT_RUN,
+    Measurement,
+    Repeat,
+)
 from fedbench.report.numbers.shipped import Shelf
 
 COSTS = ("floats_up", "floats_down", "samples", "seconds")
@@ -129,13 +137,28 @@ class Runs:
         }
 
     def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
-        """Return the ``x`` at which each seed's curve first reaches a target, and where the curve ends."""
+        """Return the ``x`` at which each seed's curve first reaches a target, and where the curve ends.
+
+        No curve is shipped: without one what a table made of it counts.
+        """
         found: dict[Repeat, tuple[float, float]] = {}
         for seed, curve in self._runs(place, method):
             if metric in curve and x in curve and len(curve):
                 reached = curve.loc[sign * curve[metric] >= sign * target, x]
                 found[seed] = (float(reached.iloc[0]) if len(reached) else math.inf, float(curve[x].iloc[-1]))
-        return found
+        return found or self._needed_as_shipped(place, method, metric, target, x)
+
+    def _needed_as_shipped(self, place: Place, method: str, metric: str, target: float, x: str) -> Needs:
+        spent = next((name for name, column in measures.SPENT.items() if column == x), None)
+        cell = self.cells.get((place, method))
+        if spent is None or cell is None:
+            return {}
+        one = self._measured(place, method, measures.rounds_to(metric, target, spent))
+        if one is None or not one.shipped or one.status not in (FINISHED, INCOMPLETE, NOT_REACHED):
+            return {}
+        end = cell.runs[0].train.known_rounds if x == "round" else getattr(one.cost, x)
+        self.used[one.key] = one
+        return {seed: (v, end or v) for seed, v in one.values.items() if end or math.isfinite(v)}
 
     def _measured(self, place: Place, method: str, metric: str) -> Measurement | None:
         key = place, method, metric
