@@ -34,7 +34,10 @@ LARGEST_HEADER = 1 << 20
 SMALL, PACKED = 1 << 26, 100
 """An archive may hold this many bytes, or this many times its own size if that is more."""
 MOST_REFUSED = 1000
-_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
+_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError)
+"""What :mod:`tarfile` ends in on files that are no archive, or on headers that lie or lie in each other."""
+_LONG_NUMBER = re.compile(rb"\d{32}")
+_PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 @dataclass
@@ -147,8 +150,22 @@ def _stage(source: Path, staging: Path, found: Imported) -> None:
         raise UserError(f"{source} cannot be read ({error.strerror or error})") from None
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose header takes no more time than a header needs: Python's search of one grows with its square."""
+
+    def _proc_member(self, tar: Any) -> Any:  # to be overridden, says the library
+        if self.type in _PAX:
+            block = tar.fileobj.read(-(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE)
+            if _LONG_NUMBER.search(block):
+                raise tarfile.ReadError("a header with a number of more than 31 digits")
+            tar.fileobj.unread(block)
+        return super()._proc_member(tar)  # type: ignore[misc]
+
+
 class _Tar(tarfile.TarFile):
     """An archive whose headers take no more memory than headers need."""
+
+    tarinfo = _Member
 
     def __init__(self, name: Any = None, mode: Any = "r", fileobj: Any = None, **options: Any) -> None:
         super().__init__(name, mode, _Reader(fileobj), **options)
@@ -158,7 +175,11 @@ class _Reader:
     """A file that gives large pieces to nobody: content is copied in pieces of less."""
 
     def __init__(self, file: Any) -> None:
-        self._file = file
+        self._file, self._back = file, b""
+
+    def unread(self, data: bytes) -> None:
+        """Let the next :meth:`read` return ``data``."""
+        self._back = data
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -166,7 +187,8 @@ class _Reader:
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {size} bytes")
-        return bytes(self._file.read(size))
+        data, self._back = self._back, b""
+        return data or bytes(self._file.read(size))
 
 
 def _take(tar: tarfile.TarFile, item: tarfile.TarInfo, staging: Path, found: Imported) -> None:

@@ -155,13 +155,41 @@ def test_what_may_never_end_is_not_read(here: Store, tmp_path: Path) -> None:
 
 
 def test_a_header_of_a_gigabyte_takes_no_memory(here: Store, tmp_path: Path) -> None:
-    """4.7 MB on disk: a name as long as that would be read whole before anything is known of it."""
+    """A comment of two megabytes: one of a gigabyte, 4.7 MB on disk, would be read whole before it is known."""
     with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
         info = tarfile.TarInfo("x")
-        info.pax_headers = {"comment": "0" * (exchange.LARGEST_HEADER + 1)}
+        info.pax_headers = {"comment": "x" * (2 << 20)}
         tar.addfile(info)
     with pytest.raises(UserError, match="is no archive of runs"):
         import_runs(here, tmp_path / "bomb.tar.gz")
+
+
+def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
+    info = tarfile.TarInfo("header")
+    info.type, info.size = kind, len(body)
+    return info.tobuf(tarfile.USTAR_FORMAT) + body + bytes(-len(body) % tarfile.BLOCKSIZE)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        header(b"1" * 5000 + b" a=b\n"),
+        header(b"1" * (1 << 20)),
+        header(b"10 a=bcde\n") * 3000,
+        header(b"a" * 600, tarfile.GNUTYPE_LONGNAME) * 3000,
+        header(b"13 hdrcharset=\xff\xfe\n"),
+        header(b"22 GNU.sparse.map=1,2\n23 GNU.sparse.size=abc\n"),
+        header(b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"),
+        header(b"30 size=99999999999999999999\n"),
+    ],
+    ids=["number", "digits", "nested", "names", "encoding", "sparse", "map", "size"],
+)
+def test_headers_that_lie_are_one_line_and_cost_nothing(here: Store, tmp_path: Path, lie: bytes) -> None:
+    """A megabyte of digits took the library a quarter of an hour, the others ended in its tracebacks."""
+    (tmp_path / "a.tar").write_bytes(lie + tarfile.TarInfo("x").tobuf() + bytes(2 * tarfile.BLOCKSIZE))
+    with pytest.raises(UserError) as caught:
+        import_runs(here, tmp_path / "a.tar")
+    assert "\n" not in str(caught.value) and "no archive of runs" in str(caught.value)
 
 
 def test_an_archive_that_unpacks_without_end_is_refused(
