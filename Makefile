@@ -38,7 +38,7 @@ table1: $(INSTALLED)  ## train and build Table 1 of the configured paper at scal
 tables: $(INSTALLED)  ## all tables and figures of the configured paper, at the configured scale or SCALE
 	$(BIN)/snakemake --cores $(CORES) $(if $(SCALE),--config scale=$(SCALE))
 
-report: $(INSTALLED)  ## all tables and figures, with every curve and configuration, as one page: report.html
+report: $(INSTALLED)  ## all tables, figures, curves and configurations as one page: report.html
 	$(BIN)/snakemake --cores $(CORES) report.html $(if $(SCALE),--config scale=$(SCALE))
 
 test: $(INSTALLED)  ## linters, types and the whole test suite

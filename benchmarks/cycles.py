@@ -23,7 +23,7 @@ def _counter() -> int:
         _SYSCALL, ctypes.create_string_buffer(wanted), 0, -1, -1, 0
     )
     if found < 0:
-        raise OSError(ctypes.get_errno(), "this machine counts no cycles for us (perf_event_open)")
+        raise SystemExit("error: this machine counts no cycles for us (perf_event_open); leave --cycles out")
     return found
 
 

@@ -111,8 +111,8 @@ def partition_seed(wildcards):
 
 
 def page_inputs(wildcards):
-    """The tables and figures that the report page shows first."""
-    return checked(INPUTS.built, CONFIG.paper)
+    """What the tables, figures and claims are made of that the report page shows first; it draws them itself."""
+    return checked(INPUTS.of_page, CONFIG.paper)
 
 
 def shown_besides(wildcards):

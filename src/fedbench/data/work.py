@@ -76,9 +76,10 @@ class Work:
     def batch(self, step: int) -> Batch:
         """Return the batch of ``step``; ``weight`` is None where all samples of all clients weigh the same."""
         data, width = self._data, self._widths[step]
-        labels = self._labels_of_step[step][:, :width]
+        labels, inputs = self._labels_of_step[step], self._inputs(step)
+        if width < labels.shape[1]:
+            labels, inputs = labels[:, :width], inputs[:, :width].contiguous()
         weight = self._shares[step, :, :width] if self._weighted[step] else None
-        inputs = self._inputs(step)[:, :width].contiguous()
         if self._augmentation == "none":
             return Batch(inputs, labels, weight)
         apply = getattr(augment, self._augmentation)

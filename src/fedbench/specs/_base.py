@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import json
 import re
@@ -62,11 +63,16 @@ class Spec(BaseModel):
     @model_serializer(mode="wrap")
     def _without_late(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         dumped: dict[str, Any] = dump(self)
-        for name in self.late:
-            default = type(self).model_fields[name].get_default(call_default_factory=True)
+        for name, default in _late_defaults(type(self)):
             if getattr(self, name) == default:
                 dumped.pop(name, None)
         return dumped
+
+
+@functools.cache
+def _late_defaults(spec: type[Spec]) -> list[tuple[str, Any]]:
+    fields = spec.model_fields
+    return [(name, fields[name].get_default(call_default_factory=True)) for name in spec.late]
 
 
 def digest(value: Any) -> str:

@@ -218,6 +218,18 @@ class Inputs:
         tables = [f"tables/{paper}/{name}.tex" for name in self._shown(paper)[0]]
         return tables + [f"figures/{paper}/{name}.pdf" for name in self.paper(paper).figures]
 
+    def of_page(self, paper: str) -> list[str]:
+        """List what the report page makes a paper's tables, figures and claims of: nothing that is built before it."""
+        spec = self.paper(paper)
+        results = [path for name in spec.tables for path in self.of_table(paper, name)]
+        results += [path for name in spec.figures for path in self.of_figure(paper, name)]
+        about = [
+            *self.published_of(paper),
+            *self.paper_files(paper),
+            f"config/scales/{self.config.scale}.yaml",
+        ]
+        return list(dict.fromkeys([*results, *about]))
+
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
         spec = self.paper(paper)

@@ -63,6 +63,9 @@ class PublishedTable:
         notes = [row.get("note") or "" for row in self.rows]
         self.common_note = notes[0] if len(set(notes)) == 1 else ""
         self.values = [self._value(i, row, spread, n_seeds) for i, row in enumerate(self.rows)]
+        self._of_method: dict[str, list[int]] = {}
+        for i, row in enumerate(self.rows):
+            self._of_method.setdefault(row["method"].strip(), []).append(i)
         self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
 
     def _value(self, index: int, row: Mapping[str, str], spread: str, n_seeds: int | None) -> Published:
@@ -108,11 +111,13 @@ class PublishedTable:
         it is.
         """
         wanted = {"dataset": dataset, "method": method, "metric": metric, **setting}
-        keys = [key for key in (*COORDINATES, *self.settings) if key in self.columns and key in wanted]
+        keys = [key for key in ("metric", *self.settings, "dataset") if key in self.columns and key in wanted]
         fits = [
-            value
-            for value, row in zip(self.values, self.rows, strict=True)
-            if all(_same(row[key], wanted[key], key in self.settings, key == "metric") for key in keys)
+            self.values[i]
+            for i in self._of_method.get(method, [])
+            if all(
+                _same(self.rows[i][key], wanted[key], key in self.settings, key == "metric") for key in keys
+            )
         ]
         if len(fits) > 1:
             lines = ", ".join(str(self._csv.lines[value.row]) for value in fits)
