@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.plot import Across, Curve, Panel, draw
+from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.stats import LEVEL
 
 BASE: dict[str, Any] = {
@@ -85,6 +87,30 @@ def test_final_values_stand_against_a_setting_with_their_interval(project: Proje
     assert axes.get_xlabel() == "p" and "CoDA: diverged at 8" in [text.get_text() for text in axes.texts]
     dots = axes.collections[0].get_offsets()
     assert sorted(dots[:, 1]) == pytest.approx([0.7, 0.7, 0.7, 0.8, 0.9, 1.0]), "each seed"
+
+
+def test_final_values_are_shown_from_what_is_shipped(project: Project, reduced: Config) -> None:
+    """Two of three cells are exported with four seeds and removed; the third is trained here."""
+    figure(project, FINAL)
+    paper = localscgdam()
+    paper["figures"] = {"figure1": FINAL}
+    paper["tables"]["table1"] |= {"methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4, 8]}}
+    paper["claims"] = []
+    project.save_paper("localscgdam", paper)
+    four = reduced.model_copy(update={"seeds": [0, 1, 2, 3]})
+    for cell in cells(project, four).values():
+        if cell.method == "CoDA" and cell.setting["p"] != 16:
+            project.finish(cell, [0.8, 0.8, 0.9, 0.9])
+    export_reproduced("localscgdam", "table1", four, project.root)
+    shutil.rmtree(project.root / "results")
+    project.finish(cells(project, reduced)["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
+    drawing = make(project, reduced)
+    assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
+    assert "mean over 4 seeds" in drawing.words and "the rest is shipped with the repository" in drawing.words
+    dots = drawing.picture.axes[0].collections[0].get_offsets()
+    assert sorted(dots[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
+    without = make(project, reduced.model_copy(update={"shipped": False}))
+    assert without.points["x"].tolist() == [16] and "shipped" not in without.words
 
 
 def test_an_interval_does_not_press_the_means_together(project: Project, reduced: Config) -> None:

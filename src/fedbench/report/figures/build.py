@@ -27,9 +27,12 @@ from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.numbers import collect, described, stats
 from fedbench.report.numbers.names import axis_name, phrase
 from fedbench.report.numbers.origin import provenance
+from fedbench.report.numbers.shipped import Shelf
 from fedbench.report.tables.document import stamp
 
 FORMATS = ("pdf", "svg", "png")
+
+SHIPPED = "not all of it was trained here: the rest is shipped with the repository"
 
 
 @dataclass(frozen=True)
@@ -94,14 +97,14 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     if spec.kind == "pareto":
         shown = Layout(pareto.panels(config, paper, scale, figure_name, spec, root), COLUMNS, [])
     else:
-        shown = layout(paper, spec, cells, here, root)
+        shown = layout(paper, spec, cells, here, root, Shelf(config, paper, root))
     title = phrase(spec.title)
     if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown.panels[0].title}"
     missing = missing_columns(spec, cells, root)
-    words = subtitle(paper, spec, scale.name, cells, here, shown.empty, missing)
+    words = subtitle(paper, spec, scale.name, cells, here, shown, missing)
     spread = "y" not in spec.log and any(panel.plateaus for panel in shown.panels)
-    notes = [described.changed(config.set), *[SPREAD] * spread]
+    notes = [described.changed(config.set), *[SPREAD] * spread, *[SHIPPED] * shown.shipped]
     words = "; ".join([words, *filter(None, notes)]) + "."
     origin = {
         "paper": paper_key,
@@ -145,13 +148,13 @@ def subtitle(
     scale: str,
     cells: Sequence[Cell],
     here: Sequence[str],
-    empty: Sequence[str],
+    shown: Layout,
     missing: str,
 ) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
     words = [phrase(spec.caption)] if spec.caption else []
     words.append(", ".join(filter(None, [f"Scale: {scale}", described.lengths(cells)])))
-    seeds = max((len(cell.runs) for cell in cells), default=0)
+    seeds = shown.seeds or max((len(cell.runs) for cell in cells), default=0)
     if spec.kind == "duals":
         words += ["one line per client, first seed"]
     elif seeds:
@@ -166,7 +169,11 @@ def subtitle(
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
     what = "value" if spec.kind in ("final", "pareto") else "curve"
     words += [missing] if missing else []
-    words += [f"no {what} yet: {', '.join(dict.fromkeys(empty))}"] if empty and here and not missing else []
+    words += (
+        [f"no {what} yet: {', '.join(dict.fromkeys(shown.empty))}"]
+        if shown.empty and here and not missing
+        else []
+    )
     return "; ".join(words)
 
 

@@ -125,7 +125,7 @@ def _panel(axes: Axes, one: Finding, width: float) -> None:
         high = max(high, one.rule.margin * 1.1)
     room = max(1.5 * band, 0.05 * (high - low))
     axes.set_xlim(min(low, -room), max(high, room))
-    axes.locator_params(axis="x", nbins=6)
+    axes.locator_params(axis="x", nbins=4)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
     axes.tick_params(axis="y", length=0)

@@ -17,7 +17,9 @@ from fedbench.report.figures.parts import Bundle, Curve, Panel
 from fedbench.report.figures.printed import Printed
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
 from fedbench.report.numbers import collect, stats
+from fedbench.report.numbers.measurement import NOT_RUN, Measurement
 from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.shipped import Shelf
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {
@@ -37,18 +39,31 @@ class Layout:
     columns: int
     empty: list[str]
 
+    @property
+    def shipped(self) -> bool:
+        """Whether some of it was not trained here but came with the repository."""
+        return any(curve.shipped for panel in self.panels for curve in panel.curves)
+
+    @property
+    def seeds(self) -> int:
+        """The most seeds of a final value that is drawn, 0 where none is."""
+        drawn = [
+            curve.repeats for panel in self.panels for curve in panel.curves if curve.repeats is not None
+        ]
+        return max((int(values["x"].value_counts().max()) for values in drawn if len(values)), default=0)
+
 
 def layout(
-    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
+    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path, shelf: Shelf
 ) -> Layout:
-    """Collect the panels of a figure.
+    """Collect the panels of a figure; final values that nobody trained here come from ``shelf``, curves do not.
 
     One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
     and columns; those are left out that are empty as a whole.
     """
     axes = axes_of(paper, spec, datasets)
     order = _panel_axes(spec)
-    panels = panels_of(paper, spec, cells, datasets, root)
+    panels = panels_of(paper, spec, cells, datasets, root, shelf)
     empty = [panel.title for panel in panels if panel.empty]
     width = len(axes[order[-1]])
     if len(panels) == width:
@@ -73,7 +88,7 @@ def _panel_axes(spec: FigureSpec) -> list[str]:
 
 
 def panels_of(
-    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
+    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path, shelf: Shelf
 ) -> list[Panel]:
     """Collect the panels of a figure, row after row; one without results shows nothing."""
     axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper, root)
@@ -96,7 +111,8 @@ def panels_of(
         if spec.kind == "duals":
             bundles = bundles_of(there, metric, spec.metrics[0], root)
         elif spec.kind == "final":
-            curves = [final_of(label, some, metric, spec.x, root, printed) for label, some in named.items()]
+            ended = {label: _ended(some, metric, root, shelf) for label, some in named.items()}
+            curves = [final_of(label, spec.x, some, printed) for label, some in ended.items()]
         else:
             curves = [
                 curve_of(label, cell, metric, root, spec.x, printed)
@@ -145,28 +161,39 @@ def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: P
     return Curve(label, points, remark, broken=bool(bad))
 
 
-def final_of(
-    label: str, cells: Sequence[Cell], metric: str, x: str, root: Path, printed: Printed
-) -> Curve | None:
-    """Return the final values of cells against a setting, None where no cell has one.
+def _ended(cells: Sequence[Cell], metric: str, root: Path, shelf: Shelf) -> list[tuple[Cell, Measurement]]:
+    """Return the final values of cells: trained here, else shipped."""
+    found = zip(cells, collect.measure(cells, [metric], root), strict=True)
+    return [
+        (cell, _shipped(cell, metric, shelf) or one if one.status == NOT_RUN else one) for cell, one in found
+    ]
+
+
+def _shipped(cell: Cell, metric: str, shelf: Shelf) -> Measurement | None:
+    return shelf.find(cell.scale, cell.dataset, cell.setting, cell.method, metric)
+
+
+def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:
+    """Return final values of cells against a setting, None where no cell has one.
 
     ``low`` and ``high`` are the ends of the t-interval over seeds, the mean itself for one seed. A cell without a full
     mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], [], list[str]()
-    for cell, one in zip(cells, collect.measure(cells, [metric], root), strict=True):
+    for cell, one in ended:
         at = float(cell.setting[x])
-        if one.status not in (collect.FINISHED, collect.NOT_RUN):
+        if one.status not in (collect.FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
             half = stats.half_width(one.std, one.n_seeds) or 0.0
             ends = {"low": one.mean - half, "high": one.mean + half}
-            rows.append({"x": at, "mean": one.mean, **ends, "published": printed.value(cell, metric)})
+            rows.append({"x": at, "mean": one.mean, **ends, "published": printed.value(cell, one.metric)})
             repeats += [{"x": at, "value": value} for value in one.values.values()]
     if not rows:
         return None
     points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
-    return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats))
+    shipped = any(one.shipped for _, one in ended)
+    return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats), shipped=shipped)
 
 
 def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, root: Path) -> list[Bundle]:

@@ -16,7 +16,8 @@ class Curve:
     """One line of a panel: ``points`` has columns x, mean, low, high; ``remark`` says what is wrong.
 
     A column ``published`` holds the paper's final value, NaN where it has none. With ``repeats``, the value of each
-    seed (columns x, value), low and high are drawn as bars, not as a band.
+    seed (columns x, value), low and high are drawn as bars, not as a band. ``shipped``: some of it came with the
+    repository.
     """
 
     label: str
@@ -24,6 +25,7 @@ class Curve:
     remark: str = ""
     broken: bool = False
     repeats: pd.DataFrame | None = None
+    shipped: bool = False
 
     @property
     def published(self) -> pd.Series[float]:
