@@ -59,7 +59,7 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
         like: a state of the run: the same names, and tensors of the same shapes, must be in what is loaded.
 
     Raises:
-        ReadError: it cannot be read just now (the disk, the memory of the machine or of the card). It stays.
+        ReadError: it cannot be read just now (the disk, the memory of the machine or of the GPU). It stays.
     """
     try:
         with path.open("rb") as file:

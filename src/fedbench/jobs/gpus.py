@@ -1,4 +1,4 @@
-"""A GPU of one's own: processes of one machine share its cards without ever meeting on one."""
+"""A GPU of one's own: processes of one machine share its GPUs without ever meeting on one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _held: list[IO[str]] = []
 
 
 def take(locks: Path = LOCKS) -> str | None:
-    """Reserve a free card for the rest of this process and let CUDA see no other; wait while all are in use.
+    """Reserve a free GPU for the rest of this process and let CUDA see no other; wait while all are in use.
 
-    Must come before CUDA is started. A card is reserved by a file lock in ``<locks>/fedbench-<user id>``, named by the
-    card's own identifier; the lock dies with the process. Where ``CUDA_VISIBLE_DEVICES`` names one card already (a
+    Must come before CUDA is started. A GPU is reserved by a file lock in ``<locks>/fedbench-<user id>``, named by the
+    GPU's own identifier; the lock dies with the process. Where ``CUDA_VISIBLE_DEVICES`` names one GPU already (a
     scheduler gave it, or the user means to share it), that one is used as it is; where it names several, one of these.
 
     Returns:
-        The identifier of the card, or None where there was nothing to choose.
+        The identifier of the GPU, or None where there was nothing to choose.
 
     Raises:
         UserError: the folder of the locks belongs to somebody else.
@@ -40,12 +40,12 @@ def take(locks: Path = LOCKS) -> str | None:
     folder = _folder(locks)
     waiting = False
     while True:
-        for card, identifier in offered.items():
+        for name, identifier in offered.items():
             lock = (folder / f"{identifier.replace('/', '-')}.lock").open("a")
             if files.try_lock(lock.fileno()):
                 _held.append(lock)
-                os.environ[VISIBLE] = card
-                return card
+                os.environ[VISIBLE] = name
+                return name
             lock.close()
         if not waiting:
             waiting = True
@@ -54,25 +54,25 @@ def take(locks: Path = LOCKS) -> str | None:
 
 
 def installed() -> list[str]:
-    """List the cards that the driver knows, by identifier, in its order; a card that is divided, by its parts."""
+    """List the GPUs that the driver knows, by identifier, in its order; a GPU that is divided, by its parts."""
     try:
         said = subprocess.run(
             ["nvidia-smi", "-L"], capture_output=True, text=True, check=True, timeout=60
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    cards: list[str] = []
+    found: list[str] = []
     for kind, rest in re.findall(r"\(UUID: (GPU|MIG)(-[\w/-]+)\)", said):
-        if kind == "MIG" and cards and cards[-1].startswith("GPU"):
-            cards.pop()  # the card whose parts follow: CUDA sees the parts alone
-        cards.append(kind + rest)
-    return cards
+        if kind == "MIG" and found and found[-1].startswith("GPU"):
+            found.pop()  # the GPU whose parts follow: CUDA sees the parts alone
+        found.append(kind + rest)
+    return found
 
 
 def _offered(visible: str | None) -> dict[str, str]:
-    """Return the cards to choose from: what CUDA is to be told, and the identifier to lock."""
+    """Return the GPUs to choose from: what CUDA is to be told, and the identifier to lock."""
     if visible is None:
-        return {card: card for card in installed()}
+        return {name: name for name in installed()}
     named = [part.strip() for part in visible.split(",") if part.strip()]
     if len(named) < 2:
         return {}

@@ -51,7 +51,7 @@ def choose_device(wanted: str) -> torch.device:
 def own_device(wanted: str) -> torch.device:
     """Resolve the device as :func:`choose_device` does, after reserving a GPU of our own.
 
-    A card is made to compute in full single precision and, as far as cuDNN goes, the same each time.
+    A GPU is made to compute in full single precision and, as far as cuDNN goes, the same each time.
     """
     if wanted != "cpu":
         gpus.take()
