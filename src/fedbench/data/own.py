@@ -1,6 +1,7 @@
 """Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz`` or ``.csv`` file.
 
     file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; x_val, y_val; group), Keras' or MedMNIST's
+    format: medmnist              # which of the three names the arrays have, to have it checked: plain, keras, medmnist
     layout: NHWC                  # images whose channels come last, where the shape does not say so
     label: diagnosis              # csv: the column of classes; the others are features
     group: patient                # csv: the column of groups, if any
@@ -46,6 +47,7 @@ class OwnSpec(Spec):
     label: str | None = None
     group: str | None = None
     whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
+    format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
     layout: Literal["NCHW", "NHWC"] | None = None
     test_share: float = Field(0.2, gt=0, lt=1)
     standardize: bool = False
@@ -65,6 +67,8 @@ class OwnSpec(Spec):
             raise ValueError("file must end with .npz or .csv")
         if self.file is not None and (self.file.suffix == ".csv") != (self.label is not None):
             raise ValueError("label names the column of classes of a .csv file, and only there")
+        if self.format is not None and (self.file is None or self.file.suffix != ".npz"):
+            raise ValueError("format goes with an .npz file")
         if self.whole_groups and self.file is None:
             raise ValueError("whole_groups goes with file; a base keeps its own")
         if self.whole_groups and self.label is not None and self.group is None:
@@ -131,11 +135,12 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        return f"{self!r} {self._data()}"
+        form = f" as {self.spec.format}" if self.spec.format else ""  # another one is held against the file again
+        return f"{self!r} {self._data()}{form}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        without = {"file", "title", "licence", "source", "whole_groups"}
+        without = {"file", "format", "title", "licence", "source", "whole_groups"}
         if self.spec.layout is None:  # the keys of runs are older than this option
             without.add("layout")
         facts = self.spec.model_dump(exclude=without)
@@ -155,7 +160,9 @@ class OwnDataset(Dataset):
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         spec, is_csv = self.spec, self._file.suffix == ".csv"
         parts = (
-            csv_parts(self._file, spec.label, spec.group) if is_csv else npz_parts(self._file, spec.layout)
+            csv_parts(self._file, spec.label, spec.group)
+            if is_csv
+            else npz_parts(self._file, spec.layout, spec.format)
         )
         if "x_test" not in parts:
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")

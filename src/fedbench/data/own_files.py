@@ -16,29 +16,45 @@ MOST_CLASSES = 10_000
 """Classes that a file of one's own may have: each is counted, for each client."""
 LONGEST = 100
 """Characters of a class's name."""
-ALIASES = {
-    **{"x": "x_train", "y": "y_train", "group": "group_train"},
-    **{f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("train", "val", "test")},  # Keras
-    **{f"{part}_images": f"x_{part}" for part in ("train", "val", "test")},  # MedMNIST
-    **{f"{part}_labels": f"y_{part}" for part in ("train", "val", "test")},
+_PARTS = ("train", "val", "test")
+FORMATS = {
+    "plain": {"x": "x_train", "y": "y_train", "group": "group_train"}
+    | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")},
+    "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS},
+    "medmnist": {
+        f"{part}_{name}s": f"{kind}_{part}"
+        for kind, name in (("x", "image"), ("y", "label"))
+        for part in _PARTS
+    },
 }
-"""Names of arrays in an ``.npz``."""
+"""What the arrays of an ``.npz`` are called, by format, and what they are called here."""
+ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
+"""Names of arrays in an ``.npz`` of any format."""
 
 
-def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None) -> dict[str, Any]:
+def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None) -> dict[str, Any]:
     """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
+
+    Args:
+        file: the archive.
+        layout: where the channels of images are, None where the shape says it.
+        form: a name of :data:`FORMATS`, whose arrays it has to hold; None: any.
 
     Raises:
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
     """
+    names = FORMATS[form] if form else ALIASES
     arrays = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", delete="")
     found: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
-        if name not in ALIASES:
-            raise unknown(f"array in {file}", name, ALIASES)
-        if ALIASES[name] in found:
-            raise UserError(f"{file}: {name!r} and another array are both {ALIASES[name]}; keep one.")
-        found[ALIASES[name]] = array
+        if name not in names:
+            what = f"array of format {form} in {file}" if form else f"array in {file}"
+            raise unknown(what, name, names)
+        if names[name] in found:
+            raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
+        found[names[name]] = array
+    if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in found]):
+        raise UserError(f"{file} is no file of format medmnist: it has no array {', '.join(missing)}.")
     pairs = [("x_train", "y_train")]
     pairs += [(f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}]
     for needed in (name for pair in pairs for name in pair):

@@ -9,6 +9,7 @@ from fedbench.data import datasets
 from fedbench.data.files import checksum
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
+from fedbench.errors import UserError
 from fedbench.specs import DataSpec
 
 
@@ -191,6 +192,23 @@ def test_a_validation_part_of_the_file_is_the_official_one(own):
     read = load(own(**arrays))
     assert len(read.x_train) == 50 and len(read.x_test) == 6
     assert read.held_train.tolist() == [False] * 40 + [True] * 10
+
+
+def test_a_format_that_is_said_is_held_against_the_file(own):
+    six = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    six |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    plain = datasets.get(own(**six))
+    before = plain.content()
+    name = own(**six, extra="format: medmnist\n")
+    assert len(load(name).x_train) == 50
+    assert datasets.get(name).content() == before, "keys are as without it"
+    for wrong in ("keras", "plain"):
+        with pytest.raises(UserError, match=f"unknown array of format {wrong} in .*npz '(train|val|test)_"):
+            load(own(**six, extra=f"format: {wrong}\n"))
+    del six["val_labels"]
+    with pytest.raises(UserError, match="no file of format medmnist: it has no array val_labels"):
+        load(own(**six, extra="format: medmnist\n"))
+    assert len(load(own(x=PICTURES, y=CLASSES, extra="format: plain\n")).y_test) == 8
 
 
 def test_text_labels_are_classes_in_the_order_of_the_alphabet(own):
