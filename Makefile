@@ -2,12 +2,13 @@
 
 VENV     ?= .venv
 CORES    ?= all
-WORKERS  ?= auto
 BIN      := $(abspath $(VENV))/bin
 PYTHONS  := python3 python3.13 python3.12 python3.11
 PYTHON   ?= $(shell for p in $(PYTHONS); do $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' \
               2>/dev/null && echo $$p && break; done)
 INSTALLED := $(VENV)/.installed
+# tests wait for processes that they start, so that half as many workers again as cores keep these busy
+WORKERS  ?= $(shell $(PYTHON) -c 'import os; print(max(2, (os.cpu_count() or 1) * 3 // 2))')
 
 QUIET    := $(if $(V),,--quiet all)
 
