@@ -52,7 +52,7 @@ def target_of(text: str, config: Config, kind: str = "") -> tuple[str, str]:
     """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures.
 
     Raises:
-        UserError: it is the name of the other kind of thing, with the command that takes it.
+        UserError: it is the name of another kind of thing, with the command that takes it.
     """
     paper, slash, name = text.partition("/")
     paper, name = (paper, name) if slash else (config.paper, text)
@@ -62,4 +62,8 @@ def target_of(text: str, config: Config, kind: str = "") -> tuple[str, str]:
             raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
         if kind == "figure" and name in spec.tables:
             raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
+    if name == "claims" and paper in configuration.paper_keys():
+        raise UserError(
+            f"`fedbench claims {paper}` prints them, with --write it builds their table and figure"
+        )
     return paper, name

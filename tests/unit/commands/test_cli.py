@@ -111,6 +111,8 @@ def test_a_diverged_run_ends_with_status_3_after_all_others() -> None:
         (["show", "Plain"], "cells; show takes one of them"),
         (["table", "toy/table9"], "table9"),
         (["figure", "toy/figure9"], "figure9"),
+        (["table", "toy/claims"], "`fedbench claims toy` prints them"),
+        (["show", "claims", "--set", "paper=toy"], "`fedbench claims toy` prints them"),
     ],
 )
 def test_mistakes_end_with_one_line_and_status_2(arguments: list[str], says: str) -> None:
