@@ -135,9 +135,8 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        form = (
-            f" as {self.spec.format}" if self.spec.format else ""
-        )  # another one is held against the file again
+        # a format that was not said before is held against the file again
+        form = f" as {self.spec.format}" if self.spec.format else ""
         return f"{self!r} {self._data()}{form}"
 
     def content(self) -> str:

@@ -141,9 +141,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(tmp_path: Path) -> None
     made = build.make("fcsg", "table1", config, tmp_path)
     shown = made.rows.set_index(["method", "metric"]).loc[("Acc-FCSG-M", "sample_exponent")]
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
-    line = (
-        1 + 1 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))
-    )  # the header's, and lines begin at 1
+    line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header
     assert shown["source"] == f"reproduced/reduced/fcsg/table1.csv:{line}"
     runs = Runs(config, paper, ["table1"], tmp_path)
     assert runs.end(place, "FCSG", "communication_exponent") == pytest.approx(dict.fromkeys(range(3), 3))

@@ -174,7 +174,7 @@ def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
     "lie",
     [
         header(b"1" * 5000 + b" a=b\n"),
-        header(b"1" * (1 << 20)),
+        header(b"1" * 60_000),
         header(b"10 a=bcde\n") * 3000,
         header(b"a" * 600, tarfile.GNUTYPE_LONGNAME) * 3000,
         header(b"13 hdrcharset=\xff\xfe\n"),
@@ -185,7 +185,7 @@ def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
     ids=["number", "digits", "nested", "names", "encoding", "sparse", "map", "size"],
 )
 def test_headers_that_lie_are_one_line_and_cost_nothing(here: Store, tmp_path: Path, lie: bytes) -> None:
-    """A megabyte of digits took the library a quarter of an hour, the others ended in its tracebacks."""
+    """Digits took the library time with their square (these 3 s), six others ended in its tracebacks."""
     (tmp_path / "a.tar").write_bytes(lie + tarfile.TarInfo("x").tobuf() + bytes(2 * tarfile.BLOCKSIZE))
     with pytest.raises(UserError) as caught:
         import_runs(here, tmp_path / "a.tar")
