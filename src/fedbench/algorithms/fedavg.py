@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from fedbench.contract.method import FederatedMethod
@@ -25,6 +24,7 @@ class Method(FederatedMethod):
     lr: float
 
     task: ClassVar[type[Task]] = Task
+    overwrites: ClassVar[tuple[str, ...]] = ("x",)
 
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' losses [K] at parameters ``w``."""
@@ -32,7 +32,7 @@ class Method(FederatedMethod):
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of stochastic gradient descent."""
-        gradient, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
-        # into the gradient's memory: one vector less to hold in the processor's cache
-        x = torch.add(state["x"], gradient, alpha=-decay * self.lr, out=gradient)
+        loss, x = problem.descend(
+            lambda w: self.loss(problem, state, w, batches[0]), state["x"], decay * self.lr
+        )
         return state | {"x": x, "loss": loss}

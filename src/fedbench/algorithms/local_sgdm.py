@@ -28,6 +28,7 @@ class Method(FederatedMethod):
 
     task: ClassVar[type[Task]] = Task
     averaged: ClassVar[tuple[str, ...]] = ("x", "m")
+    overwrites: ClassVar[tuple[str, ...]] = ("x", "m")
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero momentum."""
@@ -39,7 +40,8 @@ class Method(FederatedMethod):
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of momentum SGD."""
-        gradient, loss = problem.gradient(lambda w: self.loss(problem, state, w, batches[0]), state["x"])
-        # into the gradient's memory: one vector less to hold in the processor's cache
-        m = torch.add(gradient, state["m"], alpha=self.momentum, out=gradient)
-        return state | {"x": torch.add(state["x"], m, alpha=-decay * self.lr), "m": m, "loss": loss}
+        loss, x, m = problem.descend(
+            lambda w: self.loss(problem, state, w, batches[0]),
+            state["x"], decay * self.lr, state["m"], self.momentum,
+        )  # fmt: skip
+        return state | {"x": x, "m": m, "loss": loss}

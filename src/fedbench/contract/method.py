@@ -16,8 +16,8 @@ class FederatedMethod:
 
     A subclass is a frozen dataclass whose fields are its hyper-parameters; all of them are written in the
     configuration, none has a hidden default. Tensors of a client state have a leading client axis K, tensors of the
-    server state have none. Steps are pure: they return a new state (batch-norm statistics alone change in place). A
-    client's state says which ``client`` it is and in which ``round``, [K] int64 each.
+    server state have none. Steps are pure: they return a new state. What changes in place is batch-norm statistics, and
+    what a method ``overwrites``. A client's state says which ``client`` it is and in which ``round``, [K] int64 each.
 
     Attributes:
         averaged: names that a synchronisation sends up, averages and sends down.
@@ -28,6 +28,8 @@ class FederatedMethod:
             nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K.
         memory: of a method that gathers: the most floats the server may hold besides what is averaged.
         running: names of batch-norm statistics, averaged and counted apart.
+        overwrites: names that a step hands to ``problem.descend``, which may overwrite them, and does not look at
+            again. A subclass with a step of its own has to say so itself.
         batches: independent mini-batches per local step.
         task: the kind of task it works on: any whose loss it takes from ``problem.loss`` (``Task``), those that label
             samples, or those with nested draws (``ConditionalTask``).
@@ -41,9 +43,15 @@ class FederatedMethod:
     gathered: ClassVar[tuple[str, ...]] = ()
     memory: ClassVar[int] = 10_000_000
     running: ClassVar[tuple[str, ...]] = ("buffers",)
+    overwrites: ClassVar[tuple[str, ...]] = ()
     batches: ClassVar[int] = 1
     task: ClassVar[type[Task]] = LabelledTask
     partial: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        """Take back ``overwrites`` from a step that may compare old and new parameters."""
+        if "step" in vars(cls) and "overwrites" not in vars(cls):
+            cls.overwrites = ()
 
     def needs_smooth(self) -> str:
         """Say what takes a network with a second derivative, as a hyper-parameter may; empty where any will do."""

@@ -84,6 +84,7 @@ class Problem:
         cycle: the current round's place in its cycle.
         seed: of the run.
         period: local steps of a round; None where a round is passes over the clients' data.
+        overwrite: whether ``descend`` may overwrite what it is given, since nobody else needs it.
     """
 
     task: Task
@@ -103,6 +104,7 @@ class Problem:
     cycle: Turn = Turn(0)
     seed: int = 0
     period: int | None = None
+    overwrite: bool = False
 
     def stream(self, purpose: str, *ids: int) -> np.random.Generator:
         """Return the generator for draws of a method; the ids tell rounds and clients apart, so that none repeats."""
@@ -133,6 +135,56 @@ class Problem:
         losses = loss(leaf)
         (gradient,) = leaf.gradient(losses)
         return self.regularised(gradient, w), losses.detach()
+
+    def descend(
+        self,
+        loss: Callable[[Leaf], Tensor],
+        x: Tensor,
+        rate: float,
+        m: Tensor | None = None,
+        momentum: float = 0.0,
+    ) -> tuple[Tensor, ...]:
+        """Make a step of gradient descent, with heavy-ball momentum where ``m`` is given.
+
+        That is ``m <- momentum m + gradient``, ``x <- x - rate m``. Where ``overwrite`` allows it, x and m change in
+        place, each part of the network by its gradient: a vector less to make, join and hold in the processor's cache.
+
+        Args:
+            loss: each client's loss [K] at given parameters.
+            x: parameters [K, d].
+            rate: step size.
+            m: momentum [K, d].
+            momentum: its factor.
+
+        Returns:
+            The losses [K] before the step, the new x and, where it was given, the new m.
+        """
+        if self.overwrite and len(x) == 1 and not self.regularises:
+            return self._descend_in_place(loss, x, rate, m, momentum)
+        gradient, losses = self.gradient(loss, x)
+        if m is None:
+            return losses, torch.add(x, gradient, alpha=-rate, out=gradient)
+        m = torch.add(gradient, m, alpha=momentum, out=gradient)
+        return losses, torch.add(x, m, alpha=-rate), m
+
+    def _descend_in_place(
+        self, loss: Callable[[Leaf], Tensor], x: Tensor, rate: float, m: Tensor | None, momentum: float
+    ) -> tuple[Tensor, ...]:
+        leaf = self.net.leaf(x)
+        losses = loss(leaf)
+        gradients = leaf.gradients(losses)
+        if m is None:
+            with torch.no_grad():
+                torch._foreach_add_(leaf.parts, gradients, alpha=-rate)
+            return losses.detach(), x
+        for part, gradient in zip(self.net.parts(m), gradients, strict=True):
+            torch.add(gradient, part, alpha=momentum, out=part)
+        return losses.detach(), x.add_(m, alpha=-rate), m
+
+    @property
+    def regularises(self) -> bool:
+        """Whether gradients are clipped or decay the weights."""
+        return self.clip_norm is not None or self.clip_value is not None or bool(self.weight_decay)
 
     def regularised(self, gradient: Tensor, w: Tensor) -> Tensor:
         """Clip a gradient [K, d] to the bound on its norm or entries and add weight decay."""

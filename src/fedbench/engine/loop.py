@@ -148,6 +148,11 @@ class Loop:
             state = method.first(problem, state, firsts)
         state = method.begin(problem, state)
         works = [task.rounds(data, chosen, now.round, purpose) for purpose in PURPOSES[: method.batches]]
+        problem.overwrite = bool(method.overwrites) and not works[0].unequal and not self.compiled
+        if problem.overwrite:
+            state |= {
+                name: state[name].clone(memory_format=torch.contiguous_format) for name in method.overwrites
+            }
         losses, decay = torch.zeros(n, device=data.device), self._schedule.decay(now.round)
         for step in range(works[0].steps):
             batches = [work.batch(step) for work in works]
@@ -158,6 +163,7 @@ class Loop:
             else:
                 state = self._step(state, batches, decay)
                 losses += state["loss"]
+        problem.overwrite = False
         state = method.end(problem, state)
         self._record.trained(losses / works[0].steps_of_each, sum(work.samples for work in works))
         kept = {*method.averaged, *method.own, *method.uploaded, *method.gathered, *method.running}

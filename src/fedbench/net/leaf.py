@@ -28,9 +28,13 @@ class Leaf:
 
     def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
-        # of the sum, not with ones as `grad_outputs`: those make torch import sympy, half a second in each process
-        total = losses if losses.numel() == 1 else losses.sum()
-        found = torch.autograd.grad(total, [*self.parts, *others], create_graph=create_graph)
+        found = self.gradients(losses, *others, create_graph=create_graph)
         count = len(self.parts)
         own = found[0] if self.stacked else _flatten_dense_tensors(found[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]
         return own, *found[count:]
+
+    def gradients(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
+        """Return the gradients of the sum of ``losses`` by each of ``parts``, and by ``others``."""
+        # of the sum, not with ones as `grad_outputs`: those make torch import sympy, half a second in each process
+        total = losses if losses.numel() == 1 else losses.sum()
+        return torch.autograd.grad(total, [*self.parts, *others], create_graph=create_graph)

@@ -52,6 +52,9 @@ class Net:
         for part in module.modules():
             if isinstance(part, nn.modules.batchnorm._BatchNorm):
                 part.register_forward_pre_hook(self._update_statistics)
+        # the views that were last made, and of what: steps that overwrite a vector come with the same one again
+        self._leaf, self._leaf_of = Leaf([], stacked=False), torch.empty(0)
+        self._parts, self._parts_of = list[Tensor](), torch.empty(0)
         self._plain = False
         if type(module) is nn.Sequential and all(type(part) in PLAIN for part in module):
             self._run = functools.partial(_in_sequence, [part.forward for part in module])
@@ -73,11 +76,22 @@ class Net:
         """Return parameters ``x`` [K, d] as something to differentiate by."""
         if x.shape[0] > 1:
             return Leaf([x.detach().requires_grad_()], stacked=True)
+        if x is not self._leaf_of:
+            parts = [part.requires_grad_() for part in self._views(x)]
+            self._leaf_of, self._leaf = x, Leaf(parts, stacked=False)
+        return self._leaf
+
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """Return one client's contiguous vector ``x`` [1, d] as views shaped like the network's tensors."""
+        if x is not self._parts_of:
+            self._parts_of, self._parts = x, self._views(x)
+        return self._parts
+
+    def _views(self, x: Tensor) -> list[Tensor]:
         row = x.detach().contiguous()
         first = row.storage_offset()
         # one call for each part: splitting and reshaping took three times as long
-        parts = [row.as_strided(shape, stride, first + at) for shape, stride, at in self._places]
-        return Leaf([part.requires_grad_() for part in parts], stacked=False)
+        return [row.as_strided(shape, stride, first + at) for shape, stride, at in self._places]
 
     def scores(
         self, x: Tensor | Leaf, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
