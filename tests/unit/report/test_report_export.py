@@ -13,10 +13,12 @@ from report_project import Project, localscgdam, run_result
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import sums
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.published import load
+from fedbench.report.numbers.shipped import Shelf
 from fedbench.report.tables import build as tables
 
 
@@ -92,6 +94,57 @@ def test_an_export_that_would_lose_measured_rows_is_refused(
     assert path.read_bytes() == before
     path.unlink()
     assert export_reproduced("localscgdam", "table1", other, project.root).exists()
+
+
+def test_seeds_measured_here_join_those_that_were_shipped(project: Project, reduced: Config) -> None:
+    five = reduced.model_copy(update={"seeds": [0, 1, 2, 3, 4]})
+
+    def exported(config: Config) -> pd.DataFrame:
+        return pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root))
+
+    project.fill("localscgdam", "table1", reduced)
+    before = exported(reduced)
+    cells = project.cells("localscgdam", "table1", five)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        (project.root / cell.path).unlink()
+    for cell in cells[1:]:
+        new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cell.runs if run.seed > 2]
+        project.write(cell, new)
+    with pytest.raises(UserError, match="1 of 30 measured rows"):
+        exported(five)
+    only = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed == 4]
+    project.write(cells[0], only)
+    with pytest.raises(UserError, match="1 of 30 measured rows"):
+        exported(five)
+    new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed > 2]
+    project.write(cells[0], new)
+    after = exported(five)
+    assert set(after["n_seeds"]) == {5} and set(after["status"]) == {"finished"}
+    assert list(after["key"]) == [cell.key for cell in cells]
+    for then, now in zip(before["values"], after["values"], strict=True):
+        assert now == f"{then} 3:0.25 4:0.25"
+    assert after["mean"].to_numpy() == pytest.approx((3 * before["mean"] + 2 * 0.25).to_numpy() / 5, abs=2e-6)
+    assert exported(five).equals(after), "a second export has nothing to join"
+    for cell in cells:
+        (project.root / cell.path).unlink()
+    shelf = Shelf(reduced, load_paper("localscgdam", project.root / "config"), project.root)
+    cell = project.cells("localscgdam", "table1", reduced)[0]
+    assert shelf.has(cell, ["test_auc"]), "whoever asks for three seeds is shown the five"
+
+
+def test_seeds_of_another_configuration_are_not_joined(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    before = path.read_bytes()
+    paper = localscgdam()
+    paper["defaults"]["train"]["batch_size"] = 9
+    project.save_paper("localscgdam", paper)
+    four = reduced.model_copy(update={"seeds": [0, 1, 2, 3]})
+    for cell in project.cells("localscgdam", "table1", four):
+        project.write(cell, [run_result(3, cell.runs[3].key, {"test_auc": 0.25})])
+    with pytest.raises(UserError, match="30 of 30 measured rows"):
+        export_reproduced("localscgdam", "table1", four, project.root)
+    assert path.read_bytes() == before
 
 
 def test_a_cell_whose_configuration_changed_is_replaced_once_it_is_measured_anew(

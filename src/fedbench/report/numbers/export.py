@@ -16,8 +16,10 @@ from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.numbers import collect, rates, sums
+from fedbench.report.numbers.joined import joined
 from fedbench.report.numbers.measurement import FAILED, FINISHED, INCOMPLETE, NOT_RUN, Measurement
 from fedbench.report.numbers.published import load
+from fedbench.report.numbers.shipped import Shelf
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
@@ -33,8 +35,9 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     One row per number that the scale runs: paper, table, dataset, method, the published file's settings,
     metric, mean, std (over seeds, ddof 1), note (why a mean is missing), then how it was made. ``key`` is the
     cell's, a digest of all that decides its runs; an exponent has those of all its budgets. Where the store lacks some
-    of them, a row that the file has under the same key stays, so that a table can be measured bit by bit and on several
-    machines. Other cells that are not run yet are rows with that status and no mean.
+    of them, a row that the file has under the same key stays, and seeds that the store lacks are taken from a row of
+    the same cell that has them, so that a table can be measured bit by bit and on several machines. Other cells that
+    are not run yet are rows with that status and no mean.
 
     Raises:
         UserError: an unknown table; one without measured numbers; the file is not the one that was listed; or a
@@ -52,8 +55,10 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
     fitted = spec.kind == "rates"
     measured = rates.measure(cells, spec, root) if fitted else []
+    shelf = Shelf(config, paper, root)
     for cell in [] if fitted else cells:
-        measured += collect.measure([cell], spec.metrics_on(cell.dataset), root)
+        found = collect.measure([cell], spec.metrics_on(cell.dataset), root)
+        measured += [joined(one, [run.seed for run in cell.runs], shelf) for one in found]
     published = load(paper_key, spec.published, root) if spec.published else None
     settings = list(published.settings) if published else list(paper.settings)
     settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]

@@ -1,0 +1,65 @@
+"""Seeds measured here, and those of the same cell that came with the repository, as one number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, Cost, Measurement
+from fedbench.report.numbers.shipped import Shelf
+
+
+def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
+    """Add to a number that lacks seeds those that were shipped for the same cell, if that makes it whole.
+
+    A run's key does not depend on the other seeds of its cell, so the values are those that one machine would have
+    measured. The shelf gives a row only under the keys of today's configuration. Where the shipped row has all seeds
+    itself, nothing is joined: it is the number.
+
+    Args:
+        one: measured here.
+        seeds: that the cell is to have.
+        shelf: what was shipped.
+    """
+    if one.status != INCOMPLETE:
+        return one
+    other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
+    if other is None or other.status != FINISHED or set(other.values) >= set(seeds):
+        return one
+    known = {**other.values, **one.values}
+    if not set(seeds) <= set(known):
+        return one
+    taken = sum(seed not in one.values for seed in seeds)
+    weights = (len(seeds) - taken, taken)
+
+    def mean(name: str, first: Any = one, second: Any = other) -> float:
+        return _weighted((getattr(first, name), getattr(second, name)), weights)
+
+    costs = {
+        field.name: mean(field.name, one.cost, other.cost)
+        for field in fields(Cost)
+        if field.name != "hardware"
+    }
+    return replace(
+        one,
+        status=FINISHED,
+        reason="",
+        values={seed: known[seed] for seed in seeds},
+        commit=_words(one.commit, other.commit, " "),
+        device_mean=mean("device_mean"),
+        device_variance=mean("device_variance"),
+        cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),
+    )
+
+
+def _weighted(values: tuple[float, float], weights: tuple[int, int]) -> float:
+    """Return the mean of two means over so many runs each; of what nobody noted nothing is said."""
+    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if not math.isnan(value)]
+    total = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / total if total else math.nan
+
+
+def _words(first: str, second: str, blank: str) -> str:
+    return blank.join(sorted({word for text in (first, second) for word in text.split(blank) if word}))
