@@ -41,7 +41,8 @@ class TableSpec(Spec):
     The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds until a
     curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
 
-    ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets; ``data``: the
+    ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets, smallest
+    first, where ``epsilon`` is the mean gradient norm of a run or of its ``end``, the second half; ``data``: the
     datasets as partitioned; ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
     against print; or ``leaderboard``: methods ranked by the first metric on each dataset, as ``board`` says, without
     ``rows`` and ``columns``. One that names no methods has all of the paper's.
@@ -61,6 +62,7 @@ class TableSpec(Spec):
     average: str | None = None
     slope: str | None = None
     pool: list[str] = []
+    epsilon: Literal["mean", "end"] = "mean"
     published: str | None = None
     caption: str = ""
     board: BoardSpec | None = None

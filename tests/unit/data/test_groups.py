@@ -53,3 +53,15 @@ def test_sinusoids_give_each_amplitude_a_group() -> None:
     assert len(dataset.classes) == 40 and np.array_equal(np.bincount(arrays.y_train), np.full(40, 500))
     assert np.array_equal(arrays.group_train, arrays.y_train // 5)
     assert -5 <= arrays.x_train.min() < -4.9 and 4.9 < arrays.x_train.max() <= 5
+
+
+def test_shifted_clients_have_classes_apart_and_shares_of_their_own() -> None:
+    arrays = get("shifted").prepare(Path())
+    assert arrays.group_train is not None and np.array_equal(arrays.x_train, arrays.x_test)
+    for client in range(4):
+        own = arrays.group_train == client
+        x, y = arrays.x_train[own], arrays.y_train[own]
+        assert len(y) == 250 and y.mean() == pytest.approx(0.2 + 0.2 * client)
+        apart = x[y == 1].mean(0) - x[y == 0].mean(0)
+        expected = np.eye(5)[client] + np.eye(5)[client + 1]
+        assert np.abs(apart - expected).max() < 0.5 and set(np.argsort(apart)[-2:]) == {client, client + 1}

@@ -101,6 +101,37 @@ def test_two_budgets_give_no_slope(tmp_path: Path) -> None:
     assert math.isnan(rates.exponent([rates.Point(0.1, 1.0)] * 2))
 
 
+def test_an_epsilon_that_stands_still_gives_no_slope(tmp_path: Path) -> None:
+    """Few rounds that lead nowhere would else have the best exponent, 0."""
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), 0.1)
+    one = measured(tmp_path, (16, 256, 4096))["communication_exponent"]
+    assert one.status == "undefined" and "epsilon does not fall with the budget: 0.1 with" in one.reason
+    assert rates.exponent([rates.Point(e, 8.0) for e in (0.4, 0.2, 0.1)]) == pytest.approx(0)
+
+
+def test_epsilon_is_the_mean_of_the_run_or_of_its_end(tmp_path: Path) -> None:
+    """The curve of ``put`` is 9, 1.5 and 0.5 times epsilon; its second half begins at the second point."""
+    cell = cell_of(16)
+    put(tmp_path, cell, 0.2)
+    for word, expected in (("mean", 0.2), ("end", 0.2)):
+        point = rates._point(cell, 0, "round", tmp_path, word)
+        assert point is not None and point.epsilon == pytest.approx(expected)
+    path = tmp_path / "results" / "runs" / cell.runs[0].key / "curve.csv"
+    curve = pd.DataFrame({"round": range(6), "test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
+    content = curve.to_csv(index=False).encode()
+    path.write_bytes(content)
+    record = seal.read(path.with_name("run.json"))
+    seal.write(
+        path.with_name("run.json"), {**record, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
+    )
+    found = {word: rates._point(cell, 0, "round", tmp_path, word) for word in rates.EPSILONS}
+    assert found == {
+        "mean": rates.Point(pytest.approx(1.92), 5.0),
+        "end": rates.Point(pytest.approx(0.2), 5.0),
+    }
+
+
 def test_a_diverged_budget_is_named_and_never_fitted(tmp_path: Path) -> None:
     for budget in (16, 256, 4096, 65536):
         put(tmp_path, cell_of(budget), budget**-0.25, "diverged" if budget == 256 else "finished")

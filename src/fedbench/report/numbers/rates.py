@@ -18,11 +18,23 @@ from fedbench.report.numbers.shipped import Shelf
 EPSILON = "test_gradient_norm"
 SPENT = {"sample_exponent": "samples", "communication_exponent": "round"}
 """What a run spends, by the exponent that is fitted to it."""
-RULE = (
-    "ε of a run: the mean over its evaluations after the first of the exact gradient norm, which is the expectation of "
-    "the theory's random output. Exponents: slopes of log samples (log rounds) over log 1/ε by least squares over the "
-    f"budgets, seed by seed; fewer than {LEAST} budgets give none. The paper's are bounds: lower is better."
-)
+LEAST_FALL = 1.2
+"""Times that epsilon has to be smaller with the last budget than with the first, or a slope over it says nothing."""
+EPSILONS = {
+    "mean": "its evaluations after the first of the exact gradient norm, which is the expectation of the theory's "
+    "random output",
+    "end": "the evaluations in the second half of the exact gradient norm",
+}
+"""What a run's epsilon is the mean over, by the word in ``epsilon`` of a table."""
+
+
+def rule(spec: TableSpec) -> str:
+    """Say how the exponents of a table are made."""
+    return (
+        f"ε of a run: the mean over {EPSILONS[spec.epsilon]}. Exponents: slopes of log samples (log rounds) over "
+        f"log 1/ε by least squares over the budgets, seed by seed; fewer than {LEAST} budgets, or an ε that does not "
+        "fall, give none. The paper's are bounds: lower is better."
+    )
 
 
 class Point(NamedTuple):
@@ -35,11 +47,19 @@ class Point(NamedTuple):
 def exponent(points: Sequence[Point]) -> float:
     """Return the slope of log spent over log 1/epsilon; nan for fewer than three points.
 
+    Args:
+        points: of the budgets, the smallest first.
+
     Raises:
-        ValueError: an epsilon is 0 or not finite.
+        ValueError: an epsilon is 0 or not finite, or does not fall with the budget.
     """
     if bad := [p.epsilon for p in points if not (math.isfinite(p.epsilon) and p.epsilon > 0)]:
         raise ValueError(f"epsilon is {bad[0]}")
+    if len(points) >= LEAST and points[0].epsilon < LEAST_FALL * points[-1].epsilon:
+        raise ValueError(
+            f"epsilon does not fall with the budget: {points[0].epsilon:.3g} with the smallest, "
+            f"{points[-1].epsilon:.3g} with the largest"
+        )
     return slope([1 / point.epsilon for point in points], [point.spent for point in points])
 
 
@@ -57,14 +77,16 @@ def measure(
     found = []
     for (_, _, rest), group in groups.items():
         for metric in spec.metrics:
-            one = _fitted(group, dict(rest), metric, root)
+            one = _fitted(group, dict(rest), metric, root, spec.epsilon)
             if one.status == collect.NOT_RUN and shelf is not None:
                 one = shelf.fitted(group, dict(rest), metric) or one
             found.append(one)
     return found
 
 
-def _fitted(cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, root: Path) -> Measurement:
+def _fitted(
+    cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, root: Path, epsilon: str
+) -> Measurement:
     """Fit one exponent over the budgets of a method, a value for each seed that has them all."""
     spent = SPENT.get(metric)
     if spent is None:
@@ -75,7 +97,7 @@ def _fitted(cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, ro
         return replace(whole, values={})
     values: dict[Repeat, float] = {}
     for run in cells[0].runs:
-        points = [_point(cell, run.seed, spent, root) for cell in cells]
+        points = [_point(cell, run.seed, spent, root, epsilon) for cell in cells]
         if all(point is not None for point in points):
             try:
                 values[run.seed] = exponent([point for point in points if point is not None])
@@ -105,10 +127,11 @@ def _named(part: Measurement, cell: Cell) -> Measurement:
     return replace(part, reason=f"{cell.setting_label}: {part.reason}" if part.reason else "")
 
 
-def _point(cell: Cell, seed: int, spent: str, root: Path) -> Point | None:
+def _point(cell: Cell, seed: int, spent: str, root: Path, epsilon: str) -> Point | None:
     """Return what a run reached and spent, None where it is not there."""
     key = next(run.key for run in cell.runs if run.seed == seed)
     curve = collect.curve_of(cell, key, root)
     if EPSILON not in curve or spent not in curve or len(curve) < 2:
         return None
-    return Point(float(curve[EPSILON].iloc[1:].mean()), float(curve[spent].iloc[-1]))
+    first = 1 if epsilon == "mean" else len(curve) // 2
+    return Point(float(curve[EPSILON].iloc[first:].mean()), float(curve[spent].iloc[-1]))

@@ -33,7 +33,7 @@ def combined(paper: Paper, spec: TableSpec) -> str:
             "seed; −1 where the number falls as the setting grows, 0 where it does not depend on it."
         )
     if spec.kind == "rates":
-        return rates.RULE
+        return rates.rule(spec)
     for name in spec.pool:
         values = spec.settings.get(name, [paper.settings[name].default])
         lines.append(f"Repeats: all seeds of each of {len(values)} values of {paper.settings[name].label}.")
