@@ -191,6 +191,21 @@ def test_a_file_with_other_columns_is_not_overwritten(project: Project, reduced:
     assert path.read_bytes() == before
 
 
+def test_rows_from_before_a_setting_was_there_have_its_default(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["tables"]["table1"]["published"] = None
+    project.save_paper("localscgdam", paper)
+    project.fill("localscgdam", "table1", reduced)
+    before = pd.read_csv(export_reproduced("localscgdam", "table1", reduced, project.root))
+    for cell in project.cells("localscgdam", "table1", reduced):
+        (project.root / cell.path).unlink(missing_ok=True)
+    paper["settings"]["budget"] = {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}
+    project.save_paper("localscgdam", paper)
+    after = pd.read_csv(export_reproduced("localscgdam", "table1", reduced, project.root))
+    assert set(after.pop("budget")) == {0}
+    pd.testing.assert_frame_equal(after, before, check_dtype=False)
+
+
 def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config) -> None:
     paper = localscgdam()
     paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}

@@ -86,7 +86,11 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     if path.exists():
         sums.check(root / REPRODUCED, path)
         StrictCsv(path)  # what is no CSV is named with its line
-        made = _with_kept(pd.read_csv(path, dtype=str, keep_default_na=False), made, path)
+        before = pd.read_csv(path, dtype=str, keep_default_na=False)
+        # a setting that the paper did not have then: each row has its default, or the key would be another
+        new = {name: str(paper.settings[name].default) for name in settings if name in paper.settings}
+        before = before.assign(**{name: value for name, value in new.items() if name not in before})
+        made = _with_kept(before, made, path)
     write(path, made.to_csv(index=False, lineterminator="\n"))
     sums.note(root / REPRODUCED, path)
     return path
@@ -99,8 +103,9 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataF
         UserError: a measured row of the file would be lost; the message says how many.
     """
     before = before.assign(**{name: "" for name in KEPT if name not in before})
-    if list(before.columns) != list(made.columns):
+    if set(before.columns) != set(made.columns):
         raise UserError(f"{path} has other columns than the table has now; remove it to start anew")
+    before = before[list(made.columns)]
     place = list(made.columns[: made.columns.get_loc("mean")])
     before, made = before.set_index(place, drop=False), made.set_index(place, drop=False)
     shared = made.index.intersection(before.index)
