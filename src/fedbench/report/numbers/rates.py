@@ -60,7 +60,8 @@ def exponent(points: Sequence[Point]) -> float:
             f"epsilon does not fall with the budget: {points[0].epsilon:.3g} with the smallest, "
             f"{points[-1].epsilon:.3g} with the largest"
         )
-    return slope([1 / point.epsilon for point in points], [point.spent for point in points])
+    found = slope([1 / point.epsilon for point in points], [point.spent for point in points])
+    return round(found, 9) + 0.0  # what is 0 but for rounding has no sign
 
 
 def measure(
