@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-from fedbench import registry
-from fedbench.algorithms import _ranges
+from fedbench import ranges, registry
 from fedbench.contract.method import FederatedMethod
 
 
@@ -19,5 +19,6 @@ def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     """
     found, label = registry.find(sys.modules[__name__], "method", name, "Method"), f"method {name!r}"
     method = registry.filled(found, FederatedMethod, label, "hyper-parameter", params)
-    _ranges.check(label, method)
+    fields = dataclasses.fields(method)  # type: ignore[arg-type]
+    ranges.check(label, {field.name: getattr(method, field.name) for field in fields})
     return method

@@ -9,6 +9,7 @@ from typing import Any
 
 from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file, tuned_path
 from fedbench.plan.schema import Constants, Paper, Value
+from fedbench.ranges import at_bound
 from fedbench.specs import RunSpec
 
 FAR = 4
@@ -46,11 +47,11 @@ class Tuned:
 
 
 def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Name the chosen numbers beyond which nothing was tried although there is something beyond: 0 is a bound."""
+    """Name the chosen numbers beyond which nothing was tried although there is something beyond."""
     found, rows = [], list(tried)
     for name, value in values.items():
         numbers = {row[name] for row in rows if _is_number(row.get(name))}
-        if _is_number(value) and value != 0 and len(numbers) > 1 and value in (min(numbers), max(numbers)):
+        if len(numbers) > 1 and value in (min(numbers), max(numbers)) and not at_bound(name, value):
             found.append(name)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy import PAPER, SCALE, write_yaml
@@ -69,6 +70,14 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     assert "Digits: on an edge of what was tried: Proximal mu." in said  # Plain's step lies inside
     assert edges({"lr": 0.1, "mu": 0.0, "score": "logit"}, tried) == ["lr"], "nothing lies below 0"
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
+
+
+def test_a_share_has_a_bound_at_1_and_a_step_has_not() -> None:
+    tried: list[dict[str, Any]] = [
+        {"lr": lr, "beta": beta} for lr, beta in ((0.1, 0.1), (0.3, 0.5), (1.0, 1.0))
+    ]
+    assert edges(tried[-1], tried) == ["lr"]
+    assert edges(tried[0], tried) == ["lr", "beta"], "0.05 would be another share"
 
 
 def test_trials_of_nearly_the_length_need_no_warning(toy: Path) -> None:

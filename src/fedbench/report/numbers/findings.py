@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from fedbench.plan.schema import Config, Paper
 from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
 from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
 from fedbench.report.numbers.significance import false_discovery
+from fedbench.report.numbers.variants import Variants
 from fedbench.report.numbers.verdicts import FEWEST, NOT_RUN, UNDECIDED, Rule, Verdict, leans, verdict
 
 LAST = ("reduced", "paper")
@@ -52,6 +53,8 @@ class AtScale:
         commits: of the code that made them.
         means: whether nobody kept the values of single seeds.
         left_out: whether the verdict leans the same way without any one seed, None where there is no second.
+        variants: other ways to read the scale, and whether the verdict leans the same way
+            (:class:`~fedbench.report.numbers.variants.Variants`).
         q: of the verdict's p-value among all claims of the paper at this scale.
     """
 
@@ -65,6 +68,7 @@ class AtScale:
     commits: tuple[str, ...] = ()
     means: bool = False
     left_out: bool | None = None
+    variants: tuple[tuple[str, bool], ...] = ()
     own: tuple[str, ...] = ()
     q: float = math.nan
 
@@ -123,13 +127,15 @@ class Finding:
 
     @property
     def strip(self) -> list[tuple[str, bool]]:
-        """Which way each part of the evidence leans: every scale, and every scale without one seed."""
+        """Which way each part of the evidence leans: every scale, without one seed, and read in other ways."""
         found = []
         for one in self.scales:
             if one.ran and not one.stand_in:
                 found.append((one.scale, leans(one.verdict, self.rule)))
+                whole = found[-1][1]
                 if one.left_out is not None:
-                    found.append((f"{one.scale}, without one seed", found[-1][1] == one.left_out))
+                    found.append((f"{one.scale}, without one seed", whole == one.left_out))
+                found += [(f"{one.scale}, {label}", whole == same) for label, same in one.variants]
         return found
 
     @property
@@ -146,11 +152,12 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
     names = sorted(path.stem for path in (config_dir / "scales").glob("*.yaml"))
     names.sort(key=lambda name: LAST.index(name) if name in LAST else -1)
     file = load_config(config_dir / "config.yaml") if (config_dir / "config.yaml").exists() else config
-    readers = {
-        name: Runs((config if name == config.scale else file).model_copy(
-            update={"scale": name, "paper": paper_key, "shipped": config.shipped}), paper, targets, root)
-        for name in names
-    }  # fmt: skip
+    readers = {}
+    for name in names:
+        asked = {"scale": name, "paper": paper_key, "shipped": config.shipped}
+        there = (config if name == config.scale else file).model_copy(update=asked)
+        runs = Runs(there, paper, targets, root)
+        readers[name] = runs, Variants(there, paper, targets, runs, root)
     found = [_finding(number, claim, paper, readers, root) for number, claim in enumerate(paper.claims, 1)]
     for at, _ in enumerate(names):
         ps = [math.nan if one.scales[at].stand_in else one.scales[at].verdict.p for one in found]
@@ -159,20 +166,23 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
     return paper, found
 
 
-def _finding(number: int, claim: ClaimSpec, paper: Paper, readers: dict[str, Runs], root: Path) -> Finding:
+def _finding(
+    number: int, claim: ClaimSpec, paper: Paper, readers: Mapping[str, tuple[Runs, Variants]], root: Path
+) -> Finding:
     measure = paper.measure(claim.metric)
     rule = rule_of(claim, measure)
     methods = list(dict.fromkeys(m for target in claim.targets for m in shown(paper, target).methods))
     places = places_of(paper, claim.targets)
     printed = effects(claim, measure, places, methods, Print(paper, claim.targets, root))
     said = verdict(printed.values, rule)
-    scales = [_at_scale(name, claim, paper, rule, places, methods, runs) for name, runs in readers.items()]
+    scales = [_at_scale(name, claim, paper, rule, places, methods, *ways) for name, ways in readers.items()]
     return Finding(number, claim, measure, rule, Tally(said.won, len(said.places)), scales)
 
 
 def _at_scale(
-    name: str, claim: ClaimSpec, paper: Paper, rule: Rule, places: list[Place], methods: list[str], runs: Runs
-) -> AtScale:
+    name: str, claim: ClaimSpec, paper: Paper, rule: Rule, places: list[Place], methods: list[str], runs: Runs,
+    variants: Variants,
+) -> AtScale:  # fmt: skip
     measure = paper.measure(claim.metric)
     runs.used.clear()
     of_paper = [place for place in places if claim.own_data or paper.datasets[_dataset(place)].printed]
@@ -196,6 +206,7 @@ def _at_scale(
     return AtScale(
         name, decided, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
         MEAN in found.seeds, _left_out(found, rule),
+        tuple(variants.agree(claim, measure, rule, of_paper, methods)) if keys and not stand_in else (),
         tuple(dict.fromkeys(d for d in map(_dataset, ran) if not paper.datasets[d].printed)) if claim.own_data else (),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -180,12 +181,15 @@ class Runs:
     def _runs(self, place: Place, method: str) -> list[tuple[int, pd.DataFrame]]:
         cell = self.cells.get((place, method))
         found = []
-        for run in collect.runs_of(cell, self._root)[0] if cell else ():
+        for run in self._results(cell) if cell else ():
             if cell and run["status"] == FINISHED:
                 if run["key"] not in self._curves:
                     self._curves[run["key"]] = collect.curve_of(cell, run["key"], self._root)
                 found.append((int(run["seed"]), self._curves[run["key"]]))
         return found
+
+    def _results(self, cell: Cell) -> list[dict[str, Any]]:
+        return collect.runs_of(cell, self._root)[0]
 
 
 class Print:

@@ -36,8 +36,9 @@ RULES = (
     "seeds, from five on; trends: Page's test.",
     "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper; in "
     "brackets its 90 % interval. Needed: seeds that would find a difference that matters with power 0.8. Means "
-    "only: nobody kept the values of the seeds. Fragile: scales, or leaving one seed out, lean different ways. "
-    "Tuned and published hyper-parameters, the last and the best evaluation are not told apart yet.",
+    "only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, without one "
+    "of the seeds, with published instead of tuned constants, or at the last evaluation instead of the best by "
+    "validation (or the other way round), as far as measured.",
 )
 
 
@@ -67,7 +68,10 @@ class ClaimTable:
         changed = [f"{self.changed}."] if self.changed else []
         ran = [one for finding in self.findings for one in finding.scales if one.ran]
         rules = (STAND_IN,) if ran and all(one.stand_in for one in ran) else RULES
-        return [*changed, PRINT, *rules, *(mark if shipped else []), f"{self.stamp}."]
+        fragile = [
+            f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
+        ]
+        return [*changed, PRINT, *rules, *fragile, *(mark if shipped else []), f"{self.stamp}."]
 
     @property
     def stamp(self) -> str:
@@ -230,6 +234,15 @@ def seeds_text(one: Finding) -> str:
     return f"{one.main.verdict.seeds}{means}{more}{fragile}"
 
 
+def strip_text(one: Finding) -> str:
+    """Return which parts of the evidence show what is claimed, and which do not."""
+    parts = [
+        (word, [part for part, leans in one.strip if leans is way])
+        for word, way in (("yes", True), ("no", False))
+    ]
+    return "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
+
+
 def _ratio(effect: Effect, inverse: bool) -> Effect:
     """Turn a logarithm into the ratio that the claim speaks of."""
     if inverse:
@@ -267,6 +280,7 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "q": at.q,
         "p_over_places": found.p_places,
         "fragile": one.fragile,
+        "strip": strip_text(one),
         "shipped": at.shipped and at.ran,
         "commits": " ".join(at.commits),
         "digest": one.claim.digest,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from collections.abc import Mapping
+from typing import Any
 
-from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 
 ABOVE_0 = ("tau", "epsilon", "margin", "slope")
@@ -20,14 +20,18 @@ MOMENTA = ("momentum", "beta1", "beta2", "beta_1", "beta_2")
 COUNTS = ("dual_every", "loss_batches", "n_aux", "renew_every", "passive", "opening")
 
 
-def check(label: str, method: FederatedMethod) -> None:
+def at_bound(name: str, value: float) -> bool:
+    """Return whether nothing lies beyond a value: 0 for all hyper-parameters, and 1 for a share."""
+    return value == 0 or (name in SHARES and value == 1)
+
+
+def check(label: str, values: Mapping[str, Any]) -> None:
     """Refuse hyper-parameters that are no finite numbers or out of their range; names not listed here may be any.
 
     Raises:
         UserError: one is; ``label`` names the method.
     """
-    for field in dataclasses.fields(method):  # type: ignore[arg-type]
-        name, value = field.name, getattr(method, field.name)
+    for name, value in values.items():
         if isinstance(value, str):
             continue
         if not math.isfinite(value):

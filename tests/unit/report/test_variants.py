@@ -1,0 +1,95 @@
+"""Claims read in other ways: at another evaluation, with other constants."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+import yaml
+from report_project import METHODS, Project, localscgdam, run_result
+
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.tables.claims import make
+
+LEADS = {
+    "says": "it leads",
+    "in": ["table1"],
+    "better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"},
+    "holds": "average",
+}
+
+
+def save(project: Project, **train: object) -> None:
+    paper = localscgdam()
+    paper["claims"] = [LEADS]
+    paper["defaults"] = {
+        "data": {**paper["defaults"]["data"], "validation": 0.1},
+        "train": {**paper["defaults"]["train"], **train},
+    }
+    for method in METHODS:
+        paper["methods"][method] |= {"params": {"lr": 0.1}, "published": ["lr"]}
+    project.save_paper("localscgdam", paper)
+
+
+def finish(project: Project, config: Config, lead: float, best: float) -> None:
+    """Let the first method lead by ``lead`` as reported, and by ``best`` at the evaluation that validation prefers."""
+    for cell in project.cells("localscgdam", "table1", config):
+        ahead = cell.method == METHODS[0]
+        runs = []
+        for spec in cell.runs:
+            others = 0.8 + 0.01 * spec.seed
+            folder = project.root / "results" / "runs" / spec.key
+            folder.mkdir(parents=True, exist_ok=True)
+            test = [0.5, others + best * ahead, others + lead * ahead]
+            curve = {"round": [0, 1, 2], "val_auc": [0.5, 0.9, 0.85], "test_auc": test}
+            pd.DataFrame(curve).to_csv(folder / "curve.csv", index=False)
+            runs.append(run_result(spec.seed, spec.key, {"test_auc": test[-1]}))
+        project.write(cell, runs)
+
+
+def finding(project: Project, config: Config) -> Finding:
+    """What is found of the one claim."""
+    return find("localscgdam", config, project.root)[1][0]
+
+
+@pytest.fixture
+def config() -> Config:
+    """The scale of these runs, with tuned constants."""
+    return Config(scale="reduced", datasets=["FashionMNIST"])
+
+
+def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.02, best=-0.02)
+    one = finding(project, config)
+    assert ("reduced", True) in one.strip and ("reduced, another evaluation", False) in one.strip
+    assert one.fragile
+    text = make("localscgdam", config, project.root).markdown()
+    assert (
+        "Claim 1 is fragile: yes: reduced, reduced, without one seed; no: reduced, another evaluation."
+        in text
+    )
+
+
+def test_where_the_best_is_reported_the_last_is_looked_at(project: Project, config: Config) -> None:
+    save(project, select="val_auc")
+    finish(project, config, lead=0.02, best=-0.02)  # the last row of each curve is the reported one here
+    assert ("reduced, another evaluation", True) in finding(project, config).strip
+
+
+def test_published_constants_can_turn_a_claim(project: Project, config: Config) -> None:
+    save(project)
+    tuned(project)
+    finish(project, config, lead=0.02, best=0.02)
+    assert not finding(project, config).fragile, "nobody has run the published constants"
+    finish(project, config.model_copy(update={"constants": "paper"}), lead=-0.02, best=-0.02)
+    finish(project, config, lead=0.02, best=0.02)  # the cells' files again those of this configuration
+    one = finding(project, config)
+    assert ("reduced, published constants", False) in one.strip and one.fragile
+
+
+def tuned(project: Project) -> None:
+    """Tune the step of every method."""
+    path = project.root / "config" / "tuned" / "localscgdam" / "FashionMNIST.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump({"chosen": {method: {"lr": 0.0123} for method in METHODS}}))
