@@ -20,9 +20,13 @@ from fedbench.engine.subnormal import flushed
 from fedbench.errors import UserError
 
 AUTO = 0
-"""As many clients in one call as pays: all of a round on a GPU or of a tiny network, else one."""
+"""As many clients in one call as pays (:func:`stacked`)."""
 TINY = 2000
-"""Parameters up to which stacking pays on a CPU: a step is then all overhead."""
+"""Parameters up to which stacking always pays on a CPU: a step is then all overhead."""
+PLAIN = 100_000
+"""Parameters of a network of plain layers up to which stacking pays on a CPU (benchmarks/README.md)."""
+TOGETHER = 1_200_000
+"""Parameters of all clients in such a call: more of them leave the core's cache."""
 PURPOSES = ("batches", "inner batches")
 """Streams of a step's mini-batches: the first is the one all methods share."""
 
@@ -46,7 +50,7 @@ class Loop:
         self._method, self._problem, self._data = method, problem, data
         self._schedule, self._record, self._chunk = schedule, record, chunk
         if chunk == AUTO:
-            self._chunk = 1 if data.device.type == "cpu" and problem.net.d > TINY else None
+            self._chunk = stacked(problem, data, compiling)
         self._compiled = Compiled(method, self._first_batches()) if compiling else None
 
     def _step(self, state: State, batches: list[Batch], decay: float) -> State:
@@ -198,3 +202,17 @@ class Loop:
 def _without_nan(sent: Tensor) -> Tensor:
     """Leave out the entries [n] or [n, ...] of what a client sends that are nan: they are not there."""
     return sent[~sent.isnan().view(len(sent), -1).all(1)]
+
+
+def stacked(problem: Problem, data: ClientData, compiling: bool = False) -> int | None:
+    """Return how many clients pay in one call, None for all of a round.
+
+    All on a GPU or of a tiny network. On a CPU several of a small network of plain layers, where clients make equally
+    many steps: who has finished would be computed on with the others. Else one, as a compiled step is for one.
+    """
+    d = problem.net.d
+    if data.device.type != "cpu" or d <= TINY:
+        return None
+    if not compiling and problem.net.plain and d <= PLAIN and data.spec.period is not None:
+        return TOGETHER // d
+    return 1

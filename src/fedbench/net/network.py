@@ -28,6 +28,7 @@ class Net:
 
     Attributes:
         d: number of trainable parameters.
+        plain: whether it is a chain of plain layers, which several clients share without vmap.
         n_buffers: number of floats in batch-norm running statistics (0 without batch-norm).
         parameters, statistics: name and shape of each part of the two vectors, in order.
     """
@@ -55,10 +56,10 @@ class Net:
         # the views that were last made, and of what: steps that overwrite a vector come with the same one again
         self._leaf, self._leaf_of = Leaf([], stacked=False), torch.empty(0)
         self._parts, self._parts_of = list[Tensor](), torch.empty(0)
-        self._plain = False
+        self.plain = False
         if type(module) is nn.Sequential and all(type(part) in PLAIN for part in module):
             self._run = functools.partial(_in_sequence, [part.forward for part in module])
-            self._plain = len([*module.children()]) == len(module)  # none stands there twice
+            self.plain = len([*module.children()]) == len(module)  # none stands there twice
 
     def initial(self) -> Tensor:
         """Return the initial parameters, shape [d]."""
@@ -113,7 +114,7 @@ class Net:
         if isinstance(x, Leaf) or x.shape[0] == 1:
             return self.scores_of_one(x, inputs, buffers, train=train).unsqueeze(0)
         buffers, self._single = self._set_up(buffers, train), False
-        if self._plain and self._run is not self.module:
+        if self.plain and self._run is not self.module:
             return self._of_plain(x, inputs)
         if buffers is None:
             return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)

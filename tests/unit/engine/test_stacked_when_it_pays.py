@@ -1,0 +1,50 @@
+"""How many clients are computed in one call when nobody says: what pays, and the same result beyond rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.unit.world import CPU, images, simulate, spec
+
+from fedbench.engine.loop import AUTO, PLAIN, TINY, TOGETHER, stacked
+from fedbench.engine.simulate import Simulation
+
+
+def chunk(
+    network: str = "mlp", options: dict[str, Any] | None = None, compiling: bool = False, **train: Any
+) -> Any:
+    """What pays for a run, and how many parameters its network has."""
+    run = spec("fedavg", network=network, options=options or {}, rounds=1, **train)
+    simulation = Simulation(run, images(side=8), CPU, 1)
+    return stacked(simulation.problem, simulation.data, compiling), simulation.problem.net.d
+
+
+def test_small_plain_networks_are_stacked_on_a_cpu_and_others_are_not() -> None:
+    few, d = chunk(options={"hidden": [64, 64]})
+    assert TINY < d <= PLAIN and few == TOGETHER // d > 100
+    more, d = chunk(options={"hidden": [400]})
+    assert TINY < d <= PLAIN and 10 < more < few, "the more parameters, the fewer clients stay in the cache"
+    large, d = chunk(options={"hidden": [600, 200]})
+    assert d > PLAIN and large == 1
+    one, d = chunk("cnn", {"channels": [16, 32], "kernel": 3, "padding": 1, "hidden": [64]})
+    assert TINY < d <= PLAIN and one == 1, "convolutions of several networks are slower together"
+    tiny, d = chunk(options={"hidden": [5]})
+    assert d <= TINY and tiny is None
+
+
+def test_clients_of_unequal_work_and_compiled_steps_are_not_stacked() -> None:
+    assert chunk(options={"hidden": [64, 64]}, period=None, local_epochs=1)[0] == 1
+    assert chunk(options={"hidden": [64, 64]}, compiling=True)[0] == 1
+
+
+@pytest.mark.parametrize("method", ["fedavg", "coda_plus", "local_scgdam"])
+def test_what_pays_gives_the_result_of_one_by_one(method: str) -> None:
+    run = spec(method, network="mlp", options={"hidden": [64, 64]}, rounds=3)
+    arrays = images(side=8)
+    alone, _ = simulate(run, arrays)
+    together = Simulation(run, arrays, CPU, AUTO)
+    together.run()
+    for name, tensor in alone.server.items():
+        assert torch.allclose(tensor, together.server[name], atol=1e-5), name
