@@ -27,9 +27,8 @@ def test_every_number_has_a_scale_seeds_a_status_and_a_commit(path: Path) -> Non
     known = {"finished", "diverged", "incomplete", "not run", "not reached"}
     assert set(rows["status"]) <= known, "nothing hidden"
     done = rows["status"].isin(["finished", "incomplete"])
-    shares = ~rows["metric"].str.contains(
-        "_to_|_exponent$"
-    )  # what a target took, and exponents, have no bound
+    # what a target took, and exponents, have no bound
+    shares = ~rows["metric"].str.contains("_to_|_exponent$")
     most = shares.map({True: 1.0, False: float("inf")})
     assert rows.loc[done, "mean"].between(0, most[done]).all() and (rows.loc[done, "n_seeds"] >= 1).all()
     assert rows.loc[~done, "mean"].isna().all()
