@@ -29,6 +29,7 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterV
 class TrialSpec(Spec):
     """What trials on one dataset have of their own."""
 
+    trials: int | None = Field(None, ge=1)
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
     train: dict[str, Any] = {}
     seeds: Seeds | None = None
@@ -39,9 +40,10 @@ class TuneSpec(Spec):
 
     A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
     (:func:`fedbench.jobs.race.race`). ``validation`` is the share of the training data held out for it; left out, the
-    runs have a validation part as they are configured. ``per_dataset`` changes metric, ``train`` and seeds, for all
-    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
-    communication window, with the same trials; elsewhere nothing is.
+    runs have a validation part as they are configured. ``per_dataset`` changes metric, ``train``, seeds and
+    ``trials`` (each method makes the first of its grid), for all methods alike. With ``each``, everything is tuned
+    apart at each of some values of a setting, such as every communication window, with the same trials; elsewhere
+    nothing is.
     """
 
     late: ClassVar[tuple[str, ...]] = ("each",)
@@ -59,6 +61,7 @@ class TuneSpec(Spec):
         """Return what holds on a dataset, with nothing left that depends on it."""
         own = self.per_dataset.get(dataset, TrialSpec())
         changed = {
+            "trials": own.trials or self.trials,
             "metric": own.metric or self.metric,
             "train": {**self.train, **own.train},
             "seeds": own.seeds or self.seeds,
