@@ -152,8 +152,7 @@ def subtitle(
     missing: str,
 ) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
-    words = [phrase(spec.caption)] if spec.caption else []
-    words.append(", ".join(filter(None, [f"Scale: {scale}", described.lengths(cells)])))
+    words = [", ".join(filter(None, [f"Scale: {scale}", described.lengths(cells)]))]
     seeds = shown.seeds or max((len(cell.runs) for cell in cells), default=0)
     if spec.kind == "duals":
         words += ["one line per client, first seed"]
@@ -174,7 +173,7 @@ def subtitle(
         if shown.empty and here and not missing
         else []
     )
-    return "; ".join(words)
+    return (f"{phrase(spec.caption).rstrip('.')}. " if spec.caption else "") + "; ".join(words)
 
 
 def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str, Style]:
