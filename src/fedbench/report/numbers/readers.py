@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -105,6 +105,13 @@ class Runs:
                     self._known[place, one.method, one.metric] = one if one.status != NOT_RUN else None
         self._curves: dict[str, pd.DataFrame] = {}
         self.used: dict[str, Measurement] = {}
+
+    @classmethod
+    def over(cls, other: Runs) -> Self:
+        """Return a reader of the same runs, which shares what the other has read."""
+        reader = cls.__new__(cls)
+        reader.__dict__.update(other.__dict__)
+        return reader
 
     @property
     def datasets(self) -> list[str]:

@@ -91,7 +91,7 @@ class Variants:
     ) -> None:
         names = list(targets)
         self._own = own
-        self._readers: dict[str, Runs] = {"another evaluation": OtherRow(config, paper, names, root)}
+        self._readers: dict[str, Runs] = {"another evaluation": OtherRow.over(own)}
         if any(entry.published for entry in paper.methods.values()):
             published = scale_of(config, root / CONFIG_DIR).constants == "paper"
             other: Constants = "tuned" if published else "paper"
