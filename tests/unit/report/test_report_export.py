@@ -80,7 +80,7 @@ def test_numbers_measured_elsewhere_stay_as_long_as_they_are_this_configurations
 
 @pytest.mark.parametrize(
     ("change", "lost"),
-    [({"seeds": [5]}, 30), ({"seeds": [0]}, 30), ({"seeds": [0, 9]}, 30), ({"datasets": ["CIFAR10"]}, 15)],
+    [({"seeds": [5]}, 30), ({"seeds": [0, 9]}, 30), ({"datasets": ["CIFAR10"]}, 15)],
 )
 def test_an_export_that_would_lose_measured_rows_is_refused(
     project: Project, reduced: Config, change: dict[str, Any], lost: int
@@ -94,6 +94,22 @@ def test_an_export_that_would_lose_measured_rows_is_refused(
     assert path.read_bytes() == before
     path.unlink()
     assert export_reproduced("localscgdam", "table1", other, project.root).exists()
+
+
+def test_a_row_with_more_seeds_than_asked_for_stays_unless_the_store_says_otherwise(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    before = path.read_bytes()
+    one = reduced.model_copy(update={"seeds": [0]})
+    here, gone = project.cells("localscgdam", "table1", one)[7:9]
+    (project.root / gone.path).unlink()
+    assert export_reproduced("localscgdam", "table1", one, project.root).read_bytes() == before
+    project.write(here, [run_result(0, here.runs[0].key, {"test_auc": 0.25})])
+    with pytest.raises(UserError, match="1 of 30 measured rows"):
+        export_reproduced("localscgdam", "table1", one, project.root)
+    assert path.read_bytes() == before
 
 
 def test_seeds_measured_here_join_those_that_were_shipped(project: Project, reduced: Config) -> None:

@@ -63,6 +63,7 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     settings = list(published.settings) if published else list(paper.settings)
     settings += [name for name, values in spec.settings.items() if len(values) > 1 and name not in settings]
     settings = [name for name in settings if not fitted or name not in spec.pool]
+    seeds = {cell.key: [run.seed for run in cell.runs] for cell in cells}
     clients = {cell.key: cell.runs[0].data.clients for cell in cells}
     rows = [_row(one, clients[one.key.split()[0]], table_name, settings) for one in measured]
     for row in rows:
@@ -90,14 +91,26 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
         # a setting that the paper did not have then: each row has its default, or the key would be another
         new = {name: str(paper.settings[name].default) for name in settings if name in paper.settings}
         before = before.assign(**{name: value for name, value in new.items() if name not in before})
-        made = _with_kept(before, made, path)
+        stay = [_exported(one, seeds.get(one.key, []), shelf) for one in measured]
+        made = _with_kept(before, made, stay, path)
     write(path, made.to_csv(index=False, lineterminator="\n"))
     sums.note(root / REPRODUCED, path)
     return path
 
 
-def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Put a row of the file in the place of a new one that has fewer runs, where both have the same key.
+def _exported(one: Measurement, seeds: list[int], shelf: Shelf) -> bool:
+    """Return whether what was exported before says all of a number.
+
+    It does if it is of this configuration, has the seeds asked for, and the same values of those in the store.
+    """
+    other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
+    if other is None or not seeds or not {*seeds} <= {*other.values}:
+        return False
+    return all(math.isclose(value, other.values[seed], rel_tol=1e-5) for seed, value in one.values.items())
+
+
+def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[bool], path: Path) -> pd.DataFrame:
+    """Put a row of the file in the place of a new one that has fewer runs, where both have the same key or it may stay.
 
     Raises:
         UserError: a measured row of the file would be lost; the message says how many.
@@ -110,7 +123,9 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, path: Path) -> pd.DataF
     before, made = before.set_index(place, drop=False), made.set_index(place, drop=False)
     shared = made.index.intersection(before.index)
     old, new = before.loc[shared], made.loc[shared]
-    kept = shared[(old["key"] == new["key"]) & (_amount(old) > _amount(new))]
+    less = _amount(old) > _amount(new)
+    may = pd.Series(stay, made.index).loc[shared] & (less | _fewer_seeds(old, new))
+    kept = shared[may | (less & (old["key"] == new["key"]))]
     made.loc[kept] = before.loc[kept]
     now = made.reindex(before.index)
     lost = int(((_amount(before) > _amount(now)) | _fewer_seeds(before, now)).sum())
