@@ -72,6 +72,24 @@ def test_nothing_run_shows_print_alone(claimed: Project, reduced: Config) -> Non
     assert [at.scale for at in one.scales] == ["demo", "reduced", "paper"], "the nearest to the paper last"
 
 
+def test_claims_without_numbers_are_listed_with_the_tables_they_take(
+    claimed: Project, reduced: Config
+) -> None:
+    def missing() -> list[str]:
+        notes = tables.make("localscgdam", reduced, claimed.root).notes
+        return [note for note in notes if note.startswith("Claims not run")]
+
+    targets = {str(number): ", ".join(one["in"]) for number, one in enumerate(CLAIMS, 1)}  # type: ignore[arg-type]
+    assert len(targets) == 3
+    (note,) = missing()
+    assert all(number in note and target in note for number, target in targets.items())
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    ran = {str(one.number) for one in findings(claimed, reduced) if any(at.ran for at in one.scales)}
+    assert ran
+    named = missing()[0].split(": ")[1].replace(",", " ").replace(";", " ").split() if missing() else []
+    assert not ran & {*named}
+
+
 @pytest.mark.parametrize(
     ("lead", "says"),
     [

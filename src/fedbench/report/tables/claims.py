@@ -71,7 +71,17 @@ class ClaimTable:
         fragile = [
             f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
         ]
-        return [*changed, PRINT, *rules, *fragile, *(mark if shipped else []), f"{self.stamp}."]
+        notes = [*changed, PRINT, *rules, *fragile, *self._missing(), *(mark if shipped else [])]
+        return [*notes, f"{self.stamp}."]
+
+    def _missing(self) -> list[str]:
+        """Name the tables and figures whose numbers the claims that have not run lack."""
+        lacking: dict[str, list[str]] = {}
+        for one in self.findings:
+            if not any(at.ran for at in one.scales):
+                lacking.setdefault(", ".join(one.claim.targets), []).append(str(one.number))
+        parts = [f"{', '.join(numbers)} ({targets})" for targets, numbers in lacking.items()]
+        return [f"Claims not run, for want of numbers: {'; '.join(parts)}."] if parts else []
 
     @property
     def stamp(self) -> str:
