@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.unit.world import CPU, images, simulate, spec
+from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import fedavg, local_sgdm
 from fedbench.contract.problem import Batch, Problem, State

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.unit.world import CPU, images, simulate, spec
+from world import CPU, images, simulate, spec
 
 from fedbench.engine.loop import AUTO, PLAIN, TINY, TOGETHER, stacked
 from fedbench.engine.simulate import Simulation

@@ -91,7 +91,7 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
         # a setting that the paper did not have then: each row has its default, or the key would be another
         new = {name: str(paper.settings[name].default) for name in settings if name in paper.settings}
         before = before.assign(**{name: value for name, value in new.items() if name not in before})
-        stay = [_exported(one, seeds.get(one.key, []), shelf) for one in measured]
+        stay = [not fitted and _exported(one, seeds[one.key], shelf) for one in measured]
         made = _with_kept(before, made, stay, path)
     write(path, made.to_csv(index=False, lineterminator="\n"))
     sums.note(root / REPRODUCED, path)
@@ -104,7 +104,7 @@ def _exported(one: Measurement, seeds: list[int], shelf: Shelf) -> bool:
     It does if it is of this configuration, has the seeds asked for, and the same values of those in the store.
     """
     other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-    if other is None or not seeds or not {*seeds} <= {*other.values}:
+    if other is None or not {*seeds} <= {*other.values}:
         return False
     return all(math.isclose(value, other.values[seed], rel_tol=1e-5) for seed, value in one.values.items())
 
