@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -22,6 +23,8 @@ class Cycle:
     def __init__(self, n: int, size: int, shuffled: Callable[[int], np.ndarray]) -> None:
         self._n, self._size, self._shuffled = n, size, shuffled
         self._pass, self._order = 0, shuffled(0)
+        # passes from one that begins with a batch to the next: what lies before such a pass does not matter to it
+        self._apart = 1 if n < size else size // math.gcd(n, size)
 
     def batch(self, step: int) -> np.ndarray:
         """Return the members ``[size]`` int64 of batch number ``step``; steps may be asked for in any order."""
@@ -35,9 +38,10 @@ class Cycle:
         return np.concatenate(parts)
 
     def _in_pass(self, number: int) -> np.ndarray:
-        """Return the order of a pass, which depends on the one before it."""
-        if number < self._pass:
-            self._pass, self._order = 0, self._shuffled(0)
+        """Return the order of a pass, which depends on the one before it unless it begins with a batch."""
+        start = number - number % self._apart
+        if not start <= self._pass <= number:
+            self._pass, self._order = start, self._shuffled(start)
         while self._pass < number:
             self._pass += 1
             self._order = self._following(self._shuffled(self._pass))

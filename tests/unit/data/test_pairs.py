@@ -40,6 +40,25 @@ def test_a_cycle_uses_all_members_alike_and_none_twice_in_a_batch(n: int, size: 
     assert np.array_equal(late.batch(steps - 1), batch) and np.array_equal(late.batch(0), cycle.batch(0))
 
 
+@pytest.mark.parametrize(("n", "size", "passes"), [(3, 16, 6), (16, 16, 1), (17, 16, 16), (40, 16, 2)])
+def test_a_client_that_was_away_shuffles_only_what_its_next_batch_depends_on(
+    n: int, size: int, passes: int
+) -> None:
+    made: list[int] = []
+
+    def counted(number: int) -> np.ndarray:
+        made.append(number)
+        return np.asarray(shuffled(n)(number))
+
+    cycle = Cycle(n, size, counted)
+    cycle.batch(0)
+    made.clear()
+    late = cycle.batch(9999)
+    assert len(made) <= passes
+    steps = Cycle(n, size, shuffled(n))
+    assert np.array_equal(late, [steps.batch(step) for step in range(10000)][-1])
+
+
 def test_a_cycle_shuffles_each_pass_and_favours_nobody() -> None:
     """Where a batch spans two passes, who comes first in the second depends on the first; on average nobody gains."""
     firsts = Counter()
