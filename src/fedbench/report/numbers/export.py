@@ -91,26 +91,27 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
         # a setting that the paper did not have then: each row has its default, or the key would be another
         new = {name: str(paper.settings[name].default) for name in settings if name in paper.settings}
         before = before.assign(**{name: value for name, value in new.items() if name not in before})
-        stay = [not fitted and _exported(one, seeds[one.key], shelf) for one in measured]
+        stay = ["" if fitted else _exported(one, seeds[one.key], shelf) for one in measured]
         made = _with_kept(before, made, stay, path)
     write(path, made.to_csv(index=False, lineterminator="\n"))
     sums.note(root / REPRODUCED, path)
     return path
 
 
-def _exported(one: Measurement, seeds: list[int], shelf: Shelf) -> bool:
-    """Return whether what was exported before says all of a number.
+def _exported(one: Measurement, seeds: list[int], shelf: Shelf) -> str:
+    """Return the key of what was exported before if it says all of a number, else nothing.
 
     It does if it is of this configuration, has the seeds asked for, and the same values of those in the store.
     """
     other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
     if other is None or not {*seeds} <= {*other.values}:
-        return False
-    return all(math.isclose(value, other.values[seed], rel_tol=1e-5) for seed, value in one.values.items())
+        return ""
+    same = all(math.isclose(value, other.values[seed], rel_tol=1e-5) for seed, value in one.values.items())
+    return other.key if same else ""
 
 
-def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[bool], path: Path) -> pd.DataFrame:
-    """Put a row of the file in the place of a new one that has fewer runs, where both have the same key or it may stay.
+def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[str], path: Path) -> pd.DataFrame:
+    """Put a row of the file in the place of a new one with fewer runs, if both have one key or ``stay`` has its key.
 
     Raises:
         UserError: a measured row of the file would be lost; the message says how many.
@@ -124,7 +125,7 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[bool], path:
     shared = made.index.intersection(before.index)
     old, new = before.loc[shared], made.loc[shared]
     less = _amount(old) > _amount(new)
-    may = pd.Series(stay, made.index).loc[shared] & (less | _fewer_seeds(old, new))
+    may = (pd.Series(stay, made.index).loc[shared] == old["key"]) & (less | _fewer_seeds(old, new))
     kept = shared[may | (less & (old["key"] == new["key"]))]
     made.loc[kept] = before.loc[kept]
     now = made.reindex(before.index)
