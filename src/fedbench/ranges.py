@@ -11,13 +11,14 @@ from fedbench.errors import UserError
 ABOVE_0 = ("tau", "epsilon", "margin", "slope")
 FROM_0 = (
     "lr", "lr_dual", "dual_lr", "server_lr", "mu", "alpha", "rho", "proximal", "tolerance", "gamma", "dual_max",
-    "temperature", "ratio_alpha", "ratio_beta", "restart_samples",
+    "temperature", "ratio_alpha", "ratio_beta", "ratio_max", "ratio_undefined",
+    "restart_samples",
 )  # fmt: skip
-SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h")
-"""Weights of a running mean, from 0 to 1."""
+SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h", "dominance")
+"""From 0 to 1: weights of a running mean, mostly."""
 MOMENTA = ("momentum", "beta1", "beta2", "beta_1", "beta_2")
 """From 0 to less than 1: at 1 nothing is ever forgotten, and a step has no bound."""
-COUNTS = ("dual_every", "loss_batches", "n_aux", "renew_every", "passive", "opening")
+COUNTS = ("dual_every", "n_aux", "renew_every", "passive", "opening")
 
 
 def at_bound(name: str, value: float) -> bool:

@@ -18,13 +18,20 @@ from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 CPU = torch.device("cpu")
 
 AUC = {"lr": 0.5, "lr_dual": 0.4, "score": "sigmoid", "dual_step": "batch"}
-RATIO = {"n_aux": 4, "ratio_alpha": 0.9, "ratio_beta": 0.3}
+RATIO = {
+    "n_aux": 4,
+    "ratio_alpha": 0.9,
+    "ratio_beta": 0.3,
+    "ratio_max": 20.0,
+    "ratio_undefined": 10.0,
+    "dominance": 0.8,
+}
+MEAN, SUMS = {**RATIO, "form": "climb"}, {**RATIO, "form": "wang"}
 ADAPTIVE = {"server_lr": 0.3, "beta1": 0.6, "beta2": 0.8, "tau": 0.05}
 DUALS = {
     "dual_lr": 3.0,
     "tolerance": 0.01,
     "dual_scale": "paper",
-    "loss_batches": 5,
     "dual_every": 2,
     "dual_max": 1.5,
 }
@@ -43,11 +50,11 @@ PARAMS: dict[str, dict[str, Any]] = {
     "fedlc": {"lr": 0.2, "temperature": 0.8},
     "moon": {"lr": 0.2, "mu": 2.0, "temperature": 0.5},
     "focal_loss": {"lr": 0.2, "gamma": 2.0},
-    "ratio_loss": {"lr": 0.2, "renew_every": 2, **RATIO},
+    "ratio_loss": {"lr": 0.2, "renew_every": 2, **MEAN},
     "climb": {"lr": 0.2, **DUALS},
     "climb_scaffold": {"lr": 0.2, "server_lr": 0.8, **DUALS},
     "local_sgdm": {"lr": 0.1, "momentum": 0.8},
-    "local_sgdm_rl": {"lr": 0.1, "momentum": 0.8, **RATIO},
+    "local_sgdm_rl": {"lr": 0.1, "momentum": 0.8, **SUMS},
     "coda_plus": {**AUC, "proximal": 0.3},
     "coda": {**AUC, "proximal": 0.3, "restart_samples": 12},
     "codasca": {**AUC, "proximal": 0.3, "server_lr": 0.8, "variates": "both", "anchor": "last"},

@@ -32,10 +32,9 @@ class Climb(Base):
     Attributes:
         dual_lr: eta_D.
         tolerance: eps.
-        dual_scale: ``paper`` takes both constants as they are; ``code`` reads them as the official program does, whose
-            losses are sums over ``loss_batches`` mini-batches and whose step carries 1/N: the step becomes
-            loss_batches dual_lr / N and the tolerance tolerance / loss_batches.
-        loss_batches: mini-batches in a client's epoch, for ``dual_scale: code``.
+        dual_scale: ``paper`` takes the constants and losses as they are. ``code``, as in the official program: a
+            client's loss is the sum over the mini-batches of its epoch (here their number times the mean, where an
+            incomplete one counts by its samples), and the step is eta_D / N.
         dual_every: n_p, rounds between dual steps.
         dual_max: upper end of the box of lambda.
     """
@@ -43,7 +42,6 @@ class Climb(Base):
     dual_lr: float
     tolerance: float
     dual_scale: str
-    loss_batches: int
     dual_every: int
     dual_max: float
 
@@ -75,14 +73,18 @@ class Climb(Base):
         # The next round's participants receive this model anyway; the others receive it for its loss alone.
         absent = problem.n_clients - len(participants)
         problem.charges.add(up=problem.n_clients, down=absent * len(server["x"]))
-        return server | {"duals": self.dual_step(server["duals"], losses), "client_losses": losses}
+        assert problem.batches is not None
+        return server | {
+            "duals": self.dual_step(server["duals"], losses, problem.batches()),
+            "client_losses": losses,
+        }
 
-    def dual_step(self, duals: Tensor, losses: Tensor) -> Tensor:
-        """Return lambda after one projected ascent step, [N], given the clients' losses [N]."""
-        step, tolerance = self.dual_lr, self.tolerance
+    def dual_step(self, duals: Tensor, losses: Tensor, batches: Tensor) -> Tensor:
+        """Return lambda after one projected ascent step, [N], given the clients' losses and batches an epoch, [N]."""
+        step = self.dual_lr
         if self.dual_scale == "code":
-            step, tolerance = self.loss_batches * step / len(duals), tolerance / self.loss_batches
-        return (duals + step * (losses - losses.mean() - tolerance)).clamp(0, self.dual_max)
+            step, losses = step / len(duals), losses * batches
+        return (duals + step * (losses - losses.mean() - self.tolerance)).clamp(0, self.dual_max)
 
     def report(self, server: State) -> dict[str, float]:
         """Return, for each evaluation, the duals' mean and maximum, how many lie at their bound, and how many client

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
+from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
-from fedbench.objectives.ratio import class_weights
+from fedbench.objectives.ratio import class_weights, mean_of_ratios, ratio_of_sums
 
 if TYPE_CHECKING:
     Base = FederatedMethod
@@ -20,33 +20,54 @@ else:
     Base = object
 
 
+FORMS = ("climb", "wang")
+
+
 class RatioLoss(Base):
     """Class weights ``ratio_alpha + ratio_beta R_c``, renewed by the server at the averaged model.
 
-    Mixed in before a base solver.
+    The first ones are those of the initial model. Mixed in before a base solver.
 
     Attributes:
+        form: ``climb``, as in climb's program: R is a mean of ratios over the class's own output, and a batch's loss
+            is divided by the sum of its weights. ``wang``, as in the program of Wang et al.: R is a ratio of sums over
+            the weights that a class's update dominates, and the loss is a plain mean. That program takes updates of
+            local training; here it is one gradient in both.
         n_aux: samples of each class in the server's auxiliary set.
         ratio_alpha: constant part of a class weight.
         ratio_beta: weight of the gradient ratio; 0 with ratio_alpha = 1 gives the base solver.
+        ratio_max: largest ratio.
+        ratio_undefined: ratio of a class that has none, because its denominator is zero.
+        dominance: how near to the largest update of a weight, as a share, no other may come; used by ``wang`` alone.
     """
 
+    form: str
     n_aux: int
     ratio_alpha: float
     ratio_beta: float
+    ratio_max: float
+    ratio_undefined: float
+    dominance: float
 
     task: ClassVar[type[Task]] = LabelledTask
     broadcast: ClassVar[tuple[str, ...]] = ("class_weights",)
 
+    def __post_init__(self) -> None:
+        one_of("ratio_loss", "form", self.form, FORMS)
+
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start with equal weights; others come from the first renewal."""
-        return super().init(problem, w) | {
-            "class_weights": w.new_full((problem.n_classes,), self.ratio_alpha)
-        }
+        """Start with the class weights at the initial model."""
+        statistics = problem.net.initial_buffers().to(w) if problem.net.n_buffers else None
+        return super().init(problem, w) | {"class_weights": self._weights(problem, w, statistics)}
 
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' class-weighted cross-entropy [K]."""
-        return problem.cross_entropy(w, batch, buffers_of(state), state["class_weights"])
+        factors = state["class_weights"]
+        if self.form == "wang":
+            return problem.cross_entropy(w, batch, buffers_of(state), factors)
+        share = factors.gather(1, batch.labels) * (1.0 if batch.weight is None else batch.weight)
+        share = share / share.sum(1, keepdim=True).clamp(min=torch.finfo(share.dtype).tiny)
+        return problem.cross_entropy(w, batch._replace(weight=share), buffers_of(state))
 
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
@@ -74,4 +95,6 @@ class RatioLoss(Base):
             (gradient,) = torch.autograd.grad(cross_entropy(scores, batch.labels).sum(), leaf)
             part = gradient[0, place].view(shape)
             gradients.append(torch.cat([-part, part]) if shape[0] == 1 else part)
-        return class_weights(torch.stack(gradients), self.ratio_alpha, self.ratio_beta)
+        stacked = torch.stack(gradients)
+        ratios = mean_of_ratios(stacked) if self.form == "climb" else ratio_of_sums(stacked, self.dominance)
+        return class_weights(ratios, self.ratio_alpha, self.ratio_beta, self.ratio_max, self.ratio_undefined)

@@ -15,6 +15,5 @@ class Method(Climb, fedavg.Method):
     dual_lr: float
     tolerance: float
     dual_scale: str
-    loss_batches: int
     dual_every: int
     dual_max: float

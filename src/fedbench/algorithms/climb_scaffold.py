@@ -24,7 +24,6 @@ class Method(Climb, scaffold.Method):
     dual_lr: float
     tolerance: float
     dual_scale: str
-    loss_batches: int
     dual_every: int
     dual_max: float
 

@@ -12,6 +12,10 @@ from fedbench.algorithms._ratio import RatioLoss
 class Method(RatioLoss, local_sgdm.Method):
     """LocalSGDM on the ratio loss, its weights renewed at each synchronisation. See :class:`RatioLoss`."""
 
+    form: str
     n_aux: int
     ratio_alpha: float
     ratio_beta: float
+    ratio_max: float
+    ratio_undefined: float
+    dominance: float

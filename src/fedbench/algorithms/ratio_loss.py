@@ -16,9 +16,13 @@ class Method(RatioLoss, fedavg.Method):
         renew_every: rounds between two computations of the class weights.
     """
 
+    form: str
     n_aux: int
     ratio_alpha: float
     ratio_beta: float
+    ratio_max: float
+    ratio_undefined: float
+    dominance: float
     renew_every: int
 
     def due(self, round_index: int) -> bool:

@@ -79,6 +79,7 @@ class Problem:
             more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
         auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
         client_losses: (w, buffers) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
+        batches: () -> how many mini-batches an epoch of each client has, [N].
         class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
         participants: round -> the clients that take part in it, ascending.
         cycle: the current round's place in its cycle.
@@ -99,6 +100,7 @@ class Problem:
     auxiliary: Callable[[int], list[Batch]] | None = None
     client_losses: Callable[[Tensor, Tensor | None], Tensor] | None = None
     charges: Charges = field(default_factory=Charges)
+    batches: Callable[[], Tensor] | None = None
     class_counts: Callable[[], Tensor] | None = None
     participants: Callable[[int], list[int]] | None = None
     cycle: Turn = Turn(0)

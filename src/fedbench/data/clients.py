@@ -122,6 +122,13 @@ class ClientData:
         assert self.spec.batch_size is not None
         return min(self.spec.batch_size, size)
 
+    def epoch_batches(self) -> Tensor:
+        """Return how many mini-batches an epoch of each client has, [N], an incomplete last one too if used."""
+        sizes = np.array(self.sizes)
+        each = np.array([self.batch_size(client) for client in range(len(sizes))])
+        whole = sizes // each if self.spec.local_epochs is None else -(-sizes // each)
+        return torch.tensor(np.maximum(whole, 1), device=self.device)
+
     def plan(self, client: int, round_index: int, purpose: str = "batches") -> list[np.ndarray]:
         """Return the positions (in the client's own samples) of each batch of its round.
 

@@ -98,8 +98,8 @@ class Simulation:
         self.problem = Problem(
             task, net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
             spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self.evaluator.client_losses,
-            class_counts=lambda: self.data.class_counts, participants=self._participants, seed=spec.seed,
-            period=spec.train.period,
+            batches=self.data.epoch_batches, class_counts=lambda: self.data.class_counts,
+            participants=self._participants, seed=spec.seed, period=spec.train.period,
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
         self.record = Recorder(self.method, self.evaluator, spec.train)

@@ -5,26 +5,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-UNDEFINED = 10.0
-"""Ratio of a class whose denominators are all zero, as in the original program."""
 
+def mean_of_ratios(gradients: Tensor) -> Tensor:
+    """Return ``R_p = | mean_j (C-1) G_p[p, j] / sum_{c != p} G_c[p, j] |``, as climb's program computes it.
 
-def class_weights(gradients: Tensor, alpha: float, beta: float, limit: float = 100.0) -> Tensor:
-    """Turn last-layer gradients into loss weights alpha + beta R_c.
-
-    ``R_p = | mean_j (C-1) G_p[p, j] / sum_{c != p} G_c[p, j] |``, the mean over coordinates whose denominator is not
-    zero (dead features say nothing), cut at ``limit`` because a mean of ratios explodes where a denominator
-    crosses zero.
+    The mean is over coordinates whose denominator is not zero (dead features say nothing). It is without bound where a
+    denominator crosses zero.
 
     Args:
         gradients: [C, C, D]; ``gradients[c]`` is the gradient of the cross-entropy on the auxiliary samples of class c
             with respect to the output layer's weight matrix. For one logit give the two-class form, with rows (-g, g).
-        alpha: constant part of the weight.
-        beta: weight of the ratio; 0 gives plain cross-entropy times alpha.
-        limit: largest ratio.
 
     Returns:
-        Weights [C].
+        Ratios [C]; nan for a class without any denominator.
     """
     n_classes = gradients.shape[0]
     own = torch.stack([gradients[c, c] for c in range(n_classes)])
@@ -33,6 +26,42 @@ def class_weights(gradients: Tensor, alpha: float, beta: float, limit: float = 1
     others = gradients.masked_fill(itself, 0).sum(0)
     usable = others != 0
     ratios = torch.where(usable, (n_classes - 1) * own / torch.where(usable, others, 1.0), 0.0)
-    mean = ratios.sum(1) / usable.sum(1)
-    bounded = torch.where(usable.any(1), mean.abs().clamp(max=limit), UNDEFINED)
-    return alpha + beta * bounded
+    return (ratios.sum(1) / usable.sum(1)).abs()
+
+
+def ratio_of_sums(gradients: Tensor, dominance: float) -> Tensor:
+    """Return ``R_p = | sum_j U_p[j] | / | sum_j mean_{c != p} U_c[j] |``, as the program of Wang et al. computes it.
+
+    U = -G is the update of every weight of the output layer, and the sums run over those that are p's own: its update
+    is the largest there, and no other class's is more than ``dominance`` times as far from zero.
+
+    Args:
+        gradients: as for :func:`mean_of_ratios`.
+        dominance: 0.8 in the program.
+
+    Returns:
+        Ratios [C]; nan for a class that owns no weight or whose denominator is zero.
+    """
+    n_classes = gradients.shape[0]
+    updates = -gradients.flatten(1)
+    largest, owner = updates.max(0)
+    rivals = torch.where(largest == 0, updates == 0, updates.abs() > dominance * largest.abs()).sum(0)
+    mine = (owner == torch.arange(n_classes, device=owner.device)[:, None]) & (rivals < 2)
+    sums = mine.to(updates.dtype) @ updates.T
+    own = sums.diagonal()
+    others = sums.masked_fill(torch.eye(n_classes, dtype=torch.bool, device=sums.device), 0).sum(1)
+    ratios = (n_classes - 1) * own.abs() / others.abs()
+    return torch.where(others == 0, float("nan"), ratios)
+
+
+def class_weights(ratios: Tensor, alpha: float, beta: float, limit: float, undefined: float) -> Tensor:
+    """Return the class weights ``alpha + beta min(R_c, limit)``, [C].
+
+    Args:
+        ratios: R [C], nan where there is none.
+        alpha: constant part of a weight.
+        beta: weight of the ratio; 0 gives plain cross-entropy times alpha.
+        limit: largest ratio.
+        undefined: what stands in for a ratio that is nan.
+    """
+    return alpha + beta * ratios.nan_to_num(undefined).clamp(max=limit)

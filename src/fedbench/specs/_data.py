@@ -68,10 +68,10 @@ class PartitionSpec(Spec):
 
     ``by`` and ``least`` are for ``class_dirichlet``: whether original classes or the labels are dealt in shares, and
     how many samples a client has at least. ``paired`` is for ``silos``: positive and negative classes are dealt in the
-    same shuffled order.
+    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly.
     """
 
-    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired")
+    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder")
 
     rule: Name = "even"
     alpha: float | None = Field(None, ge=0, le=1)
@@ -79,6 +79,7 @@ class PartitionSpec(Spec):
     by: Literal["classes", "labels"] = "classes"
     least: int = Field(8, ge=1)
     paired: bool = False
+    remainder: Literal["last", "random"] = "last"
     options: dict[str, Any] = {}
 
 

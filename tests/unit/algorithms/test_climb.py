@@ -65,18 +65,24 @@ def climb(**changes: Any) -> Climb:
 def test_a_dual_step_moves_by_the_constraint_s_violation_and_stays_in_the_box() -> None:
     method = climb(dual_lr=2.0, tolerance=0.1, dual_max=1.5)
     duals, losses = torch.tensor([0.0, 0.5, 1.4, 0.1]), torch.tensor([1.0, 1.4, 3.0, 0.6])  # mean 1.5
-    assert method.dual_step(duals, losses).tolist() == pytest.approx([0.0, 0.1, 1.5, 0.0])
-    gentle = method.dual_step(torch.full((4,), 1.0), torch.tensor([1.5, 1.6, 1.7, 1.2]))
+    one = torch.ones(4)
+    assert method.dual_step(duals, losses, one).tolist() == pytest.approx([0.0, 0.1, 1.5, 0.0])
+    gentle = method.dual_step(torch.full((4,), 1.0), torch.tensor([1.5, 1.6, 1.7, 1.2]), one)
     assert gentle.tolist() == pytest.approx([0.8, 1.0, 1.2, 0.2])
 
 
 def test_the_code_scale_reads_the_constants_as_sums_over_batches_with_a_step_over_n() -> None:
     duals, losses = torch.tensor([0.2, 0.3]), torch.tensor([1.0, 2.0])
-    code = climb(dual_scale="code", dual_lr=0.4, tolerance=0.5, loss_batches=5).dual_step(duals, losses)
-    paper = climb(dual_scale="paper", dual_lr=5 * 0.4 / 2, tolerance=0.5 / 5).dual_step(duals, losses)
+    batches = torch.tensor([5, 5])
+    code = climb(dual_scale="code", dual_lr=0.4, tolerance=0.5).dual_step(duals, losses, batches)
+    paper = climb(dual_scale="paper", dual_lr=5 * 0.4 / 2, tolerance=0.5 / 5).dual_step(
+        duals, losses, batches
+    )
     assert torch.allclose(code, paper)
-    # what the official program does: sums of five batch means, eta_D / N
-    by_hand = duals + 0.4 / 2 * (5 * losses - (5 * losses).mean() - 0.5)
+    # what the official program does: sums of a client's batch means, eta_D / N
+    code = climb(dual_scale="code", dual_lr=0.4, tolerance=0.5).dual_step(duals, losses, torch.tensor([6, 4]))
+    sums = torch.tensor([6.0, 8.0])
+    by_hand = duals + 0.4 / 2 * (sums - sums.mean() - 0.5)
     assert torch.allclose(code, by_hand.clamp(0, 1.5))
 
 

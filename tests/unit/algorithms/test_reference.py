@@ -9,7 +9,7 @@ import pytest
 import reference
 import torch
 from torch import nn
-from world import METHODS, PARAMS, images, simulate, spec, tiny_norm
+from world import MEAN, METHODS, PARAMS, SUMS, images, simulate, spec, tiny_norm
 
 from fedbench import net as network
 from fedbench.engine.participation import participants
@@ -73,6 +73,12 @@ def compare(
         clip_value=run.train.clip_value or float("inf"),
         weight_decay=run.train.weight_decay,
         cycle=run.train.participation.groups or 1,
+        epoch_batches=[
+            len(data.plan(k, 0)) // run.train.local_epochs
+            if run.train.local_epochs
+            else n // run.train.batch_size
+            for k, n in enumerate(sizes)
+        ],
         opening=lambda k, n: one(data.draw(k, n, "draw opening", 0)),
         passive=lambda sign, r, k, n, each: simulation.problem.stream(f"passive {sign}", r, k).choice(
             n, min(n, each * run.train.period) if run.train.period else n, replace=False
@@ -132,6 +138,25 @@ def test_hessian_modes(monkeypatch: pytest.MonkeyPatch, hvp: str, with_norm: boo
 @pytest.mark.parametrize("method", ["coda", "codasca", "local_sgdam", "local_scgdam"])
 def test_logit_scores_and_running_means(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     compare(monkeypatch, method, score="logit", dual_step="running_means", lr=0.05, lr_dual=0.05)
+
+
+@pytest.mark.parametrize("method", ["climb", "climb_scaffold"])
+def test_climbs_losses_as_sums_over_a_clients_batches(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    train = {"period": None, "local_epochs": 2, "batch_size": None, "batches_per_epoch": 3}
+    sizes = (20, 27, 31, 4)  # 4, 3, 4 and 4 batches, the last ones incomplete
+    how: dict[str, Any] = {"n_classes": 3, "sizes": sizes, "train": train}
+    code = compare(monkeypatch, method, dual_scale="code", **how)
+    paper = compare(monkeypatch, method, dual_lr=3.0 / 4, **how)
+    assert (code["duals"] - paper["duals"]).norm() > 1e-3
+
+
+@pytest.mark.parametrize("chunk", [1, None])
+@pytest.mark.parametrize("method", ["ratio_loss", "local_sgdm_rl"])
+def test_both_forms_of_the_ratio_loss(
+    monkeypatch: pytest.MonkeyPatch, method: str, chunk: int | None
+) -> None:
+    mean, sums = (compare(monkeypatch, method, chunk=chunk, **form) for form in (MEAN, SUMS))
+    assert (mean["x"] - sums["x"]).norm() > 1e-3
 
 
 @pytest.mark.parametrize("chunk", [1, None])

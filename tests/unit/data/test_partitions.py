@@ -18,6 +18,7 @@ from fedbench.streams import stream
 RULES = st.one_of(
     st.just(PartitionSpec(rule="even")),
     st.floats(0, 1).map(lambda alpha: PartitionSpec(rule="mix", alpha=alpha)),
+    st.floats(0, 1).map(lambda alpha: PartitionSpec(rule="mix", alpha=alpha, remainder="random")),
     st.floats(1e-3, 1e3).map(lambda delta: PartitionSpec(rule="dirichlet", delta=delta)),
 )
 
@@ -74,6 +75,18 @@ def test_mix_gives_one_iid_chunk_and_one_contiguous_chunk_of_the_sorted_rest(lab
     assert {len(part) for part in parts} == {mixed + (len(labels) - mixed * clients) // clients}
     chained = np.concatenate([labels[part[mixed:]] for part in parts])
     assert (np.diff(chained) >= 0).all()
+
+
+def test_mix_leaves_out_random_samples_or_the_last():
+    labels = np.repeat(np.arange(10), 1009)  # 90 too many for 1,000 clients
+    left = {}
+    for remainder in ("last", "random"):
+        parts = deal(labels, 1000, rule="mix", alpha=0.2, remainder=remainder).clients
+        given = np.bincount(labels[np.concatenate(parts)], minlength=10)
+        assert {len(part) for part in parts} == {10}
+        left[remainder] = 1009 - given
+    assert left["last"].tolist() == [0] * 9 + [90]
+    assert (left["random"] > 0).all() and left["random"].sum() == 90
 
 
 def test_mix_at_zero_makes_clients_of_one_class():

@@ -10,7 +10,7 @@ import torch
 from fedbench.objectives.cross_entropy import cross_entropy, per_sample
 from fedbench.objectives.focal import focal
 from fedbench.objectives.mean import batch_mean
-from fedbench.objectives.ratio import UNDEFINED, class_weights
+from fedbench.objectives.ratio import class_weights, mean_of_ratios, ratio_of_sums
 
 
 def test_one_logit_equals_two_classes_with_logits_zero_and_z() -> None:
@@ -63,32 +63,58 @@ def test_a_sample_classified_beyond_doubt_adds_nothing_to_the_focal_gradient(gam
     assert torch.equal(gradient, torch.zeros_like(scores))
 
 
-def test_ratio_weights_have_their_closed_form() -> None:
-    gradients = torch.tensor(
+GRADIENTS = torch.tensor(
+    [
+        [[4.0, 2.0], [1.0, 3.0], [1.0, 5.0]],  # of the samples of class 0: rows are classes
+        [[1.0, -1.0], [6.0, 8.0], [3.0, 1.0]],
+        [[1.0, 2.0], [2.0, 1.0], [9.0, 3.0]],
+    ]
+)
+
+
+def test_the_mean_of_ratios_has_its_closed_form() -> None:
+    expected = [
+        abs((2 * 4 / (1 + 1) + 2 * 2 / (-1 + 2)) / 2),
+        abs((2 * 6 / (1 + 2) + 2 * 8 / (3 + 1)) / 2),
+        abs((2 * 9 / (1 + 3) + 2 * 3 / (5 + 1)) / 2),
+    ]
+    torch.testing.assert_close(mean_of_ratios(GRADIENTS), torch.tensor(expected))
+
+
+def test_the_ratio_of_sums_takes_weights_that_one_class_dominates() -> None:
+    """Each class leads at two of the six weights; at the fifth, another comes near, as far on the other side of 0."""
+    updates = torch.tensor(
         [
-            [[4.0, 2.0], [1.0, 3.0], [1.0, 5.0]],  # of the samples of class 0: rows are classes
-            [[1.0, -1.0], [6.0, 8.0], [3.0, 1.0]],
-            [[1.0, 2.0], [2.0, 1.0], [9.0, 3.0]],
+            [[4.0, 1.0], [-1.0, 0.5], [2.0, 0.0]],
+            [[-1.0, 3.0], [5.0, 0.5], [1.0, 0.0]],
+            [[2.0, -2.0], [0.5, 8.0], [-1.7, 0.0]],
         ]
     )
-    expected = [
-        1 + 0.1 * abs((2 * 4 / (1 + 1) + 2 * 2 / (-1 + 2)) / 2),
-        1 + 0.1 * abs((2 * 6 / (1 + 2) + 2 * 8 / (3 + 1)) / 2),
-        1 + 0.1 * abs((2 * 9 / (1 + 3) + 2 * 3 / (5 + 1)) / 2),
-    ]
-    torch.testing.assert_close(class_weights(gradients, 1.0, 0.1), torch.tensor(expected))
+    expected = [4 / abs((-1 + 2) / 2), (3 + 5) / abs((1 - 2 - 1 + 0.5) / 2), 8 / 0.5]
+    torch.testing.assert_close(ratio_of_sums(-updates, 0.8), torch.tensor(expected))
+    expected[0] = (4 + 2) / abs((-1 + 2 + 1 - 1.7) / 2)
+    torch.testing.assert_close(ratio_of_sums(-updates, 0.9), torch.tensor(expected))
 
 
-def test_ratio_weights_of_one_logit_are_the_ratio_and_its_inverse() -> None:
+def test_a_class_without_a_denominator_has_no_ratio() -> None:
+    dead = torch.zeros(2, 2, 4)
+    alone = torch.tensor([[[-3.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, -2.0]]])
+    for ratios in (
+        mean_of_ratios(dead),
+        mean_of_ratios(alone),
+        ratio_of_sums(dead, 0.8),
+        ratio_of_sums(alone, 0.8),
+    ):
+        assert ratios.isnan().all()
+
+
+def test_the_ratio_of_one_logit_is_the_ratio_and_its_inverse() -> None:
     negative, positive = torch.tensor([2.0, 4.0]), torch.tensor([-1.0, -8.0])
     gradients = torch.stack([torch.stack([-negative, negative]), torch.stack([-positive, positive])])
-    expected = torch.tensor([(2 + 0.5) / 2, (0.5 + 2) / 2]) * 0.2 + 0.7
-    torch.testing.assert_close(class_weights(gradients, 0.7, 0.2), expected)
+    torch.testing.assert_close(mean_of_ratios(gradients), torch.tensor([(2 + 0.5) / 2, (0.5 + 2) / 2]))
 
 
-def test_ratio_weights_are_bounded_and_skip_dead_features() -> None:
-    gradients = torch.tensor([[[3.0, 0.0], [1e-9, 0.0]], [[-1e-9, 0.0], [2.0, 0.0]]])
-    torch.testing.assert_close(class_weights(gradients, 1.0, 0.1), torch.tensor([11.0, 11.0]))
-    dead = torch.zeros(2, 2, 4)
-    torch.testing.assert_close(class_weights(dead, 1.0, 0.1), torch.full((2,), 1 + 0.1 * UNDEFINED))
-    torch.testing.assert_close(class_weights(gradients, 0.5, 0.0), torch.full((2,), 0.5))
+def test_class_weights_are_bounded() -> None:
+    ratios = torch.tensor([0.5, 2e9, float("nan")])
+    torch.testing.assert_close(class_weights(ratios, 1.0, 0.1, 100.0, 7.0), torch.tensor([1.05, 11.0, 1.7]))
+    torch.testing.assert_close(class_weights(ratios, 0.5, 0.0, 1e6, 7.0), torch.full((3,), 0.5))

@@ -16,15 +16,17 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
 
     The first floor(alpha n) shuffled samples, rounded down to a multiple of N, make N equal i.i.d. chunks;
     the others are sorted by label and cut into N contiguous equal chunks. alpha = 0: mostly clients of one
-    class; alpha = 1: i.i.d. Samples that do not divide evenly are left out.
+    class; alpha = 1: i.i.d. Samples that do not divide evenly are left out: with ``remainder: random`` any of
+    those that are sorted, as in the official program; else the last of them, all of one class.
     """
     if spec.alpha is None:
         raise UserError("partition rule 'mix' needs alpha, the share of i.i.d. samples, from 0 to 1.")
     shuffled = rng.permutation(len(pool))
     mixed = int(Fraction(str(spec.alpha)) * len(pool)) // n_clients
     iid, rest = np.split(shuffled, [mixed * n_clients])
-    ordered = rest[np.argsort(pool.labels[rest], kind="stable")]
     chunk = len(rest) // n_clients
+    sorted_too = rest[: chunk * n_clients] if spec.remainder == "random" else rest
+    ordered = sorted_too[np.argsort(pool.labels[sorted_too], kind="stable")]
     clients = [
         np.concatenate([iid[k * mixed : (k + 1) * mixed], ordered[k * chunk : (k + 1) * chunk]])
         for k in range(n_clients)

@@ -12,21 +12,23 @@ from torch.autograd.functional import hessian
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
 from reference.losses import ce_at, dual, local_gradient, minimax
-from reference.weighted import class_weights
+from reference.weighted import class_weights, weighted_mean
 from reference.world import Data, World, average, flat, flat_buffers, set_flat
 
 
-def local_sgdm(world: World, lr: float, momentum: float, weigh: Callable[[nn.Module], list[float]] | None = None,
-               first_weights: tuple[float, float] = (1.0, 1.0)) -> dict[str, Tensor]:  # fmt: skip
+def local_sgdm(
+    world: World, lr: float, momentum: float, weigh: Callable[[nn.Module], list[float]] | None = None,
+    form: str = "wang",
+) -> dict[str, Tensor]:  # fmt: skip
     server, m_server = world.module, torch.zeros_like(flat(world.module))
-    weights = list(first_weights)
+    weights = [1.0, 1.0] if weigh is None else weigh(server)
     for r in range(world.rounds):
         locals_, momenta = [], []
         for k in world.participants(r):
             m, velocity = copy.deepcopy(server), m_server
             for x, y in world.round_batches(k, r):
                 each = bce(m(x).squeeze(-1), y.to(x.dtype), reduction="none")
-                loss = sum(weights[int(label)] * one for label, one in zip(y, each, strict=True)) / len(y)
+                loss = weighted_mean(each, y, weights, form)
                 velocity = momentum * velocity + local_gradient(world, m, loss)
                 set_flat(m, flat(m) - world.decay(r) * lr * velocity)
             locals_.append(m)
@@ -39,13 +41,11 @@ def local_sgdm(world: World, lr: float, momentum: float, weigh: Callable[[nn.Mod
     return {"x": flat(server), "buffers": flat_buffers(server), "m": m_server} | weights_now
 
 
-def local_sgdm_rl(
-    world: World, lr: float, momentum: float, n_aux: int, ratio_alpha: float, ratio_beta: float
-) -> dict[str, Tensor]:
+def local_sgdm_rl(world: World, lr: float, momentum: float, **ratio: Any) -> dict[str, Tensor]:
     def weigh(server: nn.Module) -> list[float]:
-        return class_weights(world, server, ratio_alpha, ratio_beta)
+        return class_weights(world, server, **ratio)
 
-    return local_sgdm(world, lr, momentum, weigh, (ratio_alpha, ratio_alpha))
+    return local_sgdm(world, lr, momentum, weigh, ratio["form"])
 
 
 def local_sgdam(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,6 +33,7 @@ class World:
         clip_value: bound on each of its entries.
         weight_decay: added to gradients, times the parameters.
         cycle: rounds of a cycle.
+        epoch_batches: how many batches an epoch of each client has, where it has local epochs.
         opening: (client, n) -> the samples that a client scores before round 0.
         passive: (sign, round, client, n, wanted) -> places in a pool of n that a client receives.
     """
@@ -52,6 +53,7 @@ class World:
     clip_value: float = float("inf")
     weight_decay: float = 0.0
     cycle: int = 1
+    epoch_batches: list[int] = field(default_factory=list)
     opening: Callable[[int, int], Data] | None = None
     passive: Callable[[str, int, int, int, int | None], list[int]] | None = None
 
