@@ -68,10 +68,11 @@ class PartitionSpec(Spec):
 
     ``by`` and ``least`` are for ``class_dirichlet``: whether original classes or the labels are dealt in shares, and
     how many samples a client has at least. ``paired`` is for ``silos``: positive and negative classes are dealt in the
-    same shuffled order.
+    same shuffled order. ``of`` is for all rules: the samples are dealt to so many clients, of whom the first
+    ``data.clients`` are there; with one of them, a client trains alone.
     """
 
-    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired")
+    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "of")
 
     rule: Name = "even"
     alpha: float | None = Field(None, ge=0, le=1)
@@ -79,6 +80,7 @@ class PartitionSpec(Spec):
     by: Literal["classes", "labels"] = "classes"
     least: int = Field(8, ge=1)
     paired: bool = False
+    of: int | None = Field(None, ge=1, le=1_000_000)
     options: dict[str, Any] = {}
 
 
@@ -118,6 +120,12 @@ class DataSpec(Spec):
     draw: int | None = Field(None, ge=0)
     sources: tuple[str, ...] = ()
     tests: Literal["own", "all"] = "own"
+
+    @model_validator(mode="after")
+    def _no_more_than_were_dealt_to(self) -> Self:
+        if self.partition.of is not None and self.partition.of < self.clients:
+            raise ValueError(f"partition.of: {self.partition.of} are fewer than data.clients, {self.clients}")
+        return self
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
