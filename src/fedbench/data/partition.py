@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ def read_partition(path: str | Path) -> Partition:
 
 
 def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
-    """Deal a pool to ``spec.clients`` clients by the rule that ``spec.partition`` names.
+    """Deal a pool by the rule that ``spec.partition`` names, to ``partition.of`` clients, and keep ``spec.clients``.
 
     Raises:
         UserError: a client would have no sample, or the rule lacks a parameter.
@@ -140,12 +140,14 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     if spec.labels.rule != "original":
         _check_both(spec, "training", pool.labels)
     rule = registry.find(partitions, "partition rule", spec.partition.rule, "partition")
-    if len(pool) < spec.clients:
+    n_clients = spec.partition.of or spec.clients
+    if len(pool) < n_clients:
         raise UserError(
-            f"{spec.dataset}: {len(pool)} training samples are too few for {spec.clients} clients: "
+            f"{spec.dataset}: {len(pool)} training samples are too few for {n_clients} clients: "
             f"client {len(pool)} would have none. Use fewer clients or drop less."
         )
-    deal: Deal = rule(pool, spec.partition, spec.clients, rng)
+    dealt: Deal = rule(pool, spec.partition, n_clients, rng)
+    deal = replace(dealt, clients=dealt.clients[: spec.clients])
     for client, samples in enumerate(deal.clients):
         if not len(samples):
             raise UserError(

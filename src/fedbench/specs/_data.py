@@ -68,10 +68,12 @@ class PartitionSpec(Spec):
 
     ``by`` and ``least`` are for ``class_dirichlet``: whether original classes or the labels are dealt in shares, and
     how many samples a client has at least. ``paired`` is for ``silos``: positive and negative classes are dealt in the
-    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly.
+    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly. ``of`` is
+    for all rules: the samples are dealt to so many clients, of whom the first ``data.clients`` are there; with one of them,
+    a client trains alone.
     """
 
-    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder")
+    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
 
     rule: Name = "even"
     alpha: float | None = Field(None, ge=0, le=1)
@@ -80,6 +82,7 @@ class PartitionSpec(Spec):
     least: int = Field(8, ge=1)
     paired: bool = False
     remainder: Literal["last", "random"] = "last"
+    of: int | None = Field(None, ge=1, le=1_000_000)
     options: dict[str, Any] = {}
 
 
@@ -119,6 +122,12 @@ class DataSpec(Spec):
     draw: int | None = Field(None, ge=0)
     sources: tuple[str, ...] = ()
     tests: Literal["own", "all"] = "own"
+
+    @model_validator(mode="after")
+    def _no_more_than_were_dealt_to(self) -> Self:
+        if self.partition.of is not None and self.partition.of < self.clients:
+            raise ValueError(f"partition.of: {self.partition.of} are fewer than data.clients, {self.clients}")
+        return self
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

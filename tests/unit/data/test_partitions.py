@@ -165,3 +165,15 @@ def test_a_rule_that_leaves_a_client_empty_is_stopped(monkeypatch):
     monkeypatch.setattr(even, "partition", lambda *_: Deal([np.array([0]), np.array([], int)]))
     with pytest.raises(UserError, match="'even' leaves client 1 empty"):
         deal([0, 1, 2], 2, rule="even")
+
+
+def test_the_first_of_more_clients_have_what_they_have_among_all():
+    labels = np.repeat(np.arange(5), 8)
+    whole = deal(labels, 4, rule="even")
+    alone = deal(labels, 1, rule="even", of=4)
+    assert len(alone.clients) == 1 and np.array_equal(alone.clients[0], whole.clients[0])
+    assert len(deal(labels, 1, rule="even").clients[0]) == 40
+    with pytest.raises(UserError, match="40 training samples are too few for 41 clients"):
+        deal(labels, 1, rule="even", of=41)
+    with pytest.raises(ValueError, match=r"partition\.of: 2 are fewer than data\.clients, 3"):
+        deal(labels, 3, rule="even", of=2)
