@@ -68,9 +68,9 @@ class PartitionSpec(Spec):
 
     ``by`` and ``least`` are for ``class_dirichlet``: whether original classes or the labels are dealt in shares, and
     how many samples a client has at least. ``paired`` is for ``silos``: positive and negative classes are dealt in the
-    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly. ``of`` is
-    for all rules: the samples are dealt to so many clients, of whom the first ``data.clients`` are there; with one of them,
-    a client trains alone.
+    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly.
+    ``of`` is for all rules: the samples are dealt to so many clients, of whom the first ``data.clients`` are there;
+    with one of them, a client trains alone.
     """
 
     late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
