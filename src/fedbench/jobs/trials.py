@@ -51,11 +51,8 @@ def _with_cells(paper: Paper, dataset: str) -> list[str]:
     return [name for name in paper.methods if name in (shown or paper.methods)]
 
 
-def trials_of(paper: Paper, method: MethodEntry, name: str, dataset: str) -> list[dict[str, Any]]:
-    """List the combinations a method tries: its grid, which must have exactly ``paper.tune.trials`` of them.
-
-    Where a dataset has fewer trials, these are the first.
-    """
+def trials_of(paper: Paper, method: MethodEntry, name: str) -> list[dict[str, Any]]:
+    """List the combinations a method tries: its grid, which must have exactly ``paper.tune.trials`` of them."""
     assert paper.tune is not None
     options = [
         [_pairs(names.split(", "), value) for value in values] for names, values in method.grid.items()
@@ -69,11 +66,7 @@ def trials_of(paper: Paper, method: MethodEntry, name: str, dataset: str) -> lis
             f"{paper.key}: the grid of {name} has {len(trials)} combinations,"
             f" but every method gets {paper.tune.trials}"
         )
-    if (here := paper.tune.on(dataset).trials) > len(trials):
-        raise UserError(
-            f"{paper.key}: tune.per_dataset.{dataset}.trials: {here} are more than the {len(trials)} of every grid"
-        )
-    return trials[:here]
+    return trials
 
 
 def _pairs(names: list[str], value: Any) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def tune_at(
             f" tune all methods again (fedbench tune {dataset} --paper {paper.key}) or remove the file"
         )
     chosen, scores, commits = dict[str, Any](), dict[str, Any](), dict[str, str]()
-    grids = {name: trials_of(paper, paper.methods[name], name, dataset) for name in here}
+    grids = {name: trials_of(paper, paper.methods[name], name)[: tune.trials] for name in here}
     runs_of = {
         name: [trial_specs(paper, dataset, name, params, config.set) for params in trials]
         for name, trials in grids.items()

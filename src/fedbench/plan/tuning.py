@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from fedbench.plan.claims import Value
 from fedbench.specs import Spec
@@ -56,6 +56,15 @@ class TuneSpec(Spec):
     train: dict[str, Any] = {}
     per_dataset: dict[str, TrialSpec] = {}
     seeds: Seeds
+
+    @model_validator(mode="after")
+    def _no_more_than_a_grid_has(self) -> TuneSpec:
+        for dataset, own in self.per_dataset.items():
+            if (own.trials or 0) > self.trials:
+                raise ValueError(
+                    f"per_dataset.{dataset}.trials: {own.trials} are more than the {self.trials} of every grid"
+                )
+        return self
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""

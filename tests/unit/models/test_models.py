@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 
@@ -48,3 +50,25 @@ def test_resnet20_shortcuts_subsample_and_pad() -> None:
     assert out.shape == (1, 6, 2, 2)
     assert torch.equal(out[:, 2:4], inputs[:, :, ::2, ::2])
     assert not out[:, :2].any() and not out[:, 4:].any()
+
+
+def test_conv4_pools_first_and_has_the_bits_of_the_usual_order() -> None:
+    """Convolution, batch-norm, ReLU, pool: values and gradients, with batches that ReLU cuts."""
+    from torch import nn
+
+    from fedbench.models import conv4
+
+    torch.manual_seed(0)
+    net = conv4.build((1, 16, 16), 3, width=4)
+    usual = copy.deepcopy(net)
+    for block in range(4):
+        first = 4 * block
+        assert isinstance(usual[first + 2], nn.MaxPool2d) and isinstance(usual[first + 3], nn.ReLU)
+        usual[first + 2], usual[first + 3] = usual[first + 3], usual[first + 2]
+    inputs = torch.randn(6, 1, 16, 16)
+    results = []
+    for each in (net, usual):
+        scores = each(inputs)
+        results.append([scores, *torch.autograd.grad(scores.square().sum(), list(each.parameters()))])
+    assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
+    assert (net[:3](inputs) < 0).any()  # without ReLU these would be other numbers

@@ -46,7 +46,7 @@ def test_every_method_has_the_same_number_of_trials_everywhere() -> None:
         if name == "Random":
             assert not method.grid
             continue
-        trials = trials_of(paper, method, name, "")
+        trials = trials_of(paper, method, name)
         for dataset in paper.datasets:
             if method.has({"dataset": dataset}):
                 tried = [trial_specs(paper, dataset, name, params)[0] for params in trials]
