@@ -59,6 +59,7 @@ CHANGES: dict[str, Any] = {
     "data.imbalance.share": 0.5,
     "data.partition.by": "labels",
     "data.partition.least": 4,
+    "data.partition.of": 8,
     "data.validation_of": "all",
     "task": {"name": "classification", "options": {}},
     "start": {"weights": "here.pt", "sha256": "0" * 64},
