@@ -60,6 +60,7 @@ CHANGES: dict[str, Any] = {
     "data.partition.by": "labels",
     "data.partition.least": 4,
     "data.partition.of": 8,
+    "data.partition.remainder": "random",
     "data.validation_of": "all",
     "task": {"name": "classification", "options": {}},
     "start": {"weights": "here.pt", "sha256": "0" * 64},
