@@ -18,7 +18,7 @@ from fedbench.plan.tuned import edges, tuned_for
 from fedbench.report.numbers import described
 
 CONFIG = Path(__file__).parents[3] / "config"
-SETTING = {"n_clients": 100, "rho": 10, "n_minority": 1, "alpha": 0.1, "delta": "none", "rounds": "scale"}
+SETTING = {"n_clients": 100, "rho": 10, "n_minority": 1, "alpha": 0.1, "delta": "none", "horizon": "scale"}
 TRIALS = {"protocol": {"train": {"iterations": 2}}, "chosen": {"Plain": {"lr": 0.7}, "Proximal": {"mu": 0.3}}}
 
 

@@ -17,6 +17,14 @@ from fedbench.report.numbers.compare import compare, unknown_names
 from fedbench.report.numbers.published import PublishedTable, load
 
 ROOT = Path(__file__).parents[3]
+PAPERS = [load_paper(path.stem, ROOT / "config") for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
+# what is printed of the data themselves stands in files of their own
+COMPARABLE = [
+    (paper.key, name)
+    for paper in PAPERS
+    for name, spec in paper.tables.items()
+    if spec.published and not spec.published.endswith("_data.csv")
+]
 
 
 def test_index_lists_every_file_with_its_rows() -> None:
@@ -30,13 +38,19 @@ def test_index_lists_every_file_with_its_rows() -> None:
             assert len(list(csv.DictReader(stream))) == rows, name
 
 
-def test_each_of_the_90_published_cells_is_found_exactly_once() -> None:
-    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
-    config = Config(scale="paper")
-    compared, table = compare(config, paper, scale, paper.tables["table1"], [], ROOT)
+@pytest.mark.parametrize(("key", "name"), COMPARABLE)
+def test_each_published_number_is_found_exactly_once(key: str, name: str) -> None:
+    paper, scale = load_paper(key, ROOT / "config"), load_scale("paper", ROOT / "config")
+    compared, table = compare(Config(scale="paper", paper=key), paper, scale, paper.tables[name], [], ROOT)
     assert table is not None
     rows = Counter(item.published.row for item in compared if item.published)
-    assert rows == Counter(range(90))
+    assert rows == Counter(range(len(table.rows)))
+
+
+def test_published_numbers_of_cells_are_as_printed() -> None:
+    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
+    compared, _ = compare(Config(scale="paper"), paper, scale, paper.tables["table1"], [], ROOT)
+    assert len(compared) == 90
     by_place = {(i.place["dataset"], i.place["method"], i.place["p"]): i.printed for i in compared}
     assert by_place["Melanoma", "LocalSGDM_RL", 16] == 0.773
     assert by_place["CIFAR10", "CoDA", 4] == 0.890
@@ -141,11 +155,18 @@ def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
     assert table.unknown_names(["FedAvg", "FedProx"], ["test_auc"]) == ["method FedAvgg", "metric test_uac"]
 
 
-@pytest.mark.parametrize("key", ["localscgdam", "climb"])
-def test_the_papers_own_files_name_nothing_strange(key: str) -> None:
+def test_a_setting_that_never_takes_a_printed_value_is_listed(tmp_path: Path) -> None:
+    rows = "A,FedAvg,test_auc,1000,0,0.5\nA,FedAvg,test_auc,5000,0.1,0.5\n"
+    table = PublishedTable(write(tmp_path / "rounds.csv", "dataset,method,metric,rounds,alpha,mean\n" + rows))
+    settings = {"rounds": ["scale", 300], "alpha": [0.1, 0.2], "rho": [10]}
+    assert table.unknown_names(["FedAvg"], ["test_auc"], settings) == ["rounds 1000, 5000 (here scale, 300)"]
+    assert table.unknown_names(["FedAvg"], ["test_auc"], settings | {"rounds": [1000.0]}) == []
+
+
+@pytest.mark.parametrize(("key", "name"), COMPARABLE)
+def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
     paper = load_paper(key, ROOT / "config")
-    files = [spec for spec in paper.tables.values() if spec.published]
-    assert files and not [name for spec in files for name in unknown_names(paper, spec, ROOT)]
+    assert not unknown_names(paper, paper.tables[name], ROOT)
 
 
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:

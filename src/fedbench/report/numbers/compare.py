@@ -177,7 +177,8 @@ def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[st
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics)
+    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics, settings)
 
 
 def verdict_on(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,14 +93,30 @@ class PublishedTable:
         """Return what the file calls a metric; its own name when the file has none."""
         return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
 
-    def unknown_names(self, methods: Iterable[str], metrics: Iterable[str]) -> list[str]:
-        """List the names in the file that are no method or metric of ours, each once: a slip, or a method we lack."""
+    def unknown_names(
+        self,
+        methods: Iterable[str],
+        metrics: Iterable[str],
+        settings: Mapping[str, Sequence[object]] | None = None,
+    ) -> list[str]:
+        """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
+
+        Args:
+            methods: of the paper.
+            metrics: of the paper.
+            settings: the values that each setting takes in a table. One that never takes a value of the file's column
+                is listed: no number of the file would fit a cell.
+        """
         known, measured = set(methods), {_parts(metric) for metric in metrics}
         strange = []
         for row in self.rows:
             method, metric = row["method"].strip(), row["metric"].strip()
             strange += [f"method {method}"] if method not in known else []
             strange += [f"metric {metric}"] if _parts(metric) not in measured else []
+        for name, values in (settings or {}).items():
+            printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
+            if printed and not any(_same(text, value, True, False) for text in printed for value in values):
+                strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")
         return list(dict.fromkeys(strange))
 
     def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
