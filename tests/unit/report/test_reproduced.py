@@ -83,6 +83,12 @@ def entry(row: pd.Series) -> str:
 @pytest.mark.parametrize(
     ("file", "metrics", "by", "across"),
     [
+        (
+            "reduced/climb/table2.csv",
+            ["minority_test_accuracy", "overall_test_accuracy"],
+            ["rho", "n_minority", "alpha"],
+            "method",
+        ),
         ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
