@@ -152,6 +152,10 @@ def test_the_keyboard_is_enough(desk: Reader) -> None:
     desk.run("arguments[0].focus()", link)
     link.send_keys(Keys.ENTER)
     desk.until("document.getElementById('dialog').open")
+    assert desk.run("return document.activeElement.id") == "close"
+    assert not desk.run("return document.querySelectorAll('[autofocus]').length"), (
+        "it complains where a link has the focus"
+    )
     first = desk.one("#dialog-body .cell").get_attribute("id")
     desk.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     desk.until(f"document.querySelector('#dialog-body .cell').id !== {json.dumps(first)}")

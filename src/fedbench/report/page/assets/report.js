@@ -78,7 +78,11 @@
     put_back();
     inside.append(cell);
     byId("dialog-title").textContent = cell.dataset.title;
-    if (!dialog.open) dialog.showModal();
+    if (!dialog.open) {
+      dialog.showModal();
+      // not by the attribute autofocus: browsers complain of it where a link has the focus while the page still loads
+      byId("close").focus();
+    }
     dialog.scrollTop = 0;
   };
   const step = (by) => {
