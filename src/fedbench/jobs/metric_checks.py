@@ -100,7 +100,7 @@ def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
         if paper.datasets[cell.dataset].printed or not (additions is None or cell.dataset in additions):
             return False
     return all(
-        value in spec.settings.get(name, [paper.settings[name].default])
+        value in paper.values(spec)[name]
         for name, value in cell.setting.items()
     )
 

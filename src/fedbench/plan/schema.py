@@ -131,6 +131,10 @@ class Paper(Spec):
         boards = [table.board for table in self.tables.values() if table.board is not None]
         return list(dict.fromkeys(name for board in boards for name in board.controls))
 
+    def values(self, shown: TableSpec | FigureSpec) -> dict[str, list[Value]]:
+        """Return the values that each setting takes in a table or figure: those it names, else the default."""
+        return {name: [*shown.settings.get(name, [entry.default])] for name, entry in self.settings.items()}
+
     def measure(self, metric: str) -> Measure:
         """Return what is known of a metric: by this paper's own ``measures``, else by the table of all.
 

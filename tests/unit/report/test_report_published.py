@@ -157,7 +157,10 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
     rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\nB,FedAvg,test_uac,0.5\n"
     table = PublishedTable(write(tmp_path / "slips.csv", "dataset,method,metric,mean\n" + rows))
-    assert table.unknown_names(["FedAvg", "FedProx"], ["test_auc"]) == ["method FedAvgg", "metric test_uac"]
+    assert table.unknown_names(["FedAvg", "FedProx"], ["test_auc"], {}) == [
+        "method FedAvgg",
+        "metric test_uac",
+    ]
 
 
 def test_a_setting_that_never_takes_a_printed_value_is_listed(tmp_path: Path) -> None:

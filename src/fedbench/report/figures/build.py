@@ -122,7 +122,7 @@ def across(paper: Paper, spec: FigureSpec) -> Across:
     """Return the x axis of a figure."""
     ticks: tuple[float, ...] = ()
     if spec.kind == "final":
-        values = spec.settings.get(spec.x, [paper.settings[spec.x].default])
+        values = paper.values(spec)[spec.x]
         label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
         label = label if label == words else f"{label} ({words})"
         ticks = tuple(sorted(map(float, values)))

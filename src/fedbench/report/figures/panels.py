@@ -76,10 +76,12 @@ def layout(
 
 def axes_of(paper: Paper, spec: FigureSpec, datasets: Sequence[str]) -> dict[str, list[Value]]:
     """Return the values of each axis of a figure."""
-    settings = {
-        name: list(spec.settings.get(name, [entry.default])) for name, entry in paper.settings.items()
+    return {
+        "metric": [*spec.metrics],
+        "dataset": [*datasets],
+        "method": [*spec.methods],
+        **paper.values(spec),
     }
-    return {"metric": [*spec.metrics], "dataset": [*datasets], "method": [*spec.methods], **settings}
 
 
 def _panel_axes(spec: FigureSpec) -> list[str]:

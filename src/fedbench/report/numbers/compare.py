@@ -65,11 +65,7 @@ def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[st
     """
     here = datasets_run(config, paper, scale, spec)
     datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
-    settings = {
-        name: list(spec.settings.get(name, [entry.default]))
-        for name, entry in paper.settings.items()
-        if name not in spec.pool
-    }
+    settings = {name: values for name, values in paper.values(spec).items() if name not in spec.pool}
     found: dict[str, list[Value]] = {"dataset": datasets, **settings, "method": list(spec.methods)}
     if spec.average is not None:
         if spec.average not in found or spec.average == "method":
@@ -157,7 +153,7 @@ def _with_shipped(
     found = dict(measured)
     if not shelf.scales:
         return found
-    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
+    settings = paper.values(spec)
     datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
     for dataset, *values in itertools.product(datasets, *settings.values()):
         setting = dict(zip(settings, values, strict=True))
@@ -177,8 +173,7 @@ def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[st
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
-    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics, settings)
+    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics, paper.values(spec))
 
 
 def verdict_on(

@@ -94,10 +94,7 @@ class PublishedTable:
         return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
 
     def unknown_names(
-        self,
-        methods: Iterable[str],
-        metrics: Iterable[str],
-        settings: Mapping[str, Sequence[object]] | None = None,
+        self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[object]]
     ) -> list[str]:
         """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
 
@@ -113,7 +110,7 @@ class PublishedTable:
             method, metric = row["method"].strip(), row["metric"].strip()
             strange += [f"method {method}"] if method not in known else []
             strange += [f"metric {metric}"] if _parts(metric) not in measured else []
-        for name, values in (settings or {}).items():
+        for name, values in settings.items():
             printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
             if printed and not any(_same(text, value, True, False) for text in printed for value in values):
                 strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")

@@ -56,11 +56,7 @@ def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | No
     for target in targets:
         spec = shown(paper, target)
         fitted = spec.pool if isinstance(spec, TableSpec) and spec.kind == "rates" else []
-        axes = {
-            name: spec.settings.get(name, [entry.default])
-            for name, entry in paper.settings.items()
-            if name not in fitted
-        }
+        axes = {name: values for name, values in paper.values(spec).items() if name not in fitted}
         axes |= {name: [Pooled(axes[name])] for name in _pooled_by(spec)}
         for dataset, *values in itertools.product(
             spec.datasets if datasets is None else datasets, *axes.values()

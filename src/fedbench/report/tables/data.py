@@ -29,7 +29,7 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     here = datasets_run(config, paper, scale, spec)
     labels = [*spec.datasets, *(label for label in here if label not in spec.datasets)]
     seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
-    setting = {name: spec.settings.get(name, [entry.default])[0] for name, entry in paper.settings.items()}
+    setting = {name: first for name, (first, *_) in paper.values(spec).items()}
     method = next(iter(paper.methods))
     cells = [cell_at(config, paper, scale, label, setting, method, root / CONFIG_DIR) for label in labels]
     rules = {cell.dataset: cell.runs[0].data for cell in cells}

@@ -64,10 +64,9 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     """
     spec = paper.tables[table_name]
     here = datasets_run(config, paper, scale, spec)
-    settings = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
     axes: dict[str, list[Value]] = {
         "dataset": [*spec.datasets, *(label for label in here if label not in spec.datasets)],
-        **{name: list(values) for name, values in settings.items()},
+        **paper.values(spec),
         "split": [*spec.splits],
         "metric": [*spec.metrics],
     }

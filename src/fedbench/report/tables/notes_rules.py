@@ -35,7 +35,7 @@ def combined(paper: Paper, spec: TableSpec) -> str:
     if spec.kind == "rates":
         return rates.rule(spec)
     for name in spec.pool:
-        values = spec.settings.get(name, [paper.settings[name].default])
+        values = paper.values(spec)[name]
         lines.append(f"Repeats: all seeds of each of {len(values)} values of {paper.settings[name].label}.")
     return " ".join(lines)
 
