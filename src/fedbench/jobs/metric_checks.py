@@ -99,10 +99,7 @@ def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
         additions = spec.additions
         if paper.datasets[cell.dataset].printed or not (additions is None or cell.dataset in additions):
             return False
-    return all(
-        value in paper.values(spec)[name]
-        for name, value in cell.setting.items()
-    )
+    return all(value in paper.values(spec)[name] for name, value in cell.setting.items())
 
 
 def _on_part(metric: str) -> tuple[str, str] | None:
