@@ -27,6 +27,8 @@ PLAIN = 100_000
 """Parameters of a network of plain layers up to which stacking pays on a CPU (benchmarks/README.md)."""
 TOGETHER = 1_200_000
 """Parameters of all clients in such a call: more of them leave the core's cache."""
+EVEN = 1.2
+"""Samples of the client with most over the mean, up to which clients in such a call wait little for one another."""
 PURPOSES = ("batches", "inner batches")
 """Streams of a step's mini-batches: the first is the one all methods share."""
 
@@ -207,12 +209,11 @@ def _without_nan(sent: Tensor) -> Tensor:
 def stacked(problem: Problem, data: ClientData, compiling: bool = False) -> int | None:
     """Return how many clients pay in one call, None for all of a round.
 
-    All on a GPU or of a tiny network. On a CPU several of a small network of plain layers, where clients make equally
-    many steps: who has finished would be computed on with the others. Else one, as a compiled step is for one.
+    All on a GPU or of a tiny network. On a CPU several of a small network of plain layers, where clients have about
+    equal work in a round: who has finished is computed on with the others. Else one, as a compiled step is for one.
     """
     d = problem.net.d
     if data.device.type != "cpu" or d <= TINY:
         return None
-    if not compiling and problem.net.plain and d <= PLAIN and data.spec.period is not None:
-        return TOGETHER // d
-    return 1
+    even = data.spec.period is not None or max(data.sizes) <= EVEN * sum(data.sizes) / len(data.sizes)
+    return TOGETHER // d if not compiling and problem.net.plain and d <= PLAIN and even else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from fedbench.engine.simulate import Simulation
 
 
 def chunk(
-    network: str = "mlp", options: dict[str, Any] | None = None, compiling: bool = False, **train: Any
-) -> Any:
+    network: str = "mlp", options: dict[str, Any] | None = None, compiling: bool = False,
+    sizes: Sequence[int] = (20, 26, 31), **train: Any,
+) -> Any:  # fmt: skip
     """What pays for a run, and how many parameters its network has."""
     run = spec("fedavg", network=network, options=options or {}, rounds=1, **train)
-    simulation = Simulation(run, images(side=8), CPU, 1)
+    simulation = Simulation(run, images(sizes, side=8), CPU, 1)
     return stacked(simulation.problem, simulation.data, compiling), simulation.problem.net.d
 
 
@@ -37,6 +39,13 @@ def test_small_plain_networks_are_stacked_on_a_cpu_and_others_are_not() -> None:
 def test_clients_of_unequal_work_and_compiled_steps_are_not_stacked() -> None:
     assert chunk(options={"hidden": [64, 64]}, period=None, local_epochs=1)[0] == 1
     assert chunk(options={"hidden": [64, 64]}, compiling=True)[0] == 1
+
+
+@pytest.mark.parametrize("batch", [{}, {"batch_size": None, "batches_per_epoch": 5}], ids=["size", "number"])
+def test_clients_with_about_as_many_samples_are_stacked(batch: dict[str, Any]) -> None:
+    epochs = {"period": None, "local_epochs": 5, **batch}
+    assert chunk(options={"hidden": [64, 64]}, sizes=(40, 41, 44), **epochs)[0] > 100
+    assert chunk(options={"hidden": [64, 64]}, sizes=(20, 40, 90), **epochs)[0] == 1
 
 
 @pytest.mark.parametrize("method", ["fedavg", "coda_plus", "local_scgdam"])
