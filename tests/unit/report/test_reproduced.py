@@ -89,6 +89,12 @@ def entry(row: pd.Series) -> str:
             ["rho", "n_minority", "alpha"],
             "method",
         ),
+        (
+            "reduced/climb/tableA3.csv",
+            ["minority_test_accuracy", "overall_test_accuracy"],
+            ["alpha"],
+            "method",
+        ),
         ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
