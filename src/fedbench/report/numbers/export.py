@@ -17,9 +17,16 @@ from fedbench.plan.schema import Config
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.numbers import collect, rates, sums
 from fedbench.report.numbers.joined import joined
-from fedbench.report.numbers.measurement import FAILED, FINISHED, INCOMPLETE, NOT_RUN, Measurement
+from fedbench.report.numbers.measurement import (
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    NOT_RUN,
+    Measurement,
+)
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shelf, values_of
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
@@ -125,11 +132,11 @@ def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[str], path: 
     shared = made.index.intersection(before.index)
     old, new = before.loc[shared], made.loc[shared]
     less = _amount(old) > _amount(new)
-    may = (pd.Series(stay, made.index).loc[shared] == old["key"]) & (less | _fewer_seeds(old, new))
+    may = (pd.Series(stay, made.index).loc[shared] == old["key"]) & (less | _lacking_seeds(old, new))
     kept = shared[may | (less & (old["key"] == new["key"]))]
     made.loc[kept] = before.loc[kept]
     now = made.reindex(before.index)
-    lost = int(((_amount(before) > _amount(now)) | _fewer_seeds(before, now)).sum())
+    lost = int(((_amount(before) > _amount(now)) | _lacking_seeds(before, now)).sum())
     if lost:
         raise UserError(
             f"{lost} of {(_amount(before) > 0).sum()} measured rows of {path} would be lost: as configured now, their "
@@ -144,10 +151,17 @@ def _amount(rows: pd.DataFrame) -> pd.Series[int]:
     return rows["status"].map(lambda status: LACKING.get(status, 2)).where(rows["status"].notna(), 0)
 
 
-def _fewer_seeds(before: pd.DataFrame, made: pd.DataFrame) -> pd.Series[bool]:
-    """Say of which rows the mean would be over fewer seeds than before."""
+def _lacking_seeds(before: pd.DataFrame, made: pd.DataFrame) -> pd.Series[bool]:
+    """Say which rows would have fewer seeds than before, or others."""
     fewer = pd.to_numeric(made["n_seeds"]) < pd.to_numeric(before["n_seeds"])
-    return fewer & made["status"].isin([FINISHED, INCOMPLETE])
+    pairs = [(_seeds(then), _seeds(now)) for then, now in zip(before["values"], made["values"], strict=True)]
+    gone = pd.Series([bool(now and then - now) for then, now in pairs], made.index, dtype=bool)
+    return (fewer | gone) & made["status"].isin([FINISHED, INCOMPLETE, NOT_REACHED])
+
+
+def _seeds(values: object) -> set[int]:
+    """Return whose values a row has; none where nobody kept them, or the row is not there."""
+    return set(values_of({"values": values})) if isinstance(values, str) else set()
 
 
 def _row(one: Measurement, n_clients: int, table_name: str, settings: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, Cost, Measurement
+from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, NOT_REACHED, Cost, Measurement, Repeat
 from fedbench.report.numbers.shipped import Shelf
 
 
@@ -23,10 +23,10 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         seeds: that the cell is to have.
         shelf: what was shipped.
     """
-    if one.status != INCOMPLETE:
+    if one.status not in (INCOMPLETE, NOT_REACHED) or set(one.values) >= set(seeds):
         return one
     other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-    if other is None or other.status != FINISHED or set(other.values) >= set(seeds):
+    if other is None or other.status not in (FINISHED, NOT_REACHED) or set(other.values) >= set(seeds):
         return one
     known = {**other.values, **one.values}
     if not set(seeds) <= set(known):
@@ -42,16 +42,24 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         for field in fields(Cost)
         if field.name != "hardware"
     }
+    values: dict[Repeat, float] = {seed: known[seed] for seed in seeds}
+    missed = sum(math.isinf(value) for value in values.values())
+    best = "; ".join(filter(None, (_best(one), _best(other))))
     return replace(
         one,
-        status=FINISHED,
-        reason="",
-        values={seed: known[seed] for seed in seeds},
+        status=NOT_REACHED if missed else FINISHED,
+        reason=f"{missed} of {len(seeds)} seeds: {best}" if missed else "",
+        values=values,
         commit=_words(one.commit, other.commit, " "),
         device_mean=mean("device_mean"),
         device_variance=mean("device_variance"),
         cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),
     )
+
+
+def _best(one: Measurement) -> str:
+    """Return how near the seeds came that missed a target, without how many they are; nothing if none did."""
+    return one.reason.rpartition(" seeds: ")[2] if one.status == NOT_REACHED else ""
 
 
 def _weighted(values: tuple[float, float], weights: tuple[int, int]) -> float:
