@@ -148,6 +148,8 @@ def check_task(
     assert outcome.status == "finished", f"{name} diverged: {outcome.reason}"
     found = {key.removeprefix("test_") for key in outcome.curve[-1] if key.startswith("test_")}
     assert found and found <= said, f"{name} measures {sorted(found)}, but says {sorted(said)}"
+    promised = set(first.problem.task.measured(first.data.n_classes, first.spec.train))
+    assert found == promised, f"{name} measures {sorted(found)}, but its `measured` says {sorted(promised)}"
     _same(first.server, _trained(run()), 0, f"{name} gives other numbers when it is run again: draw from "
           "fedbench.streams.stream(data.seed, purpose, client, round_index)")  # fmt: skip
     with _double_precision():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fedbench import measures, tasks
@@ -36,15 +36,15 @@ def mistakes(cells: Iterable[Cell], classes: Classes, config_dir: Path = CONFIG_
             for name, spec in specs.items():
                 wanted = [metric for metric in spec.metrics if _on_part(metric)]
                 shown = [cell for cell in asked if _shows(paper, spec, cell)]
-                runs = {cell.dataset: cell.runs[0] for cell in shown}
-                if shown and wanted:
-                    runs = _one_each(paper, spec, shown[0], config_dir) | runs
+                if not (shown and wanted):
+                    continue
                 place = f"config/papers/{key}.yaml: {kind}.{name}.metrics: "
-                for said in _in_vain(wanted, spec.datasets, shown, [*runs.values()], classes):
+                runs = _one_each(paper, spec, shown, config_dir)
+                datasets = list(dict.fromkeys(cell.dataset for cell in shown))
+                for said in _in_vain(wanted, spec.datasets, datasets, runs, classes):
                     yield place + said
-                for dataset in dict.fromkeys(cell.dataset for cell in shown if wanted):
-                    here = [cell.runs[0] for cell in shown if cell.dataset == dataset]
-                    lines = _nothing(wanted, dataset, here, classes)
+                for dataset in datasets:
+                    lines = _nothing(wanted, dataset, runs[dataset], classes)
                     said_of.setdefault(dataset, []).append([place + line for line in lines])
         for tables in said_of.values():
             if all(tables):
@@ -58,37 +58,47 @@ def _nothing(wanted: Sequence[str], dataset: str, runs: Sequence[RunSpec], class
     return [lacks(runs[0], metric, classes).format(metric=metric, dataset=dataset) for metric in wanted]
 
 
-def _one_each(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell, config_dir: Path) -> dict[str, RunSpec]:
-    """Resolve a run on each dataset of a table or figure, trained now or not, with all else as in a cell of it."""
-    scale, found = load_scale(cell.scale, config_dir), dict[str, RunSpec]()
-    for name in spec.datasets:
+def _one_each(
+    paper: Paper, spec: TableSpec | FigureSpec, shown: Sequence[Cell], config_dir: Path
+) -> dict[str, list[RunSpec]]:
+    """Return, for each dataset of a table or figure, a run of the cells asked for and one of each task of its methods.
+
+    Trained now or not: a control with a task of its own is not alone in its table.
+    """
+    first = shown[0]
+    scale = load_scale(first.scale, config_dir)
+    by_task = {repr(paper.methods[name].task): name for name in reversed(spec.methods)}
+    found: dict[str, list[RunSpec]] = {}
+    for cell in shown:
+        found.setdefault(cell.dataset, []).append(cell.runs[0])
+    for dataset, method in itertools.product(dict.fromkeys([*found, *spec.datasets]), by_task.values()):
         with contextlib.suppress(UserError):  # it is said when that one is asked for
-            found[name] = resolve(
-                paper, scale, name, cell.setting, cell.method, cell.runs[0].seed, config_dir=config_dir
+            run = resolve(
+                paper, scale, dataset, first.setting, method, first.runs[0].seed, config_dir=config_dir
             )
+            found.setdefault(dataset, []).append(run)
     return found
 
 
 def _in_vain(
     wanted: Sequence[str],
     listed: Sequence[str],
-    shown: Sequence[Cell],
-    runs: Sequence[RunSpec],
+    asked: Sequence[str],
+    runs: Mapping[str, Sequence[RunSpec]],
     classes: Classes,
 ) -> Iterator[str]:
-    """Say what nobody has of what is wanted, and which of the ``listed`` datasets have none of it.
+    """Say what nobody has of what is wanted, and which of the ``asked`` datasets that are ``listed`` have none of it.
 
-    ``runs`` has one of each dataset; methods may have tasks of their own, so all that are shown count.
+    Methods may have tasks of their own, so the ``runs`` of all tasks on a dataset count.
     """
-    everyone = [*runs, *(cell.runs[0] for cell in shown)]
+    everyone = [*itertools.chain(*runs.values())]
     nobody_has = [metric for metric in wanted if all(lacks(run, metric, classes) for run in everyone)]
-    for dataset in dict.fromkeys(cell.dataset for cell in shown):
-        here = [cell.runs[0] for cell in shown if cell.dataset == dataset]
-        if dataset in listed and (said := _nothing(wanted, dataset, here, classes)):
+    for dataset in asked:
+        if dataset in listed and (said := _nothing(wanted, dataset, runs[dataset], classes)):
             yield from said
         else:
             for metric in nobody_has:
-                yield lacks(here[0], metric, classes).format(metric=metric, dataset=dataset)
+                yield lacks(runs[dataset][0], metric, classes).format(metric=metric, dataset=dataset)
 
 
 def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:

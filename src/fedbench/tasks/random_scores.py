@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedbench.contract.task import Model, Part
+from fedbench.specs import TrainSpec
 from fedbench.streams import stream
 from fedbench.tasks import classification
 
@@ -15,6 +16,11 @@ class Task(classification.Task):
     """Trains as ``classification`` does; what is measured are scores drawn by the run's seed, the same each time."""
 
     measures: ClassVar[tuple[str, ...]] = (*classification.Task.measures, "sensitivity_at_95_specificity")
+
+    def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
+        """Return what suits the number of classes, of two the sensitivity too."""
+        more = ("sensitivity_at_95_specificity",) if n_classes == 2 else ()
+        return (*super().measured(n_classes, train), *more)
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Measure random scores of the same shape as the model's against labels."""

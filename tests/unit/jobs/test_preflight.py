@@ -18,6 +18,7 @@ from fedbench.plan.configuration import load_config
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
+CONFIG = Path(__file__).parents[3] / "config"
 FILE = r"^config/papers/toy\.yaml: "
 
 
@@ -135,10 +136,9 @@ def test_a_slip_is_named_with_its_place_and_nothing_is_trained(
 
 def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip() -> None:
     """codasca's Tables 3 and 4, which no scale but that of the paper runs."""
-    config = Path(__file__).parents[3] / "config"
-    asked = load_config(config / "config.yaml", {"scale": "paper"})
+    asked = load_config(CONFIG / "config.yaml", {"scale": "paper"})
     for table in ("table3", "table4"):
-        preflight.check(cells_of(asked, "codasca", table, config), config)
+        preflight.check(cells_of(asked, "codasca", table, CONFIG), CONFIG)
     alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
     with pytest.raises(UserError, match=r"'sites' needs several datasets: name the others in data\.sources"):
         preflight.check(alone)
@@ -173,6 +173,30 @@ def test_a_table_of_two_tasks_has_metrics_of_both() -> None:
         paper["tables"]["table1"]["metrics"] = ["test_auc", "test_overall_accuracy"]
 
     preflight.check(cells(change))
+
+
+def test_a_method_whose_task_lacks_a_metric_trains_alone_where_others_have_it() -> None:
+    """Planning sees the whole table; the job of one cell sees that cell."""
+
+    def change(paper: dict[str, Any]) -> None:
+        paper["tables"]["table1"]["metrics"] = ["test_balanced_accuracy"]
+        paper["methods"]["Plain"]["task"] = {
+            "name": "detailed",
+            "options": {"metrics": ["balanced_accuracy"]},
+        }
+
+    for cell in cells(change):
+        preflight.check([cell])
+
+
+@pytest.mark.parametrize("paper", [path.stem for path in sorted((CONFIG / "papers").glob("*.yaml"))])
+def test_each_cell_of_the_demo_may_train_alone(paper: str) -> None:
+    """As the workflow's jobs do, one cell each."""
+    asked = load_config(CONFIG / "config.yaml", {"paper": paper, "scale": "demo"})
+    alone = {(cell.dataset, cell.method): cell for cell in cells_of(asked, paper, None, CONFIG)}
+    assert alone or paper == "check"
+    for cell in alone.values():
+        preflight.check([cell], CONFIG)
 
 
 def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:

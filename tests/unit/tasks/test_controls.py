@@ -31,6 +31,14 @@ def test_random_scores_are_those_of_guessing_and_nothing_moves() -> None:
     assert other.metrics["test_auc"] != outcome.metrics["test_auc"]
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_random_scores_say_what_they_measure(n_classes: int) -> None:
+    """Planning refuses a table whose metrics nobody has."""
+    simulation, outcome = simulate(untrained(), images(n_classes=n_classes))
+    found = {name.removeprefix("test_") for name in outcome.metrics if name.startswith("test_")}
+    assert found == set(simulation.problem.task.measured(n_classes, simulation.spec.train))
+
+
 def test_random_classes_are_hit_as_often_as_there_are_classes() -> None:
     _, outcome = simulate(untrained(), images(test=4000, n_classes=4))
     assert outcome.metrics["test_overall_accuracy"] == pytest.approx(0.25, abs=0.03)
