@@ -118,6 +118,22 @@ def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -
     assert float(shown) == pytest.approx((0.8 + 0.5) / 2, abs=0.005)
 
 
+def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config) -> None:
+    """Ones and Twos were shipped at scale reduced; then Twos runs at scale demo."""
+
+    def headings(config: Config) -> list[str]:
+        return [
+            block.heading for block in tables.make("league", "leaderboard", config, board.root).grid.blocks
+        ]
+
+    both = ["Average over Ones, Twos (reduced), test AUC", "Ones (reduced)", "Twos (reduced)"]
+    assert headings(config) == both
+    export_reproduced("league", "leaderboard", config, board.root)
+    demo = Config(scale="demo", seeds=SEEDS, datasets=["Twos"])
+    fill(board, "league", demo)
+    assert headings(demo) == ["Ones (reduced)", "Twos (demo)"]
+
+
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
     board: Project, config: Config
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +62,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Board:
-    """The methods on one dataset (None: averaged over datasets), the best first, controls and what did not run last."""
+    """The methods on one dataset (None: averaged over several), the best first, controls and what did not run last."""
 
     dataset: str | None
     measure: Measure
     lines: list[Line]
     seeds: list[Repeat] = field(default_factory=list)
+    over: Sequence[Board] = ()
+    """What is averaged."""
 
     @property
     def ranked(self) -> list[Line]:
@@ -78,6 +80,14 @@ class Board:
     def tied(self) -> bool:
         """Whether no two methods can be told apart."""
         return all(line.rank == Rank(1, len(self.ranked)) for line in self.ranked)
+
+    @property
+    def scales(self) -> frozenset[str]:
+        """At which scale its numbers were measured; several where they were mixed."""
+        measured = (
+            item.measured for board in self.over or [self] for line in board.ranked for item in line.shown
+        )
+        return frozenset(one.scale for one in measured)
 
     def hardware(self) -> set[str]:
         """Return what its runs were made on."""
@@ -96,7 +106,7 @@ class Board:
 def boards(
     config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
 ) -> list[Board]:
-    """Collect the boards of a table: averages first, where there are several datasets."""
+    """Collect the boards of a table: averages first, where a scale has several datasets."""
     assert spec.board is not None
     found = []
     shelf = Shelf(config, paper, root)
@@ -109,7 +119,10 @@ def boards(
         )
         if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
             found.append(_board(name, spec.board, compared, paper.measure(spec.metrics[0])))
-    return [*([_averaged(found, spec.board)] if len(found) > 1 else []), *found]
+    by_scale: dict[frozenset[str], list[Board]] = {}
+    for board in found:
+        by_scale.setdefault(board.scales, []).append(board)
+    return [*(_averaged(alike, spec.board) for alike in by_scale.values() if len(alike) > 1), *found]
 
 
 def _board(dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure: Measure) -> Board:
@@ -133,7 +146,7 @@ def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
         whole = len(parts) == len(found)
         means = {seed: float(np.mean([part[seed] for part in parts])) for seed in shared if whole}
         lines.append(Line(method, [], means))
-    return _ranked(None, found[0].measure, lines, spec.controls)
+    return replace(_ranked(None, found[0].measure, lines, spec.controls), over=found)
 
 
 def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], controls: Sequence[str]) -> Board:

@@ -81,10 +81,12 @@ def _grid(paper: Paper, spec: TableSpec, board: BoardSpec, found: Sequence[Board
 
 
 def _heading(board: BoardSpec, one: Board) -> str:
+    scale = f" ({next(iter(one.scales))})" if len(one.scales) == 1 else ""
     if one.dataset is None:
-        return f"Average over datasets, {one.measure.label}"
-    scales = {line.measured.scale for line in one.ranked}
-    where = one.dataset if len(scales) != 1 else f"{one.dataset} ({scales.pop()})"
+        return (
+            f"Average over {', '.join(str(board.dataset) for board in one.over)}{scale}, {one.measure.label}"
+        )
+    where = f"{one.dataset}{scale}"
     if board.budget is None:
         return where
     amount, target = board.within[one.dataset], board.to[one.dataset]
