@@ -47,13 +47,22 @@ class Tuned:
 
 
 def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Name the chosen numbers beyond which nothing was tried although there is something beyond."""
+    """Name the chosen numbers beyond which nothing was tried although there is something beyond.
+
+    What was tried with another word counts for nothing: how large a step may be for sigmoids says little of logits.
+    """
     found, rows = [], list(tried)
+    words = {name: value for name, value in values.items() if isinstance(value, str)}
+    alike = [row for row in rows if all(row.get(name, word) == word for name, word in words.items())]
     for name, value in values.items():
-        numbers = {row[name] for row in rows if _is_number(row.get(name))}
-        if len(numbers) > 1 and value in (min(numbers), max(numbers)) and not at_bound(name, value):
+        numbers, varied = _numbers(alike, name), len(_numbers(rows, name)) > 1
+        if varied and value in (min(numbers), max(numbers)) and not at_bound(name, value):
             found.append(name)
     return found
+
+
+def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> set[float]:
+    return {row[name] for row in rows if _is_number(row.get(name))}
 
 
 def _is_number(value: object) -> bool:

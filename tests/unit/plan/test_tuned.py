@@ -74,6 +74,18 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
 
 
+def test_what_was_tried_with_another_word_brackets_nothing() -> None:
+    """A step of 10 for sigmoids says nothing of the step for logits, and what was not varied for them is open."""
+    sigmoids = [
+        {"score": "sigmoid", "lr": lr, "rho": rho} for lr, rho in ((1.0, 0.1), (3.0, 0.01), (10.0, 0.3))
+    ]
+    logits = [{"score": "logit", "lr": lr, "rho": 0.1} for lr in (0.1, 0.3, 1.0)]
+    tried: list[dict[str, Any]] = [*sigmoids, *logits]
+    assert edges(logits[2], tried) == ["lr", "rho"]
+    assert edges(logits[1], tried) == ["rho"]
+    assert edges(sigmoids[1], tried) == ["rho"]
+
+
 def test_a_share_has_a_bound_at_1_and_a_step_has_not() -> None:
     tried: list[dict[str, Any]] = [
         {"lr": lr, "beta": beta} for lr, beta in ((0.1, 0.1), (0.3, 0.5), (1.0, 1.0))
