@@ -132,6 +132,9 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     demo = Config(scale="demo", seeds=SEEDS, datasets=["Twos"])
     fill(board, "league", demo)
     assert headings(demo) == ["Ones (reduced)", "Twos (demo)"]
+    drawing = figures.make("league", "figure1", demo, board.root)
+    assert [panel.title for panel in drawing.panels] == ["Ones (reduced)"]
+    assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
 
 
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(

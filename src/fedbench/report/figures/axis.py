@@ -14,6 +14,8 @@ from fedbench.report.figures.parts import Across, Panel
 
 SPREAD = "the vertical axis spreads its upper end"
 """What the words of a figure say of such an axis."""
+LONG = 1e6
+"""Numbers on a linear axis from which they are written as 12M."""
 FINEST = 1e-3
 """The least distance from 1 that a spread axis resolves."""
 APART = 0.12
@@ -57,6 +59,8 @@ def scale_axes(axes: Axes, panel: Panel, across: Across, spread: bool) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     elif not across.log:
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        if axes.xaxis.get_data_interval()[1] >= LONG:  # a common power of ten would stand in the label below
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def _label_decades(axis: Axis) -> None:

@@ -95,7 +95,9 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     cells = cells_of(config, paper_key, figure_name, config_dir)
     here = datasets_run(config, paper, scale, spec)
     if spec.kind == "pareto":
-        shown = Layout(pareto.panels(config, paper, scale, figure_name, spec, root), COLUMNS, [])
+        found = pareto.found(config, paper, scale, figure_name, spec, root)
+        shown = Layout(pareto.panels(paper, scale, spec, found), COLUMNS, [])
+        here = [board.dataset for board in found if board.dataset]
     else:
         shown = layout(paper, spec, cells, here, root, Shelf(config, paper, root))
     title = phrase(spec.title)
@@ -153,13 +155,14 @@ def subtitle(
 ) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
     words = [", ".join(filter(None, [f"Scale: {scale}", described.lengths(cells)]))]
-    seeds = shown.seeds or max((len(cell.runs) for cell in cells), default=0)
+    counts = shown.seeds or [max((len(cell.runs) for cell in cells), default=0)]
+    seeds = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])) if count)
     if spec.kind == "duals":
         words += ["one line per client, first seed"]
     elif seeds:
         interval = f"bars: {stats.LEVEL:.0%} t-interval, dots: each seed"
         spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
-        words.append("one seed" if seeds == 1 else f"mean over {seeds} seeds, {spread}")
+        words.append("one seed" if seeds == "1" else f"mean over {seeds} seeds, {spread}")
     own = [name for name in here if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
     words += [f"{name} stands in for {replaced}" for name in own]

@@ -45,12 +45,12 @@ class Layout:
         return any(curve.shipped for panel in self.panels for curve in panel.curves)
 
     @property
-    def seeds(self) -> int:
-        """The most seeds of a final value that is drawn, 0 where none is."""
+    def seeds(self) -> list[int]:
+        """How many seeds the final values have that are drawn, ascending, each number once."""
         drawn = [
             curve.repeats for panel in self.panels for curve in panel.curves if curve.repeats is not None
         ]
-        return max((int(values["x"].value_counts().max()) for values in drawn if len(values)), default=0)
+        return sorted({int(values["x"].value_counts().max()) for values in drawn if len(values)})
 
 
 def layout(

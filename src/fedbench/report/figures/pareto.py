@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -19,10 +20,10 @@ FRONT = "Pareto front"
 FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
 
 
-def panels(
+def found(
     config: Config, paper: Paper, scale: Scale, name: str, spec: FigureSpec, root: Path = Path()
-) -> list[Panel]:
-    """Collect a panel for each dataset with results, trained here or shipped; controls are left out.
+) -> list[Board]:
+    """Collect the board of each dataset with results, trained here or shipped.
 
     Raises:
         UserError: the paper has no leaderboard, so nobody says which methods are controls.
@@ -40,11 +41,16 @@ def panels(
         board=BoardSpec(random=given.random, ceiling=given.ceiling),
     )
     cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
-    found = boards(config, paper, scale, table, cells, root)
-    return [_panel(paper, spec, board) for board in found if board.dataset is not None]
+    made = boards(config, paper, scale, table, cells, root)
+    return [board for board in made if board.dataset is not None]
 
 
-def _panel(paper: Paper, spec: FigureSpec, board: Board) -> Panel:
+def panels(paper: Paper, scale: Scale, spec: FigureSpec, shown: Sequence[Board]) -> list[Panel]:
+    """Return a panel for each board, without its controls; the title says a scale that is not the figure's."""
+    return [_panel(paper, scale, spec, board) for board in shown]
+
+
+def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
     curves, front = [], []
     for line in board.ranked:
         cost = float(getattr(line.measured.cost, spec.x))
@@ -61,6 +67,8 @@ def _panel(paper: Paper, spec: FigureSpec, board: Board) -> Panel:
         # no dots: the methods' own are there
         points = pd.DataFrame(front).sort_values("x", ignore_index=True)
         curves.append(Curve(FRONT, points, repeats=pd.DataFrame({"x": [], "value": []})))
-    remark = " (several machines)" if spec.x == "seconds" and len(board.hardware()) > 1 else ""
+    remarks = sorted(board.scales - {scale.name})
+    remarks += ["several machines"] if spec.x == "seconds" and len(board.hardware()) > 1 else []
+    remark = f" ({', '.join(remarks)})" if remarks else ""
     falls = paper.measure(spec.metrics[0]).better == "lower"
     return Panel(f"{board.dataset}{remark}", spec.metrics[0], board.measure.label, curves, falls=falls)
