@@ -216,4 +216,6 @@ def stacked(problem: Problem, data: ClientData, compiling: bool = False) -> int 
     if data.device.type != "cpu" or d <= TINY:
         return None
     even = data.spec.period is not None or max(data.sizes) <= EVEN * sum(data.sizes) / len(data.sizes)
-    return TOGETHER // d if not compiling and problem.net.plain and d <= PLAIN and even else 1
+    if not compiling and problem.net.plain and d <= PLAIN and even:
+        return TOGETHER // d
+    return 1

@@ -67,16 +67,18 @@ def _one_each(
     """
     first = shown[0]
     scale = load_scale(first.scale, config_dir)
-    by_task = {repr(paper.methods[name].task): name for name in reversed(spec.methods)}
     found: dict[str, list[RunSpec]] = {}
     for cell in shown:
         found.setdefault(cell.dataset, []).append(cell.runs[0])
-    for dataset, method in itertools.product(dict.fromkeys([*found, *spec.datasets]), by_task.values()):
-        with contextlib.suppress(UserError):  # it is said when that one is asked for
-            run = resolve(
-                paper, scale, dataset, first.setting, method, first.runs[0].seed, config_dir=config_dir
-            )
-            found.setdefault(dataset, []).append(run)
+    for dataset in dict.fromkeys([*found, *spec.datasets]):
+        place = {"dataset": dataset, **first.setting}
+        there = [name for name in spec.methods if paper.methods[name].has(place)]
+        for method in {repr(paper.methods[name].task): name for name in there}.values():
+            with contextlib.suppress(UserError):  # it is said when that one is asked for
+                run = resolve(
+                    paper, scale, dataset, first.setting, method, first.runs[0].seed, config_dir=config_dir
+                )
+                found.setdefault(dataset, []).append(run)
     return found
 
 

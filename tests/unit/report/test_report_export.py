@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
@@ -14,12 +13,10 @@ from report_project import Project, localscgdam, run_result
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import sums
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.shipped import Shelf
 from fedbench.report.tables import build as tables
 
 
@@ -110,99 +107,6 @@ def test_a_row_with_more_seeds_than_asked_for_stays_unless_the_store_says_otherw
     project.write(here, [run_result(0, here.runs[0].key, {"test_auc": 0.25})])
     with pytest.raises(UserError, match="1 of 30 measured rows"):
         export_reproduced("localscgdam", "table1", one, project.root)
-    assert path.read_bytes() == before
-
-
-def test_seeds_measured_here_join_those_that_were_shipped(project: Project, reduced: Config) -> None:
-    five = reduced.model_copy(update={"seeds": [0, 1, 2, 3, 4]})
-
-    def exported(config: Config) -> pd.DataFrame:
-        return pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root))
-
-    project.fill("localscgdam", "table1", reduced)
-    before = exported(reduced)
-    cells = project.cells("localscgdam", "table1", five)
-    for cell in project.cells("localscgdam", "table1", reduced):
-        (project.root / cell.path).unlink()
-    for cell in cells[1:]:
-        new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cell.runs if run.seed > 2]
-        project.write(cell, new)
-    with pytest.raises(UserError, match="1 of 30 measured rows"):
-        exported(five)
-    only = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed == 4]
-    project.write(cells[0], only)
-    with pytest.raises(UserError, match="1 of 30 measured rows"):
-        exported(five)
-    new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed > 2]
-    project.write(cells[0], new)
-    after = exported(five)
-    assert set(after["n_seeds"]) == {5} and set(after["status"]) == {"finished"}
-    assert list(after["key"]) == [cell.key for cell in cells]
-    for then, now in zip(before["values"], after["values"], strict=True):
-        assert now == f"{then} 3:0.25 4:0.25"
-    assert after["mean"].to_numpy() == pytest.approx((3 * before["mean"] + 2 * 0.25).to_numpy() / 5, abs=2e-6)
-    assert exported(five).equals(after), "a second export has nothing to join"
-    for cell in cells:
-        (project.root / cell.path).unlink()
-    shelf = Shelf(reduced, load_paper("localscgdam", project.root / "config"), project.root)
-    cell = project.cells("localscgdam", "table1", reduced)[0]
-    assert shelf.has(cell, ["test_auc"]), "whoever asks for three seeds is shown the five"
-
-
-@pytest.mark.parametrize("shipped_reached", [True, False])
-def test_seeds_that_miss_a_target_join_those_that_were_shipped(
-    project: Project, reduced: Config, shipped_reached: bool
-) -> None:
-    """Seed 0 is shipped, 1 and 2 are measured here; those that miss an AUC of 0.9 end at 0.8 and their seed."""
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"metrics": ["rounds_to_test_auc_0.9"]}
-    project.save_paper("localscgdam", paper)
-    cells = project.cells("localscgdam", "table1", reduced)
-
-    def measured(seeds: list[int], reached: bool) -> pd.DataFrame:
-        for cell in cells:
-            runs = [run for run in cell.runs if run.seed in seeds]
-            for run in runs:
-                curve = project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
-                last = 0.95 if reached else 0.8 + run.seed / 100
-                curve.write_text(f"iteration,round,test_auc\n0,0,0.5\n8,2,{last}\n")
-            project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.5}) for run in runs])
-        asked = reduced.model_copy(update={"seeds": list(range(max(seeds) + 1))})
-        return pd.read_csv(export_reproduced("localscgdam", "table1", asked, project.root))
-
-    measured([0], shipped_reached)
-    after = measured([1, 2], not shipped_reached)
-    values, note = ("0:2 1:inf 2:inf", "2 of 3 seeds: best 0.81; best 0.82")
-    if not shipped_reached:
-        values, note = "0:inf 1:2 2:2", "1 of 3 seeds: best 0.8"
-    assert set(after["values"]) == {values} and set(after["note"]) == {note}
-    assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}
-    assert list(after["key"]) == [cell.key for cell in cells]
-
-
-def test_other_seeds_in_place_of_those_shipped_are_refused(project: Project, reduced: Config) -> None:
-    first, second = (reduced.model_copy(update={"seeds": seeds}) for seeds in ([0, 1], [2, 3, 4]))
-    project.fill("localscgdam", "table1", first)
-    path = export_reproduced("localscgdam", "table1", first, project.root)
-    before = path.read_bytes()
-    project.fill("localscgdam", "table1", second)
-    with pytest.raises(UserError, match="30 of 30 measured rows"):
-        export_reproduced("localscgdam", "table1", second, project.root)
-    assert path.read_bytes() == before
-
-
-def test_seeds_of_another_configuration_are_not_joined(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    path = export_reproduced("localscgdam", "table1", reduced, project.root)
-    before = path.read_bytes()
-    paper = localscgdam()
-    paper["defaults"]["train"]["batch_size"] = 9
-    project.save_paper("localscgdam", paper)
-    four = reduced.model_copy(update={"seeds": [0, 1, 2, 3]})
-    for cell in project.cells("localscgdam", "table1", four):
-        project.write(cell, [run_result(3, cell.runs[3].key, {"test_auc": 0.25})])
-    with pytest.raises(UserError, match="30 of 30 measured rows"):
-        export_reproduced("localscgdam", "table1", four, project.root)
     assert path.read_bytes() == before
 
 
