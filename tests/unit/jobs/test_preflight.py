@@ -189,6 +189,19 @@ def test_a_method_whose_task_lacks_a_metric_trains_alone_where_others_have_it() 
         preflight.check([cell])
 
 
+def test_a_method_that_a_dataset_has_not_lends_it_no_metric() -> None:
+    def change(paper: dict[str, Any]) -> None:
+        paper["tables"]["table1"]["metrics"] = ["test_balanced_accuracy"]
+        task = {"name": "detailed", "options": {"metrics": ["balanced_accuracy"]}}
+        paper["methods"]["Plain"] |= {"task": task, "only": {"dataset": ["Elsewhere"]}}
+        paper["datasets"]["Elsewhere"] = copy.deepcopy(paper["datasets"]["Digits"])
+        paper["tables"]["table1"]["datasets"] = [*paper["tables"]["table1"]["datasets"], "Elsewhere"]
+        paper["figures"] = {}
+
+    with pytest.raises(UserError, match="test_balanced_accuracy is not measured on Digits"):
+        preflight.check(cells(change))
+
+
 @pytest.mark.parametrize("paper", [path.stem for path in sorted((CONFIG / "papers").glob("*.yaml"))])
 def test_each_cell_of_the_demo_may_train_alone(paper: str) -> None:
     """As the workflow's jobs do, one cell each."""

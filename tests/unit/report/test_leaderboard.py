@@ -137,6 +137,21 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
 
 
+def test_a_figure_says_all_numbers_of_seeds_and_writes_long_numbers_short(
+    board: Project, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SENT, "Good", 12_000_000.0)
+    for dataset, seeds in (("Ones", SEEDS), ("Twos", SEEDS[:3])):
+        fill(board, "league", config.model_copy(update={"datasets": [dataset], "seeds": seeds}))
+    paper = league()
+    paper["figures"]["figure1"]["datasets"] = ["Ones", "Twos"]
+    board.save_paper("league", paper)
+    drawing = figures.make("league", "figure1", config, board.root)
+    assert "mean over 3 to 8 seeds" in drawing.words
+    labels = [tick.get_text() for tick in drawing.picture.axes[0].get_xticklabels()]
+    assert "10M" in labels and drawing.picture.axes[0].xaxis.get_offset_text().get_text() == ""
+
+
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
     board: Project, config: Config
 ) -> None:
