@@ -51,8 +51,7 @@ def test_every_method_has_the_same_number_of_trials_everywhere() -> None:
             if method.has({"dataset": dataset}):
                 tried = [trial_specs(paper, dataset, name, params)[0] for params in trials]
                 assert (
-                    len({run.key for run in tried}) == paper.tune.trials == 15
-                    and tried[0].data.validation == 0.1
+                    len({run.key for run in tried}) == paper.tune.trials and tried[0].data.validation == 0.1
                 )
 
 
