@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,80 @@ from fedbench import files, seal
 from fedbench.errors import UserError
 from fedbench.plan import configuration
 from fedbench.reading import parse_yaml
+
+Rows = Sequence[Mapping[str, Any]]
+"""A method's trials: values, the score, and the score of each of its ``runs``."""
+
+
+class Choices:
+    """What was chosen on a dataset, and per method what a tuning that goes on has found so far.
+
+    The cells read ``path``. A method's scores gather in a file of its own under ``unfinished``, so that a tuning goes
+    on from them wherever the store is. Its choice moves to ``path`` at once, unless others there were made by another
+    protocol: then all stay as they are until the last of those methods has been tuned the new way.
+
+    Args:
+        path: the file that the cells read.
+        header: its first line.
+        protocol: how the trials are made.
+    """
+
+    def __init__(self, path: Path, header: str, protocol: Mapping[str, Any]) -> None:
+        self.path, self._header, self._protocol = path, header, protocol
+
+    def unfinished(self, method: str) -> Path:
+        """Return the file in which the scores of a method gather."""
+        return self.path.parent / "unfinished" / self.path.stem / f"{method}.yaml"
+
+    def known(self, method: str) -> tuple[list[Mapping[str, Any]], str]:
+        """Return the trials of a method that any of the files has, and the commits they were made at."""
+        found = [read(self.path), read(self.unfinished(method))]
+        rows = [row for content in found for row in content.get("scores", {}).get(method, [])]
+        return rows, " ".join(content.get("commits", {}).get(method, "") for content in found)
+
+    def waiting(self, methods: Iterable[str]) -> list[str]:
+        """List the other methods whose choices were made by another protocol and have not been made by this one."""
+        known = read(self.path)
+        if known.get("protocol") == self._protocol:
+            return []
+        return [name for name in known.get("chosen", {}) if name not in {*methods} and not self._made(name)]
+
+    def note(self, method: str, rows: Rows, commits: str) -> None:
+        """Keep the scores that a method has so far."""
+        self._write(self.unfinished(method), {"commits": {method: commits}, "scores": {method: rows}})
+
+    def choose(self, method: str, values: Mapping[str, Any], rows: Rows, commits: str) -> None:
+        """Keep a method's choice, in ``path`` as soon as all that stands there is made by one protocol."""
+        found: dict[str, dict[str, Any]]
+        found = {"commits": {method: commits}, "chosen": {method: values}, "scores": {method: rows}}
+        self._write(self.unfinished(method), found)
+        if self.waiting([method]):
+            return
+        known = read(self.path)  # now: another call may have ended meanwhile
+        if known.get("protocol") != self._protocol:
+            known = {}
+        folder = self.unfinished(method).parent
+        ready = [name for name in sorted(path.stem for path in folder.glob("*.yaml")) if self._made(name)]
+        made = [read(self.unfinished(name)) for name in ready]
+        content = {
+            part: dict(known.get(part, {})) | {k: v for one in made for k, v in one[part].items()}
+            for part in found
+        }
+        self._write(self.path, content)
+        for name in ready:
+            self.unfinished(name).unlink(missing_ok=True)
+        for empty in (folder, folder.parent):
+            with contextlib.suppress(OSError):  # another method's scores are in there
+                empty.rmdir()
+
+    def _made(self, method: str) -> bool:
+        content = read(self.unfinished(method))
+        return content.get("protocol") == self._protocol and method in content.get("chosen", {})
+
+    def _write(self, path: Path, content: Mapping[str, Mapping[str, Any]]) -> None:
+        scores = {name: [_Line(row) for row in rows] for name, rows in content["scores"].items()}
+        body = _as_yaml({"protocol": self._protocol, **content, "scores": scores})
+        files.write(path, self._header + sealed(body))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -25,14 +100,6 @@ def read(path: Path) -> dict[str, Any]:
                     " again"
                 )
     return known
-
-
-def add(path: Path, header: str, protocol: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write what was found for some methods, ``found[part][method]``; what the file says of others stays."""
-    known = read(path)  # now: another call may have ended meanwhile
-    content: dict[str, Any] = {part: {**known.get(part, {}), **found[part]} for part in found}
-    content["scores"] = {name: [_Line(row) for row in rows] for name, rows in content["scores"].items()}
-    files.write(path, header + sealed(_as_yaml({"protocol": protocol, **content})))
 
 
 def sealed(body: str) -> str:

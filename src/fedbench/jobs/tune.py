@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fedbench.errors import UserError, unknown
-from fedbench.jobs import choices, metric_checks, preflight
+from fedbench.jobs import metric_checks, preflight
+from fedbench.jobs.choices import Choices, Rows
 from fedbench.jobs.race import Runs, margin, mean_score, race
 from fedbench.jobs.training import train_run
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
@@ -18,17 +20,21 @@ from fedbench.specs import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
+Trial = tuple[dict[str, Any], list[RunSpec]]
+"""The values that a trial tries, and its runs, which differ in their seed."""
+
 
 class Scores:
-    """Scores of a method's runs: taken from the file that has them, or measured by training.
+    """Scores of a method's runs: taken from the files that have them, or measured by training.
 
     Args:
         config: where data and the device are.
         metric: the validation metric.
-        rows: what the file says of the method's trials.
-        commits: and of the commits they were made at.
+        trials: the values of each trial, and its runs.
+        known: the trials that the files have, and the commits they were made at.
         whose: dataset and method, for the eye.
         say: told every score.
+        note: told all trials with a score and their commits, whenever a run has been trained.
 
     Attributes:
         commits: commits of all runs asked for so far.
@@ -38,14 +44,16 @@ class Scores:
         self,
         config: Config,
         metric: str,
-        rows: Sequence[dict[str, Any]],
-        commits: str,
+        trials: Sequence[Trial],
+        known: tuple[Sequence[Mapping[str, Any]], str],
         whose: str,
         say: Callable[[str], None],
+        note: Callable[[Rows, str], None],
     ) -> None:
-        self._config, self._metric, self._whose, self._say = config, metric, whose, say
-        self._known: Runs = {key: score for row in rows for key, score in row["runs"].items()}
-        self._known_commits = commits.split()
+        self._config, self._metric, self._trials, self._whose = config, metric, trials, whose
+        self._say, self._note = say, note
+        self._known: Runs = {key: score for row in known[0] for key, score in row["runs"].items()}
+        self._known_commits = known[1].split()
         self.commits = set[str]()
 
     def of(self, spec: RunSpec) -> float | None:
@@ -55,10 +63,23 @@ class Scores:
             self.commits.update(self._known_commits)
         else:
             record = train_run(spec, self._config, Store())
-            score = self._score(record)
+            score = self._known[spec.key] = self._score(record)
             self.commits.add(record.provenance.get("commit", ""))
+            found = [
+                {run.key: self._known[run.key] for run in runs if run.key in self._known}
+                for _, runs in self._trials
+            ]
+            self._note(self.rows(found), _listed({*self.commits, *self._known_commits}))
         self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
         return score
+
+    def rows(self, runs: Sequence[Runs]) -> Rows:
+        """Return the trials with the scores of their ``runs``, without those that have none."""
+        return [
+            {**params, self._metric: mean_score(made), "runs": made}
+            for (params, _), made in zip(self._trials, runs, strict=True)
+            if made
+        ]
 
     def _score(self, record: Record) -> float | None:
         if record.status == "diverged":
@@ -101,14 +122,13 @@ def tune_at(
 
     ``values`` is one of ``tune.points()``: the file is that of this value; methods without cells there are left out.
 
-    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the file has already is
-    not made again, wherever its store is: remove the file to tune from nothing. A trial that diverges with one of its
-    seeds has no score. Methods that are not named keep what was chosen for them, as long as it was chosen the same
-    way.
+    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
+    (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
+    nothing. A trial that diverges with one of its seeds has no score. Methods that are not named keep what was chosen
+    for them; where that was by another protocol, the file stays as it is until the last of them is tuned by this one.
 
     Raises:
-        UserError: a name is unknown, all trials of a method diverged, or the file's other methods were tuned with
-            another protocol, so that the choices would not be comparable.
+        UserError: a name is unknown, or all trials of a method diverged.
     """
     assert paper.tune is not None
     if dataset not in paper.datasets:
@@ -129,46 +149,42 @@ def tune_at(
         )
     protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
     protocol |= {"set": dict(config.set)} if config.set else {}
-    known = choices.read(path)
-    others = [name for name in known.get("chosen", {}) if name not in here]
-    if others and known.get("protocol") != protocol:
-        raise UserError(
-            f"{path}: {', '.join(others)} were tuned with another protocol than {source} describes now;"
-            f" tune all methods again (fedbench tune {dataset} --paper {paper.key}) or remove the file"
-        )
-    chosen, scores, commits = dict[str, Any](), dict[str, Any](), dict[str, str]()
-    grids = {name: trials_of(paper, paper.methods[name], name)[: tune.trials] for name in here}
-    runs_of = {
-        name: [trial_specs(paper, dataset, name, params, config.set) for params in trials]
-        for name, trials in grids.items()
+    header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
+    choices = Choices(path, header, protocol)
+    known = {name: choices.known(name) for name in here}
+    trials: dict[str, list[Trial]] = {
+        name: [
+            (params, trial_specs(paper, dataset, name, params, config.set))
+            for params in trials_of(paper, paper.methods[name], name)[: tune.trials]
+        ]
+        for name in here
     }
-    preflight.check_runs(
-        (f"{source}: ", dataset, name, specs[0]) for name, trials in runs_of.items() for specs in trials
-    )
-    for first, *_ in runs_of.values():
-        if why := metric_checks.lacks(first[0], tune.metric, preflight.classes_of):
+    preflight.check_runs((f"{source}: ", dataset, name, runs[0]) for name in here for _, runs in trials[name])
+    for name in here:
+        first = trials[name][0][1][0]
+        if why := metric_checks.lacks(first, tune.metric, preflight.classes_of):
             raise UserError(f"{source}: tune.metric: {why.format(metric=tune.metric, dataset=dataset)}")
     for name in here:
-        known_rows = known.get("scores", {}).get(name, [])
-        known_commits = known.get("commits", {}).get(name, "")
-        measured = Scores(config, tune.metric, known_rows, known_commits, f"{path.stem} {name}", say)
-        trials, sign = grids[name], paper.measure(tune.metric).sign
-        runs, best = race(runs_of[name], measured.of, sign)
-        rows = [
-            {**params, tune.metric: mean_score(made), "runs": made}
-            for params, made in zip(trials, runs, strict=True)
-        ]
-        if rows[best][tune.metric] is None:
+        tried, whose = [params for params, _ in trials[name]], f"{path.stem} {name}"
+        note = functools.partial(choices.note, name)
+        scores = Scores(config, tune.metric, trials[name], known[name], whose, say, note)
+        sign = paper.measure(tune.metric).sign
+        runs, best = race([specs for _, specs in trials[name]], scores.of, sign)
+        if mean_score(runs[best]) is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
-        say(_choice(f"{dataset} {name}", tune.metric, trials, runs, best, sign))
-        chosen[name], scores[name], commits[name] = trials[best], rows, " ".join(sorted(measured.commits))
-    choices.add(
-        path,
-        f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n",
-        protocol,
-        {"commits": commits, "chosen": chosen, "scores": scores},
-    )
+        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, sign))
+        choices.choose(name, tried[best], scores.rows(runs), _listed(scores.commits))
+    if waiting := choices.waiting(here):
+        say(
+            f"{path} stays as it is: {', '.join(waiting)} were tuned with another protocol than {source} describes"
+            f" now. Tune them too (fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}) or remove the"
+            f" file; until then the new choices wait in {choices.unfinished(here[0]).parent}"
+        )
     return path
+
+
+def _listed(commits: Iterable[str]) -> str:
+    return " ".join(sorted(commits))
 
 
 def _choice(

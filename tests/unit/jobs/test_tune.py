@@ -133,17 +133,66 @@ def test_two_tunings_at_a_time_keep_each_others_choices(monkeypatch: pytest.Monk
 
 
 def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
     monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    paper = Path("config/papers/toy.yaml")
-    content = yaml.safe_load(paper.read_text())
-    content["tune"]["validation"] = 0.3
-    write_yaml(paper, content)
-    with pytest.raises(UserError, match=r"Digits\.yaml: Plain were tuned with another protocol"):
-        tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
-    tune_dataset(
-        configuration.load_config(), "toy", "Digits", ["Plain"], quiet
-    )  # nothing else is in the file
+    tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
+    before = path.read_text()
+    monkeypatch.setattr(
+        tune, "train_run", fake({0.01: 0.9, 0.1: 0.7, 0.2: 0.8, 0.3: 0.6, 0.5: 0.8, 0.05: 0.95})
+    )
+    change(tune=PAPER["tune"] | {"validation": 0.3})
+    said = list[str]()
+    tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too"], said.append)
+    assert path.read_text() == before, "what stands there was compared another way"
+    assert "Proximal were tuned with another protocol" in said[-1]
+    assert (
+        "fedbench tune Digits Proximal --paper toy" in said[-1] and "config/tuned/toy/unfinished" in said[-1]
+    )
+
+    tune_dataset(config, "toy", "Digits", ["Proximal"], said.append)  # the last of them
+    found = yaml.safe_load(path.read_text())
+    assert found["protocol"]["validation"] == 0.3 and not (path.parent / "unfinished").exists()
+    assert chosen("Plain") == {"lr": 0.01} and chosen("Proximal") == {"lr": 0.05, "mu": 0.0}
+    assert {*found["scores"]} == {"Plain", "Proximal", "Plain_too"} and said[-1].startswith(
+        "Digits Proximal: chosen"
+    )
+
+
+def test_choices_that_wait_are_given_up_for_a_third_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
+    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
+    for validation, method in ((0.3, "Plain"), (0.4, "Proximal")):
+        change(tune=PAPER["tune"] | {"validation": validation})
+        tune_dataset(config, "toy", "Digits", [method], quiet)
+    assert yaml.safe_load(path.read_text())["protocol"]["validation"] == PAPER["tune"]["validation"]
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert yaml.safe_load(path.read_text())["protocol"]["validation"] == 0.4
+
+
+def test_a_tuning_that_was_cut_off_goes_on_without_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
+    train, asked = fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.95, 0.5: 0.8}), list[float]()
+
+    def dies(spec: RunSpec, config: Config, store: Store) -> Record:
+        asked.append(spec.params["lr"])
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        record: Record = train(spec, config, store)
+        return record
+
+    monkeypatch.setattr(tune, "train_run", dies)
+    with pytest.raises(KeyboardInterrupt):
+        tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert not path.exists(), "no cell may read a choice among some of the trials"
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    assert asked == [0.01, 0.1, 0.2, 0.2, 0.5] and chosen("Plain") == {"lr": 0.2}
+    assert [row["val_auc"] for row in yaml.safe_load(path.read_text())["scores"]["Plain"]] == [
+        0.7,
+        0.9,
+        0.95,
+        0.8,
+    ]
 
 
 def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
