@@ -13,14 +13,18 @@ from typing import Any
 @functools.cache
 def commit() -> str:
     """Return the commit of the code that runs, ``+`` appended when its files differ; else the package version."""
-    root = Path(__file__).parents[3]
+    return commit_of(Path(__file__).parents[3])
+
+
+def commit_of(root: Path) -> str:
+    """Return the commit of a checkout, as :func:`commit`. Scores of a tuning that goes on change nothing that runs."""
     try:
         here = ["git", "-C", str(root)]
         head = subprocess.run(
             [*here, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
         )
         changed = subprocess.run(
-            [*here, "status", "--porcelain", "--", "src", "config"],
+            [*here, "status", "--porcelain", "--", "src", "config", ":(exclude)config/tuned/*/unfinished/*"],
             capture_output=True,
             text=True,
             check=True,

@@ -1,0 +1,36 @@
+"""Which commit a number is of."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from fedbench.store.provenance import commit_of, package_version
+
+
+def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    assert commit_of(tmp_path) == "v" + package_version("fedbench"), "no checkout"
+    subprocess.run([*git, "init", "-q"], check=True)
+    for name in ("src/code.py", "config/config.yaml", "config/tuned/toy/Digits.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("a")
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    clean = commit_of(tmp_path)
+    assert len(clean) == 12
+
+    unfinished = tmp_path / "config/tuned/toy/unfinished/Digits"
+    unfinished.mkdir(parents=True)
+    (unfinished / "Plain.yaml").write_text("scores")
+    (tmp_path / "notes.txt").write_text("of no run")
+    assert commit_of(tmp_path) == clean, "a tuning that goes on changes nothing that runs"
+
+    for name in ("config/tuned/toy/Digits.yaml", "src/code.py", "src/new.py"):
+        before = (tmp_path / name).read_text() if (tmp_path / name).exists() else None
+        (tmp_path / name).write_text("b")
+        assert commit_of(tmp_path) == clean + "+", name
+        if before is None:
+            (tmp_path / name).unlink()
+        else:
+            (tmp_path / name).write_text(before)
