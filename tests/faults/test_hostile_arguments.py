@@ -57,6 +57,11 @@ def test_odd_values_are_refused_before_anything_runs(given: str) -> None:
     assert not Path("results").exists()
 
 
+@pytest.mark.parametrize("cores", ["0", "-1", "1.5", "two", "²", "", "9" * 400])
+def test_an_odd_number_of_cores_is_refused(cores: str) -> None:
+    assert "--cores takes a number from 1 to 1024, or all" in refused("tune", "Digits", "--cores", cores)
+
+
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a\nb", "$(touch harm)", "{x}", "[", "x" * 5000, "²"])
 def test_odd_names_are_unknown(name: str) -> None:
     for command in (

@@ -12,11 +12,13 @@ import typer
 
 from fedbench.commands import store_commands
 from fedbench.commands.options import (
+    CoresOption,
     PaperOption,
     ScaleOption,
     SetOption,
     configured,
     configured_for,
+    cores_of,
     target_of,
 )
 from fedbench.commands.show import described_cell, described_figure
@@ -105,14 +107,15 @@ def forget(
 @command("tune")
 def tune(
     dataset: str, methods: Annotated[list[str] | None, typer.Argument()] = None,
-    scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None,
+    scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None, cores: CoresOption = "1",
 ) -> None:  # fmt: skip
     """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
+    from fedbench.jobs.progress import say
     from fedbench.jobs.tune import tune_dataset
 
     config = configured(scale, paper, set_)
     configuration.check_mirror(config)
-    for path in tune_dataset(config, config.paper, dataset, methods or None, print):
+    for path in tune_dataset(config, config.paper, dataset, methods or None, say, cores_of(cores)):
         print(path)
 
 

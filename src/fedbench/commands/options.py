@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ SetOption = Annotated[
         help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
     ),
 ]
+CoresOption = Annotated[str, typer.Option(help="how many runs are trained at a time, or all: one per core")]
 
 
 def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
@@ -46,6 +48,15 @@ def configured_for(pattern: str, scale: str | None, paper: str | None, overrides
     named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
     exact = named if not set(named) & set("*?[") else ""
     return configured(scale, paper or exact or None, overrides)
+
+
+def cores_of(text: str) -> int:
+    """Read a number of cores; ``all`` are those that this process may use."""
+    if text == "all":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1024):
+        raise UserError(f"--cores takes a number from 1 to 1024, or all, not {shortened(text)!r}")
+    return int(text)
 
 
 def target_of(text: str, config: Config, kind: str = "") -> tuple[str, str]:

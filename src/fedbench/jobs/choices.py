@@ -13,7 +13,10 @@ from fedbench import files, seal
 from fedbench.errors import UserError
 from fedbench.plan import configuration
 from fedbench.reading import parse_yaml
+from fedbench.store.runs import Store
 
+PARTS = ("commits", "chosen", "scores")
+"""What a file says of each method."""
 Rows = Sequence[Mapping[str, Any]]
 """A method's trials: values, the score, and the score of each of its ``runs``."""
 
@@ -57,22 +60,22 @@ class Choices:
 
     def choose(self, method: str, values: Mapping[str, Any], rows: Rows, commits: str) -> None:
         """Keep a method's choice, in ``path`` as soon as all that stands there is made by one protocol."""
-        found: dict[str, dict[str, Any]]
         found = {"commits": {method: commits}, "chosen": {method: values}, "scores": {method: rows}}
         self._write(self.unfinished(method), found)
-        if self.waiting([method]):
-            return
-        known = read(self.path)  # now: another call may have ended meanwhile
+        with files.locked(Store().root / "tune.lock"):  # another call may end at the same moment
+            if not self.waiting([method]):
+                self._move(self.unfinished(method).parent)
+
+    def _move(self, folder: Path) -> None:
+        """Move the choices that are made by this protocol from their own files to ``path``."""
+        ready = [name for name in sorted(path.stem for path in folder.glob("*.yaml")) if self._made(name)]
+        known = read(self.path)
         if known.get("protocol") != self._protocol:
             known = {}
-        folder = self.unfinished(method).parent
-        ready = [name for name in sorted(path.stem for path in folder.glob("*.yaml")) if self._made(name)]
-        made = [read(self.unfinished(name)) for name in ready]
-        content = {
-            part: dict(known.get(part, {})) | {k: v for one in made for k, v in one[part].items()}
-            for part in found
-        }
-        self._write(self.path, content)
+        contents = [known, *(read(self.unfinished(name)) for name in ready)]
+        self._write(
+            self.path, {part: _joined(content.get(part, {}) for content in contents) for part in PARTS}
+        )
         for name in ready:
             self.unfinished(name).unlink(missing_ok=True)
         for empty in (folder, folder.parent):
@@ -83,7 +86,7 @@ class Choices:
         content = read(self.unfinished(method))
         return content.get("protocol") == self._protocol and method in content.get("chosen", {})
 
-    def _write(self, path: Path, content: Mapping[str, Mapping[str, Any]]) -> None:
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
         scores = {name: [_Line(row) for row in rows] for name, rows in content["scores"].items()}
         body = _as_yaml({"protocol": self._protocol, **content, "scores": scores})
         files.write(path, self._header + sealed(body))
@@ -100,6 +103,10 @@ def read(path: Path) -> dict[str, Any]:
                     " again"
                 )
     return known
+
+
+def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for part in parts for name, value in part.items()}
 
 
 def sealed(body: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 
 from fedbench.specs import RunSpec
 
@@ -13,10 +13,12 @@ Runs = dict[str, float | None]
 """Scores of a trial's runs by their keys in the store, None where one diverged."""
 
 
-def race(
-    trials: Sequence[Sequence[RunSpec]], score: Callable[[RunSpec], float | None], sign: int = 1
-) -> tuple[list[Runs], int]:
-    """Run the trials of one method, each a list of runs that differ in their seed, and find the best.
+Race = Generator[list[RunSpec], list[float | None], tuple[list[Runs], int]]
+"""Yields the runs whose scores it needs next, in any order of training; is sent these; returns what it found."""
+
+
+def race(trials: Sequence[Sequence[RunSpec]], sign: int = 1) -> Race:
+    """Race the trials of one method, each a list of runs that differ in their seed, to find the best.
 
     All run with the first seed; those that lead, ties together, with the next one. A trial goes on as long as it is not
     behind the leader both on the seeds they have in common and in the mean of its own; the race ends when the leader
@@ -25,7 +27,8 @@ def race(
     Returns:
         The scores of each trial's runs by their keys, and the place of the best trial.
     """
-    runs: list[Runs] = [{specs[0].key: score(specs[0])} for specs in trials]
+    firsts = [specs[0] for specs in trials]
+    runs: list[Runs] = [{spec.key: score} for spec, score in zip(firsts, (yield firsts), strict=True)]
 
     def mean(place: int, seeds: int | None = None) -> float:
         found = mean_score(dict(itertools.islice(runs[place].items(), seeds)))
@@ -45,10 +48,10 @@ def race(
         if not chasing and (mean(ahead) == -math.inf or most == len(trials[ahead])):
             return runs, ahead
         best = max(map(mean, chasing or [ahead]))
-        for place in chasing or level:
-            if mean(place) == best:
-                spec = trials[place][len(runs[place])]
-                runs[place][spec.key] = score(spec)
+        places = [place for place in chasing or level if mean(place) == best]
+        wanted = [trials[place][len(runs[place])] for place in places]
+        for place, spec, score in zip(places, wanted, (yield wanted), strict=True):
+            runs[place][spec.key] = score
 
 
 def margin(runs: Sequence[Runs], best: int, sign: int = 1) -> tuple[int, float, int] | None:

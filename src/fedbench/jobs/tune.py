@@ -3,103 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.jobs import metric_checks, preflight
-from fedbench.jobs.choices import Choices, Rows
-from fedbench.jobs.race import Runs, margin, mean_score, race
-from fedbench.jobs.training import train_run
+from fedbench.jobs.choices import Choices
+from fedbench.jobs.race import Race, Runs, margin, mean_score, race
+from fedbench.jobs.scores import Scores, Trial, listed
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
+from fedbench.jobs.workers import Workers, workers
 from fedbench.plan import configuration
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.plan.tuned import edges
-from fedbench.specs import RunSpec
-from fedbench.store.record import Record
-from fedbench.store.runs import Store
-
-Trial = tuple[dict[str, Any], list[RunSpec]]
-"""The values that a trial tries, and its runs, which differ in their seed."""
-
-
-class Scores:
-    """Scores of a method's runs: taken from the files that have them, or measured by training.
-
-    Args:
-        config: where data and the device are.
-        metric: the validation metric.
-        trials: the values of each trial, and its runs.
-        known: the trials that the files have, and the commits they were made at.
-        whose: dataset and method, for the eye.
-        say: told every score.
-        note: told all trials with a score and their commits, whenever a run has been trained.
-
-    Attributes:
-        commits: commits of all runs asked for so far.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        metric: str,
-        trials: Sequence[Trial],
-        known: tuple[Sequence[Mapping[str, Any]], str],
-        whose: str,
-        say: Callable[[str], None],
-        note: Callable[[Rows, str], None],
-    ) -> None:
-        self._config, self._metric, self._trials, self._whose = config, metric, trials, whose
-        self._say, self._note = say, note
-        self._known: Runs = {key: score for row in known[0] for key, score in row["runs"].items()}
-        self._known_commits = known[1].split()
-        self.commits = set[str]()
-
-    def of(self, spec: RunSpec) -> float | None:
-        """Return a run's score to five digits, None where it diverged."""
-        if spec.key in self._known:
-            score = self._known[spec.key]
-            self.commits.update(self._known_commits)
-        else:
-            record = train_run(spec, self._config, Store())
-            score = self._known[spec.key] = self._score(record)
-            self.commits.add(record.provenance.get("commit", ""))
-            found = [
-                {run.key: self._known[run.key] for run in runs if run.key in self._known}
-                for _, runs in self._trials
-            ]
-            self._note(self.rows(found), _listed({*self.commits, *self._known_commits}))
-        self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
-        return score
-
-    def rows(self, runs: Sequence[Runs]) -> Rows:
-        """Return the trials with the scores of their ``runs``, without those that have none."""
-        return [
-            {**params, self._metric: mean_score(made), "runs": made}
-            for (params, _), made in zip(self._trials, runs, strict=True)
-            if made
-        ]
-
-    def _score(self, record: Record) -> float | None:
-        if record.status == "diverged":
-            return None
-        if self._metric not in record.metrics:
-            known = [name for name in record.metrics if name.startswith("val_")]
-            raise UserError(f"{self._whose}: {unknown('metric to tune by', self._metric, known)}")
-        value = record.metrics[self._metric]
-        if value is None:
-            raise UserError(
-                f"{self._whose}: {self._metric} is undefined: the validation part lacks samples of a class;"
-                " hold out more (`validation` in the section `tune`)"
-            )
-        return round(value, 5)
 
 
 def tune_dataset(
-    config: Config, paper_key: str, dataset: str, methods: Sequence[str] | None, say: Callable[[str], None]
+    config: Config,
+    paper_key: str,
+    dataset: str,
+    methods: Sequence[str] | None,
+    say: Callable[[str], None],
+    cores: int = 1,
 ) -> list[Path]:
     """Tune on a dataset, apart for each value of the setting in ``tune.each``, and return the files.
+
+    ``cores`` runs are trained at a time, those of several methods too.
 
     Raises:
         UserError: as :func:`tune_at`, or there is nothing to try.
@@ -107,7 +37,8 @@ def tune_dataset(
     paper = configuration.load_paper(paper_key)
     if paper.tune is None:
         raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
-    return [tune_at(config, paper, dataset, methods, values, say) for values in paper.tune.points()]
+    with workers(config, cores) as pool:
+        return [tune_at(config, paper, dataset, methods, values, say, pool) for values in paper.tune.points()]
 
 
 def tune_at(
@@ -117,6 +48,7 @@ def tune_at(
     methods: Sequence[str] | None,
     values: Mapping[str, Value],
     say: Callable[[str], None],
+    pool: Workers,
 ) -> Path:
     """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
 
@@ -164,16 +96,25 @@ def tune_at(
         first = trials[name][0][1][0]
         if why := metric_checks.lacks(first, tune.metric, preflight.classes_of):
             raise UserError(f"{source}: tune.metric: {why.format(metric=tune.metric, dataset=dataset)}")
-    for name in here:
-        tried, whose = [params for params, _ in trials[name]], f"{path.stem} {name}"
-        note = functools.partial(choices.note, name)
-        scores = Scores(config, tune.metric, trials[name], known[name], whose, say, note)
-        sign = paper.measure(tune.metric).sign
-        runs, best = race([specs for _, specs in trials[name]], scores.of, sign)
+    scores = {
+        name: Scores(
+            tune.metric,
+            trials[name],
+            known[name],
+            f"{path.stem} {name}",
+            say,
+            functools.partial(choices.note, name),
+        )
+        for name in here
+    }
+    sign = paper.measure(tune.metric).sign
+    races = {name: race([specs for _, specs in trials[name]], sign) for name in here}
+    for name, (runs, best) in _run(races, scores, pool):
         if mean_score(runs[best]) is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
+        tried = [params for params, _ in trials[name]]
         say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, sign))
-        choices.choose(name, tried[best], scores.rows(runs), _listed(scores.commits))
+        choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
     if waiting := choices.waiting(here):
         say(
             f"{path} stays as it is: {', '.join(waiting)} were tuned with another protocol than {source} describes"
@@ -183,8 +124,28 @@ def tune_at(
     return path
 
 
-def _listed(commits: Iterable[str]) -> str:
-    return " ".join(sorted(commits))
+def _run(
+    races: Mapping[str, Race], scores: Mapping[str, Scores], pool: Workers
+) -> Iterator[tuple[str, tuple[list[Runs], int]]]:
+    """Run the races of several methods, the first methods' runs first, and yield each race that ends."""
+    wanted = {name: next(race) for name, race in races.items()}
+    begun = dict[str, str]()  # runs, and for whom
+    while wanted:
+        for name in [*wanted]:
+            try:
+                while all(map(scores[name].has, wanted[name])):
+                    wanted[name] = races[name].send([*map(scores[name].of, wanted[name])])
+            except StopIteration as end:
+                del wanted[name]
+                yield name, end.value
+        for name, specs in wanted.items():
+            for spec in specs:
+                if pool.free and spec.key not in begun and not scores[name].has(spec):
+                    pool.begin(spec)
+                    begun[spec.key] = name
+        if begun:
+            for spec, record in pool.finished():
+                scores[begun.pop(spec.key)].add(spec, record)
 
 
 def _choice(

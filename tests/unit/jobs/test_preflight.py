@@ -12,7 +12,7 @@ from toy import PAPER, write_yaml
 
 from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
-from fedbench.jobs import preflight, session, tune
+from fedbench.jobs import preflight, session, tune, workers
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import load_config
 from fedbench.store.runs import Store
@@ -294,7 +294,7 @@ def test_what_a_cell_starts_from_is_checked_too() -> None:
 
 def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     cells(changed("methods", "Plain_too", "grid", value={"lr, momentumm": [[0.1, 0.5]] * 4}))
-    monkeypatch.setattr(tune, "train_run", lambda *args: pytest.fail("trained"))
+    monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
     with pytest.raises(
         UserError, match=r"toy\.yaml: methods\.Plain_too: .*unknown hyper-parameter 'momentumm'"
     ):

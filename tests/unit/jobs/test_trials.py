@@ -11,7 +11,7 @@ from fake_trials import change, fake, quiet
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.jobs import tune
+from fedbench.jobs import workers
 from fedbench.jobs.trials import trial_specs, trials_of
 from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import cells, configuration
@@ -84,7 +84,7 @@ def test_a_method_without_a_grid_is_left_out_and_that_is_said(monkeypatch: pytes
     methods = copy.deepcopy(PAPER["methods"])
     del methods["Proximal"]["grid"]
     change(methods=methods)
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.1, 0.1: 0.9, 0.2: 0.5, 0.3: 0.4, 0.5: 0.3}))
+    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.1, 0.1: 0.9, 0.2: 0.5, 0.3: 0.4, 0.5: 0.3}))
     said: list[str] = []
     (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", None, said.append)
     assert [*yaml.safe_load(path.read_text())["chosen"]] == ["Plain", "Plain_too"]
@@ -94,7 +94,7 @@ def test_a_method_without_a_grid_is_left_out_and_that_is_said(monkeypatch: pytes
 
 
 def test_tuned_are_the_methods_with_a_grid_that_a_dataset_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.05, 0.1, 0.2, 0.3, 0.5), 0.5)))
+    monkeypatch.setattr(workers, "train_run", fake(dict.fromkeys((0.01, 0.05, 0.1, 0.2, 0.3, 0.5), 0.5)))
     methods, tables = copy.deepcopy(PAPER["methods"]), copy.deepcopy(PAPER["tables"])
     methods["Fixed"] = {"algorithm": "fedavg", "params": {"lr": 0.1}}
     methods["Elsewhere"] = copy.deepcopy(methods["Plain"])
@@ -123,7 +123,7 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
     params = {"lr": 0.05, "mu": 1.0}
     assert trial_specs(paper, "Digits", "Proximal", params)[0].train.iterations == 12
     assert trial_specs(paper, "Printed", "Proximal", params)[0].train.iterations == 4
-    monkeypatch.setattr(tune, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
+    monkeypatch.setattr(workers, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
     (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     protocol = yaml.safe_load(path.read_text())["protocol"]
     assert protocol["train"]["iterations"] == 12 and "per_dataset" not in protocol
@@ -136,7 +136,7 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
 def test_a_dataset_can_have_fewer_trials_the_first_of_each_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"trials": 2}}})
     paper = configuration.load_paper("toy")
-    monkeypatch.setattr(tune, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
+    monkeypatch.setattr(workers, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
     (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     tuned = yaml.safe_load(path.read_text())
     assert tuned["protocol"]["trials"] == 2

@@ -12,7 +12,7 @@ from fake_trials import change, chosen, fake, fake_seeds, quiet
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.jobs import choices, tune
+from fedbench.jobs import choices, workers
 from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import cells, configuration
 from fedbench.plan.schema import Config
@@ -39,7 +39,7 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
         score = float(spec.params["lr"] == best)
         return Record(spec.key, {}, "finished", "", {"val_auc": score}, {}, {})
 
-    monkeypatch.setattr(tune, "train_run", train)
+    monkeypatch.setattr(workers, "train_run", train)
     config = configuration.load_config()
     paths = tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
     assert [path.name for path in paths] == ["Digits_p2.yaml", "Digits_p4.yaml"]
@@ -56,7 +56,7 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     config = configuration.load_config()
     scores = {0.01: (0.6,), 0.1: (0.8, 0.75), 0.2: (None,), 0.5: (0.9, 0.4)}
-    monkeypatch.setattr(tune, "train_run", fake_seeds(scores))
+    monkeypatch.setattr(workers, "train_run", fake_seeds(scores))
     (path,) = tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert "  - {lr: 0.1, val_auc: 0.8, runs: {" in path.read_text(), "a line for each trial"
     asked = list[int]()
@@ -66,7 +66,7 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
         record: Record = fake_seeds(scores)(spec, config, store)
         return record
 
-    monkeypatch.setattr(tune, "train_run", train)
+    monkeypatch.setattr(workers, "train_run", train)
     change(tune=PAPER["tune"] | {"seeds": [100, 101]})
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert asked == [101, 101] and chosen("Plain") == {"lr": 0.1}
@@ -112,7 +112,7 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
 
 
 def test_tuning_another_method_keeps_the_earlier_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
@@ -122,23 +122,23 @@ def test_two_tunings_at_a_time_keep_each_others_choices(monkeypatch: pytest.Monk
     config, train = configuration.load_config(), fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1})
 
     def meanwhile(*args: Any) -> Record:
-        monkeypatch.setattr(tune, "train_run", train)
+        monkeypatch.setattr(workers, "train_run", train)
         tune_dataset(config, "toy", "Digits", ["Proximal"], quiet)
         record: Record = train(*args)
         return record
 
-    monkeypatch.setattr(tune, "train_run", meanwhile)
+    monkeypatch.setattr(workers, "train_run", meanwhile)
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
 
 
 def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
     tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
     before = path.read_text()
     monkeypatch.setattr(
-        tune, "train_run", fake({0.01: 0.9, 0.1: 0.7, 0.2: 0.8, 0.3: 0.6, 0.5: 0.8, 0.05: 0.95})
+        workers, "train_run", fake({0.01: 0.9, 0.1: 0.7, 0.2: 0.8, 0.3: 0.6, 0.5: 0.8, 0.05: 0.95})
     )
     change(tune=PAPER["tune"] | {"validation": 0.3})
     said = list[str]()
@@ -160,7 +160,7 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
 
 def test_choices_that_wait_are_given_up_for_a_third_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
-    monkeypatch.setattr(tune, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
     tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
     for validation, method in ((0.3, "Plain"), (0.4, "Proximal")):
         change(tune=PAPER["tune"] | {"validation": validation})
@@ -181,7 +181,7 @@ def test_a_tuning_that_was_cut_off_goes_on_without_its_store(monkeypatch: pytest
         record: Record = train(spec, config, store)
         return record
 
-    monkeypatch.setattr(tune, "train_run", dies)
+    monkeypatch.setattr(workers, "train_run", dies)
     with pytest.raises(KeyboardInterrupt):
         tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert not path.exists(), "no cell may read a choice among some of the trials"
@@ -196,7 +196,7 @@ def test_a_tuning_that_was_cut_off_goes_on_without_its_store(monkeypatch: pytest
 
 
 def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tune, "train_run", lambda *args: pytest.fail("trained"))
+    monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
     path = Path("config/tuned/toy/Digits.yaml")
     scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, "runs": "54c0d0f21d332731"}]}
     write_yaml(path, {"chosen": {"Plain": {"lr": 0.1}}, "scores": scores})
@@ -208,7 +208,7 @@ def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatc
 
 def test_a_metric_that_the_runs_lack_is_no_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"metric": "val_minority_accuracy"})
-    monkeypatch.setattr(tune, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5), 0.5)))
+    monkeypatch.setattr(workers, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5), 0.5)))
     with pytest.raises(UserError, match=r"tune\.metric: val_minority_accuracy is not measured on Digits"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
@@ -217,7 +217,7 @@ def test_a_metric_that_is_undefined_on_the_validation_part_is_no_divergence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     undefined = Record("k", {}, "finished", "", {"val_auc": None}, {}, {})
-    monkeypatch.setattr(tune, "train_run", lambda *args: undefined)
+    monkeypatch.setattr(workers, "train_run", lambda *args: undefined)
     with pytest.raises(UserError, match=r"val_auc is undefined.*hold out more"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 

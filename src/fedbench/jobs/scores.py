@@ -1,0 +1,98 @@
+"""Scores of a method's trials: from the files that have them, and from the runs that are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from fedbench.errors import UserError, unknown
+from fedbench.jobs.choices import Rows
+from fedbench.jobs.race import Runs, mean_score
+from fedbench.specs import RunSpec
+from fedbench.store.record import Record
+
+Trial = tuple[dict[str, Any], list[RunSpec]]
+"""The values that a trial tries, and its runs, which differ in their seed."""
+
+
+class Scores:
+    """Scores of a method's runs: those that the files have, and those of the runs that are trained now.
+
+    Args:
+        metric: the validation metric.
+        trials: the values of each trial, and its runs.
+        known: the trials that the files have, and the commits they were made at.
+        whose: dataset and method, for the eye.
+        say: told every score.
+        note: told all trials with a score and their commits, whenever a run has been trained.
+
+    Attributes:
+        commits: commits of all runs that were trained or asked for so far.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        trials: Sequence[Trial],
+        known: tuple[Sequence[Mapping[str, Any]], str],
+        whose: str,
+        say: Callable[[str], None],
+        note: Callable[[Rows, str], None],
+    ) -> None:
+        self._metric, self._trials, self._whose, self._say, self._note = metric, trials, whose, say, note
+        self._known: Runs = {key: score for row in known[0] for key, score in row["runs"].items()}
+        self._known_commits = known[1].split()
+        self._trained: Runs = {}
+        self.commits = set[str]()
+
+    def has(self, spec: RunSpec) -> bool:
+        """Say whether the score of a run is there."""
+        return spec.key in self._trained or spec.key in self._known
+
+    def add(self, spec: RunSpec, record: Record) -> None:
+        """Take the score of a run that has been trained."""
+        self._trained[spec.key] = self._score(record)
+        self.commits.add(record.provenance.get("commit", ""))
+        scores = self._known | self._trained
+        found = [{run.key: scores[run.key] for run in runs if run.key in scores} for _, runs in self._trials]
+        self._note(self.rows(found), listed({*self.commits, *self._known_commits}))
+        self._tell(spec)
+
+    def of(self, spec: RunSpec) -> float | None:
+        """Return a run's score to five digits, None where it diverged."""
+        if spec.key in self._trained:
+            return self._trained[spec.key]
+        self.commits.update(self._known_commits)
+        self._tell(spec)
+        return self._known[spec.key]
+
+    def _tell(self, spec: RunSpec) -> None:
+        score = (self._known | self._trained)[spec.key]
+        self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
+
+    def rows(self, runs: Sequence[Runs]) -> Rows:
+        """Return the trials with the scores of their ``runs``, without those that have none."""
+        return [
+            {**params, self._metric: mean_score(made), "runs": made}
+            for (params, _), made in zip(self._trials, runs, strict=True)
+            if made
+        ]
+
+    def _score(self, record: Record) -> float | None:
+        if record.status == "diverged":
+            return None
+        if self._metric not in record.metrics:
+            known = [name for name in record.metrics if name.startswith("val_")]
+            raise UserError(f"{self._whose}: {unknown('metric to tune by', self._metric, known)}")
+        value = record.metrics[self._metric]
+        if value is None:
+            raise UserError(
+                f"{self._whose}: {self._metric} is undefined: the validation part lacks samples of a class;"
+                " hold out more (`validation` in the section `tune`)"
+            )
+        return round(value, 5)
+
+
+def listed(commits: Iterable[str]) -> str:
+    """Write commits as the files do: sorted, a blank between them."""
+    return " ".join(sorted(commits))

@@ -1,0 +1,164 @@
+"""Training runs here, one after another, or several at a time in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Protocol
+
+from fedbench.errors import AGAIN, UserError, lacks_memory
+from fedbench.jobs.training import train_run
+from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
+
+
+class Workers(Protocol):
+    """What trains runs.
+
+    Attributes:
+        free: how many more can be begun now.
+    """
+
+    @property
+    def free(self) -> int: ...
+
+    def begin(self, spec: RunSpec) -> None:
+        """Begin a run."""
+
+    def finished(self) -> list[tuple[RunSpec, Record]]:
+        """Wait until some of the runs that were begun are done, and return these."""
+
+
+class Here:
+    """Trains in this process, a run at a time."""
+
+    def __init__(self, config: Config) -> None:
+        self._config, self._begun = config, list[RunSpec]()
+
+    @property
+    def free(self) -> int:
+        """One, as long as nothing was begun."""
+        return 1 - len(self._begun)
+
+    def begin(self, spec: RunSpec) -> None:
+        """Keep a run in mind."""
+        self._begun.append(spec)
+
+    def finished(self) -> list[tuple[RunSpec, Record]]:
+        """Train it."""
+        spec = self._begun.pop()
+        return [(spec, train_run(spec, self._config, Store()))]
+
+
+class Processes:
+    """Trains in up to ``cores`` processes, each with a run at a time."""
+
+    def __init__(self, config: Config, cores: int) -> None:
+        self._config, self._cores = config, cores
+        self._processes = list[SpawnProcess]()
+        self._idle, self._busy = list[Connection](), dict[Connection, RunSpec]()
+
+    @property
+    def free(self) -> int:
+        """How many processes have nothing to do, or may still be started."""
+        return self._cores - len(self._busy)
+
+    def begin(self, spec: RunSpec) -> None:
+        """Give a run to a process."""
+        connection = self._idle.pop() if self._idle else self._started()
+        connection.send(spec)
+        self._busy[connection] = spec
+
+    def finished(self) -> list[tuple[RunSpec, Record]]:
+        """Wait for processes.
+
+        Raises:
+            UserError: what is wrong with a run, or its process was killed.
+        """
+        return [
+            self._done(connection) for connection in wait(self._busy) if isinstance(connection, Connection)
+        ]
+
+    def close(self) -> None:
+        """Let the processes end, which have nothing to do any more."""
+        for connection in self._idle:
+            connection.close()
+        for process in self._processes:
+            process.join()
+
+    def stop(self) -> None:
+        """Tell the processes to stop, and wait until they have saved what they have trained."""
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join()
+
+    def _started(self) -> Connection:
+        context = multiprocessing.get_context("spawn")  # a fork of a process that has used torch can hang
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._config), daemon=True)
+        process.start()
+        theirs.close()
+        self._processes.append(process)
+        return ours
+
+    def _done(self, connection: Connection) -> tuple[RunSpec, Record]:
+        try:
+            found = connection.recv()
+        except (EOFError, ConnectionError):
+            raise UserError(
+                f"a training was killed, perhaps for lack of memory: give fewer --cores, {AGAIN}"
+            ) from None
+        if isinstance(found, Exception):
+            raise found
+        self._idle.append(connection)
+        return self._busy.pop(connection), found
+
+
+@contextlib.contextmanager
+def workers(config: Config, cores: int) -> Iterator[Workers]:
+    """Yield what trains ``cores`` runs at a time: one in this process, several in processes of their own.
+
+    If the block ends early, by an error, Ctrl-C or SIGTERM, they save what they have trained and end.
+    """
+    if cores == 1:
+        yield Here(config)
+        return
+    processes = Processes(config, cores)
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield processes
+    except BaseException:
+        processes.stop()
+        raise
+    else:
+        processes.close()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _serve(connection: Connection, config: Config) -> None:
+    """Train what comes, until nothing will."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a terminal's Ctrl-C is for the one that knows all processes
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            spec = connection.recv()
+            try:
+                found: Record | Exception = train_run(spec, config, Store())
+            except (UserError, OSError, MemoryError) as error:
+                found = error
+            except Exception as error:
+                if not lacks_memory(error):
+                    traceback.print_exc()  # what is sent has none
+                found = RuntimeError(str(error))
+            connection.send(found)

@@ -1,0 +1,106 @@
+"""Several trainings at a time: the same choices as one after another, and an end that leaves nobody behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fake_trials import change, quiet
+from toy import PAPER
+
+from fedbench.errors import UserError
+from fedbench.jobs.tune import tune_dataset
+from fedbench.plan import configuration
+
+pytestmark = pytest.mark.usefixtures("project")
+RUNS = Path("results/runs")
+
+
+def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    config, said = configuration.load_config(), [list[str](), list[str]()]
+    (path,) = tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[0].append)
+    alone = path.read_text()
+    curves = {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()}
+    path.unlink()
+    shutil.rmtree(RUNS)
+    tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[1].append, cores=3)
+    assert path.read_text() == alone
+    assert {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()} == curves
+    assert sorted(said[0]) == sorted(said[1])
+    pids = {json.loads(line)["pid"] for line in (RUNS / "journal.jsonl").read_text().splitlines()}
+    assert len(pids) > 1 and str(os.getpid()) not in pids
+
+
+def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
+    change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
+    with pytest.raises(UserError, match=r"val_auc is undefined.*hold out more"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
+
+
+def begin() -> tuple[subprocess.Popen[str], list[int]]:
+    """Start a tuning that takes hours, two runs at a time; return it when both train, with the processes that do."""
+    change(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
+    command = [sys.executable, "-m", "fedbench", "tune", "Digits", "Plain", "--paper", "toy", "--cores", "2"]
+    tuning = subprocess.Popen(
+        [*command, "--set", "checkpoint_seconds=1000000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # a shell starts what it runs in the background with Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )
+    while len([*RUNS.glob("*.unfinished/progress.json")]) < 2:
+        assert tuning.poll() is None, tuning.communicate()
+        time.sleep(0.05)
+    lines = (RUNS / "journal.jsonl").read_text().splitlines()
+    return tuning, [int(json.loads(line)["pid"]) for line in lines]
+
+
+def ended(tuning: subprocess.Popen[str]) -> tuple[str, str]:
+    """Wait for the end and return what was printed; whoever is left is killed."""
+    try:
+        return tuning.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(tuning.pid, signal.SIGKILL)
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal.Signals) -> None:
+    tuning, pids = begin()
+    if told == signal.SIGTERM:
+        tuning.send_signal(told)
+    else:
+        os.killpg(tuning.pid, told)  # as a terminal does
+    out, err = ended(tuning)
+    assert tuning.returncode in (128 + told, -told), err
+    assert len(pids) == 2 and all(map(gone, pids))
+    assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
+    assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
+
+
+def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
+    tuning, pids = begin()
+    os.kill(pids[0], signal.SIGKILL)
+    _, err = ended(tuning)
+    assert tuning.returncode == 2
+    assert err.splitlines()[-1].startswith("error: a training was killed") and "Traceback" not in err
+    assert all(map(gone, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
