@@ -32,20 +32,26 @@ class Choices:
         path: the file that the cells read.
         header: its first line.
         protocol: how the trials are made.
+        methods: the order in which the file has them, whichever ended first.
     """
 
-    def __init__(self, path: Path, header: str, protocol: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, header: str, protocol: Mapping[str, Any], methods: Iterable[str] = ()
+    ) -> None:
         self.path, self._header, self._protocol = path, header, protocol
+        self._methods = [*methods]
 
     def unfinished(self, method: str) -> Path:
         """Return the file in which the scores of a method gather."""
         return self.path.parent / "unfinished" / self.path.stem / f"{method}.yaml"
 
-    def known(self, method: str) -> tuple[list[Mapping[str, Any]], str]:
-        """Return the trials of a method that any of the files has, and the commits they were made at."""
+    def known(self, method: str) -> list[tuple[Rows, str]]:
+        """Return the trials of a method that each of the files has, and the commits they were made at."""
         found = [read(self.path), read(self.unfinished(method))]
-        rows = [row for content in found for row in content.get("scores", {}).get(method, [])]
-        return rows, " ".join(content.get("commits", {}).get(method, "") for content in found)
+        return [
+            (content.get("scores", {}).get(method, []), content.get("commits", {}).get(method, ""))
+            for content in found
+        ]
 
     def waiting(self, methods: Iterable[str]) -> list[str]:
         """List the other methods whose choices were made by another protocol and have not been made by this one."""
@@ -73,9 +79,17 @@ class Choices:
         if known.get("protocol") != self._protocol:
             known = {}
         contents = [known, *(read(self.unfinished(name)) for name in ready)]
-        self._write(
-            self.path, {part: _joined(content.get(part, {}) for content in contents) for part in PARTS}
-        )
+        names = dict.fromkeys([*self._methods, *known.get("chosen", {}), *ready])
+        found = {
+            part: {
+                name: content[part][name]
+                for name in names
+                for content in contents
+                if name in content.get(part, {})
+            }
+            for part in PARTS
+        }
+        self._write(self.path, found)
         for name in ready:
             self.unfinished(name).unlink(missing_ok=True)
         for empty in (folder, folder.parent):
@@ -103,10 +117,6 @@ def read(path: Path) -> dict[str, Any]:
                     " again"
                 )
     return known
-
-
-def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: value for part in parts for name, value in part.items()}
 
 
 def sealed(body: str) -> str:

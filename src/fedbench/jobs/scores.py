@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fedbench.errors import UserError, unknown
@@ -21,7 +21,7 @@ class Scores:
     Args:
         metric: the validation metric.
         trials: the values of each trial, and its runs.
-        known: the trials that the files have, and the commits they were made at.
+        known: the trials that each of the files has, and the commits they were made at.
         whose: dataset and method, for the eye.
         say: told every score.
         note: told all trials with a score and their commits, whenever a run has been trained.
@@ -34,14 +34,17 @@ class Scores:
         self,
         metric: str,
         trials: Sequence[Trial],
-        known: tuple[Sequence[Mapping[str, Any]], str],
+        known: Sequence[tuple[Rows, str]],
         whose: str,
         say: Callable[[str], None],
         note: Callable[[Rows, str], None],
     ) -> None:
         self._metric, self._trials, self._whose, self._say, self._note = metric, trials, whose, say, note
-        self._known: Runs = {key: score for row in known[0] for key, score in row["runs"].items()}
-        self._known_commits = known[1].split()
+        self._known: Runs = {}
+        self._made_at = dict[str, list[str]]()
+        for rows, commits in known:
+            for key, score in (run for row in rows for run in row["runs"].items()):
+                self._known[key], self._made_at[key] = score, commits.split()
         self._trained: Runs = {}
         self.commits = set[str]()
 
@@ -52,17 +55,19 @@ class Scores:
     def add(self, spec: RunSpec, record: Record) -> None:
         """Take the score of a run that has been trained."""
         self._trained[spec.key] = self._score(record)
-        self.commits.add(record.provenance.get("commit", ""))
+        self._made_at[spec.key] = [record.provenance.get("commit", "")]
+        self.commits.update(self._made_at[spec.key])
         scores = self._known | self._trained
         found = [{run.key: scores[run.key] for run in runs if run.key in scores} for _, runs in self._trials]
-        self._note(self.rows(found), listed({*self.commits, *self._known_commits}))
+        made_at = {commit for runs in found for key in runs for commit in self._made_at[key]}
+        self._note(self.rows(found), listed(made_at))
         self._tell(spec)
 
     def of(self, spec: RunSpec) -> float | None:
         """Return a run's score to five digits, None where it diverged."""
         if spec.key in self._trained:
             return self._trained[spec.key]
-        self.commits.update(self._known_commits)
+        self.commits.update(self._made_at[spec.key])
         self._tell(spec)
         return self._known[spec.key]
 

@@ -82,7 +82,7 @@ def tune_at(
     protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
     protocol |= {"set": dict(config.set)} if config.set else {}
     header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
-    choices = Choices(path, header, protocol)
+    choices = Choices(path, header, protocol, paper.methods)
     known = {name: choices.known(name) for name in here}
     trials: dict[str, list[Trial]] = {
         name: [

@@ -144,15 +144,21 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     said = list[str]()
     tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too"], said.append)
     assert path.read_text() == before, "what stands there was compared another way"
+    for file in (path, path.parent / "unfinished/Digits/Plain.yaml"):  # as if of two commits
+        content = yaml.safe_load(file.read_text())
+        content["commits"]["Plain"] = {"Digits": "old", "Plain": "new"}[file.stem]
+        file.write_text(choices.sealed(yaml.dump({k: v for k, v in content.items() if k != "checksum"})))
     assert "Proximal were tuned with another protocol" in said[-1]
     assert (
         "fedbench tune Digits Proximal --paper toy" in said[-1] and "config/tuned/toy/unfinished" in said[-1]
     )
 
+    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)  # all its scores are known
     tune_dataset(config, "toy", "Digits", ["Proximal"], said.append)  # the last of them
     found = yaml.safe_load(path.read_text())
     assert found["protocol"]["validation"] == 0.3 and not (path.parent / "unfinished").exists()
     assert chosen("Plain") == {"lr": 0.01} and chosen("Proximal") == {"lr": 0.05, "mu": 0.0}
+    assert found["commits"]["Plain"] == "new", "a run of the old protocol is none of these trials"
     assert {*found["scores"]} == {"Plain", "Proximal", "Plain_too"} and said[-1].startswith(
         "Digits Proximal: chosen"
     )
