@@ -116,10 +116,11 @@ def tune_at(
         say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, sign))
         choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
     if waiting := choices.waiting(here):
+        command = f"fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}"
         say(
-            f"{path} stays as it is: {', '.join(waiting)} were tuned with another protocol than {source} describes"
-            f" now. Tune them too (fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}) or remove the"
-            f" file; until then the new choices wait in {choices.unfinished(here[0]).parent}"
+            f"{path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune them too ({command}"
+            f"{', with the same --set' if config.set else ''}) or remove the file; until then the new choices wait in"
+            f" {choices.unfinished(here[0]).parent}"
         )
     return path
 

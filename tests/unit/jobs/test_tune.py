@@ -152,6 +152,7 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     assert (
         "fedbench tune Digits Proximal --paper toy" in said[-1] and "config/tuned/toy/unfinished" in said[-1]
     )
+    assert "--set" not in said[-1]
 
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)  # all its scores are known
     tune_dataset(config, "toy", "Digits", ["Proximal"], said.append)  # the last of them
@@ -162,6 +163,15 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     assert {*found["scores"]} == {"Plain", "Proximal", "Plain_too"} and said[-1].startswith(
         "Digits Proximal: chosen"
     )
+
+
+def test_what_the_call_sets_is_part_of_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain", "Proximal"], quiet)
+    said = list[str]()
+    config = configuration.load_config(overrides={"set": {"train.iterations": 6}})
+    tune_dataset(config, "toy", "Digits", ["Plain"], said.append)
+    assert "Proximal were tuned with another protocol" in said[-1] and "with the same --set" in said[-1]
 
 
 def test_choices_that_wait_are_given_up_for_a_third_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
