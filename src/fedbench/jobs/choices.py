@@ -35,9 +35,7 @@ class Choices:
         methods: the order in which the file has them, whichever ended first.
     """
 
-    def __init__(
-        self, path: Path, header: str, protocol: Mapping[str, Any], methods: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, path: Path, header: str, protocol: Mapping[str, Any], methods: Iterable[str]) -> None:
         self.path, self._header, self._protocol = path, header, protocol
         self._methods = [*methods]
 

@@ -147,9 +147,8 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
 
 def _serve(connection: Connection, config: Config) -> None:
     """Train what comes, until nothing will."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # a terminal's Ctrl-C is for the one that knows all processes
+    # a terminal's Ctrl-C comes to all of them: it is for the one that knows the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             spec = connection.recv()

@@ -17,6 +17,7 @@ from fake_trials import change, quiet
 from toy import PAPER
 
 from fedbench.errors import UserError
+from fedbench.files import alive
 from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import configuration
 
@@ -75,14 +76,6 @@ def ended(tuning: subprocess.Popen[str]) -> tuple[str, str]:
             os.killpg(tuning.pid, signal.SIGKILL)
 
 
-def gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal.Signals) -> None:
     tuning, pids = begin()
@@ -92,7 +85,7 @@ def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal
         os.killpg(tuning.pid, told)  # as a terminal does
     out, err = ended(tuning)
     assert tuning.returncode in (128 + told, -told), err
-    assert len(pids) == 2 and all(map(gone, pids))
+    assert len(pids) == 2 and not any(map(alive, pids))
     assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
     assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
 
@@ -103,4 +96,4 @@ def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
     _, err = ended(tuning)
     assert tuning.returncode == 2
     assert err.splitlines()[-1].startswith("error: a training was killed") and "Traceback" not in err
-    assert all(map(gone, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
+    assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
