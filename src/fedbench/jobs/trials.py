@@ -84,19 +84,26 @@ def trial_specs(
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
     scale = Scale(name="tune", description="", seeds=tune.seeds, papers={})
-    setting = {name: tune.setting.get(name, entry.default) for name, entry in paper.settings.items()}
-    for name, values in paper.methods[method].only.items():
-        if name in setting and setting[name] not in values:
-            setting[name] = values[0]  # it has no cell where the others are tuned
     held_out = {} if tune.validation is None else {"data": {"validation": tune.validation}}
     extra = overlaid({"train": tune.train, **held_out}, cells.piece_of(params))
     extra = overlaid(extra, overrides(given or {}))
     runs = [
-        cells.resolve(paper, scale, dataset, setting, method, seed, extra=extra, tuned={})
-        for seed in tune.seeds
+        cells.resolve(
+            paper, scale, dataset, _setting(paper, method, values), method, seed, extra=extra, tuned={}
+        )
+        for seed, values in tune.runs()
     ]
     if not runs[0].data.validation:
         raise UserError(
             f"{paper.key}: nothing of {dataset} is held out to tune on; give `validation` in the section `tune`"
         )
     return runs
+
+
+def _setting(paper: Paper, method: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Complete the values of a trial's settings; where the method has no cell there, it is tuned at its own first."""
+    setting = {name: values.get(name, entry.default) for name, entry in paper.settings.items()}
+    for name, own in paper.methods[method].only.items():
+        if name in setting and setting[name] not in own:
+            setting[name] = own[0]
+    return setting

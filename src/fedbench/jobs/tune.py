@@ -91,7 +91,9 @@ def tune_at(
         ]
         for name in here
     }
-    preflight.check_runs((f"{source}: ", dataset, name, runs[0]) for name in here for _, runs in trials[name])
+    preflight.check_runs(
+        (f"{source}: ", dataset, name, run) for name in here for _, runs in trials[name] for run in runs
+    )
     for name in here:
         first = trials[name][0][1][0]
         if why := metric_checks.lacks(first, tune.metric, preflight.classes_of):
