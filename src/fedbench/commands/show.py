@@ -50,7 +50,7 @@ def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> 
     paper, scale, run = load_paper(config.paper), scale_of(config), cell.runs[0]
     layers = cells.layers_of(paper, scale, cell.dataset, cell.setting, cell.method, run.seed)
     from_layer = origins([*layers, Layer("this call's set", overrides(config.set))])
-    tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, constants=scale.constants)
+    tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, scale)
     rows = [
         (
             place,

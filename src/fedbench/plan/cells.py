@@ -94,7 +94,7 @@ def layers_of(
     """Return the layers of a run by name, later ones win."""
     data, how = paper.datasets[dataset], paper.methods[method]
     source = f"{config_dir / 'papers' / paper.key}.yaml"
-    found = tuned_for(paper, dataset, setting, method, config_dir, scale.constants)
+    found = tuned_for(paper, dataset, setting, method, scale, config_dir)
     path, chosen = ("tuning", tuned) if tuned is not None else (found.path, found.values)
     shorter, scaled = at_scale(paper, scale), f"scale {scale.name}"
     layers = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file, tuned_path
-from fedbench.plan.schema import Constants, Paper, Value
+from fedbench.plan.schema import Paper, Scale, Value
 from fedbench.ranges import at_bound
 from fedbench.specs import RunSpec
 
@@ -70,18 +70,29 @@ def _is_number(value: object) -> bool:
 
 
 def tuned_for(
-    paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, config_dir: Path = CONFIG_DIR,
-    constants: Constants = "tuned",
-) -> Tuned:  # fmt: skip
-    """Look up what was tuned for a method; with ``constants="paper"`` its published hyper-parameters are left alone."""
-    path = tuned_path(paper, dataset, setting, config_dir)
-    found = read_tuned_file(path)
-    if method not in found.get("chosen", {}) and paper.extends and not paper.defines(dataset, method):
-        path = path.parent.parent / paper.extends / path.name
-        found = read_tuned_file(path)
+    paper: Paper,
+    dataset: str,
+    setting: Mapping[str, Value],
+    method: str,
+    scale: Scale,
+    config_dir: Path = CONFIG_DIR,
+) -> Tuned:
+    """Look up what was tuned for a method.
+
+    A file in a folder with the scale's name (``config/tuned/<paper>/<scale>/<dataset>.yaml``) comes before the one of
+    all scales. Where the scale has ``constants: paper``, published hyper-parameters are left alone.
+    """
+    usual = tuned_path(paper, dataset, setting, config_dir)
+    paths = [usual.parent / scale.name / usual.name, usual]
+    if paper.extends and not paper.defines(dataset, method):
+        lent = usual.parent.parent / paper.extends
+        paths += [lent / scale.name / usual.name, lent / usual.name]
+    files = {path: read_tuned_file(path) for path in paths}
+    path = next((path for path, content in files.items() if method in content.get("chosen", {})), usual)
+    found = files[path]
     values: dict[str, Any] = found.get("chosen", {}).get(method, {})
     tried = found.get("scores", {}).get(method, [])
-    keep = {*paper.methods[method].published} if constants == "paper" else set()
+    keep = {*paper.methods[method].published} if scale.constants == "paper" else set()
     return Tuned(
         path,
         {name: value for name, value in values.items() if name not in keep},

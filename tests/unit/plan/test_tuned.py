@@ -97,8 +97,25 @@ def test_a_share_has_a_bound_at_1_and_a_step_has_not() -> None:
 def test_trials_of_nearly_the_length_need_no_warning(toy: Path) -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"protocol": {"train": {"iterations": 3}}})
     cell = cells_of(Config(scale="small", paper="toy"), "toy")[0]
-    tuned = tuned_for(load_paper("toy"), cell.dataset, cell.setting, cell.method)
+    tuned = tuned_for(load_paper("toy"), cell.dataset, cell.setting, cell.method, load_scale("small"))
     assert tuned.trials(cell.runs[0]) == "trials of 3 iterations"
+
+
+def test_a_scale_can_have_choices_of_its_own(toy: Path) -> None:
+    """They come before those of all scales, method by method, at this scale alone, in a paper that extends it too."""
+    write_yaml(Path("config/tuned/toy/small/Digits.yaml"), {"chosen": {"Plain": {"lr": 0.02}}})
+    write_yaml(Path("config/scales/other.yaml"), SCALE)
+    write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
+    cell = cells_of(Config(scale="small", paper="toy"), "toy")[0]
+
+    def params(key: str, scale: str, method: str) -> dict[str, Any]:
+        return resolve(load_paper(key), load_scale(scale), cell.dataset, cell.setting, method, 0).params
+
+    for key in ("toy", "mine"):
+        assert [params(key, scale, "Plain")["lr"] for scale in ("small", "other")] == [0.02, 0.7]
+        assert [params(key, scale, "Proximal")["mu"] for scale in ("small", "other")] == [0.3, 0.3]
+    tuned = tuned_for(load_paper("toy"), cell.dataset, cell.setting, "Plain", load_scale("small"))
+    assert tuned.path == Path("config/tuned/toy/small/Digits.yaml")
 
 
 def test_a_published_constant_needs_its_value(toy: Path) -> None:

@@ -82,7 +82,7 @@ def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) 
     edges: dict[str, dict[str, None]] = {}
     ways: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
-        tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, config_dir, scale.constants)
+        tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, scale, config_dir)
         names = ways.setdefault(cell.dataset, {}).setdefault(_origin(paper, cell, tuned), [])
         if cell.method not in names:
             names.append(cell.method)

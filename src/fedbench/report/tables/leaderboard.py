@@ -128,7 +128,7 @@ def _amount(value: float) -> str:
 def _tuned(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> bool:
     """Say whether every cell of a method with a grid has values that trials chose."""
     return all(
-        tuned_for(paper, cell.dataset, cell.setting, cell.method, config_dir, scale.constants).values
+        tuned_for(paper, cell.dataset, cell.setting, cell.method, scale, config_dir).values
         for cell in cells
         if paper.methods[cell.method].grid
     )
