@@ -109,7 +109,7 @@ def read(path: Path) -> dict[str, Any]:
     known = configuration.read_tuned(path) if path.exists() else {}
     for name, rows in known.get("scores", {}).items():
         for row in rows:
-            if not isinstance(row.get("runs"), dict):
+            if not isinstance(row.get("runs"), dict) or not isinstance(row.get("short", {}), dict):
                 raise UserError(
                     f"{path}: a trial of {name} does not give the score of each of its `runs`; remove the file to tune"
                     " again"

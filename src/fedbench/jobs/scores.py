@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fedbench.errors import UserError, unknown
@@ -21,6 +21,7 @@ class Scores:
     Args:
         metric: the validation metric.
         trials: the values of each trial, and its runs.
+        scored: how many of these, the first, count in its score; the others are short.
         known: the trials that each of the files has, and the commits they were made at.
         whose: dataset and method, for the eye.
         say: told every score.
@@ -34,16 +35,20 @@ class Scores:
         self,
         metric: str,
         trials: Sequence[Trial],
+        scored: int,
         known: Sequence[tuple[Rows, str]],
         whose: str,
         say: Callable[[str], None],
         note: Callable[[Rows, str], None],
     ) -> None:
         self._metric, self._trials, self._whose, self._say, self._note = metric, trials, whose, say, note
+        self._short = {run.key for _, runs in trials for run in runs[scored:]}
         self._known: Runs = {}
         self._made_at = dict[str, list[str]]()
         for rows, commits in known:
-            for key, score in (run for row in rows for run in row["runs"].items()):
+            for key, score in (
+                run for row in rows for run in {**row["runs"], **row.get("short", {})}.items()
+            ):
                 self._known[key], self._made_at[key] = score, commits.split()
         self._trained: Runs = {}
         self.commits = set[str]()
@@ -73,15 +78,18 @@ class Scores:
 
     def _tell(self, spec: RunSpec) -> None:
         score = (self._known | self._trained)[spec.key]
-        self._say(f"{self._whose} {spec.params} seed {spec.seed}: {self._metric} {score}")
+        short = ", short" if spec.key in self._short else ""
+        self._say(f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._metric} {score}")
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
         """Return the trials with the scores of their ``runs``, without those that have none."""
-        return [
-            {**params, self._metric: mean_score(made), "runs": made}
-            for (params, _), made in zip(self._trials, runs, strict=True)
-            if made
-        ]
+        return [self._row(params, made) for (params, _), made in zip(self._trials, runs, strict=True) if made]
+
+    def _row(self, params: Mapping[str, Any], made: Runs) -> dict[str, Any]:
+        runs = {key: score for key, score in made.items() if key not in self._short}
+        short = {key: score for key, score in made.items() if key in self._short}
+        score = None if None in short.values() or not runs else mean_score(runs)
+        return {**params, self._metric: score, "runs": runs, **({"short": short} if short else {})}
 
     def _score(self, record: Record) -> float | None:
         if record.status == "diverged":

@@ -77,22 +77,21 @@ def _pairs(names: list[str], value: Any) -> dict[str, Any]:
 def trial_specs(
     paper: Paper, dataset: str, method: str, params: dict[str, Any], given: Mapping[str, Any] | None = None
 ) -> list[RunSpec]:
-    """Resolve the runs of one trial, one for each seed: the paper's setting with training data held out.
+    """Resolve the runs of one trial: the paper's setting with training data held out, one for each seed.
 
-    ``given`` is what the call sets in all runs, over ``params`` too.
+    First those whose score counts, then the short ones (:class:`~fedbench.plan.tuning.StableSpec`). ``given`` is
+    what the call sets in all runs, over ``params`` too.
     """
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
     scale = Scale(name="tune", description="", seeds=tune.seeds, papers={})
     held_out = {} if tune.validation is None else {"data": {"validation": tune.validation}}
     extra = overlaid({"train": tune.train, **held_out}, cells.piece_of(params))
-    extra = overlaid(extra, overrides(given or {}))
-    runs = [
-        cells.resolve(
-            paper, scale, dataset, _setting(paper, method, values), method, seed, extra=extra, tuned={}
-        )
-        for seed, values in tune.runs()
-    ]
+    runs = []
+    for repeat in (*tune.scored(), *tune.short()):
+        own = overlaid(overlaid(extra, {"train": repeat.train}), overrides(given or {}))
+        at = _setting(paper, method, repeat.setting)
+        runs.append(cells.resolve(paper, scale, dataset, at, method, repeat.seed, extra=own, tuned={}))
     if not runs[0].data.validation:
         raise UserError(
             f"{paper.key}: nothing of {dataset} is held out to tune on; give `validation` in the section `tune`"

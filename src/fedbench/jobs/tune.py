@@ -56,8 +56,9 @@ def tune_at(
 
     Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
     (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
-    nothing. A trial that diverges with one of its seeds has no score. Methods that are not named keep what was chosen
-    for them; where that was by another protocol, the file stays as it is until the last of them is tuned by this one.
+    nothing. A trial of which a run diverges, a short one too, has no score. Methods that are not named keep what was
+    chosen for them; where that was by another protocol, the file stays as it is until the last of them is tuned by
+    this one.
 
     Raises:
         UserError: a name is unknown, or all trials of a method diverged.
@@ -75,12 +76,12 @@ def tune_at(
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
     final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
-    if shared := sorted({*tune.seeds} & {*final}):
+    if shared := sorted({repeat.seed for repeat in (*tune.scored(), *tune.short())} & {*final}):
         raise UserError(
             f"{source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
         )
-    protocol = tune.model_dump(mode="json", exclude={"per_dataset"})
-    protocol |= {"set": dict(config.set)} if config.set else {}
+    protocol = tune.protocol() | ({"set": dict(config.set)} if config.set else {})
+    scored = len(tune.seeds)
     header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
     choices = Choices(path, header, protocol, paper.methods)
     known = {name: choices.known(name) for name in here}
@@ -102,6 +103,7 @@ def tune_at(
         name: Scores(
             tune.metric,
             trials[name],
+            scored,
             known[name],
             f"{path.stem} {name}",
             say,
@@ -110,12 +112,12 @@ def tune_at(
         for name in here
     }
     sign = paper.measure(tune.metric).sign
-    races = {name: race([specs for _, specs in trials[name]], sign) for name in here}
+    races = {name: race([specs for _, specs in trials[name]], scored, sign) for name in here}
     for name, (runs, best) in _run(races, scores, pool):
         if mean_score(runs[best]) is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
         tried = [params for params, _ in trials[name]]
-        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, sign))
+        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, scored, sign))
         choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
     if waiting := choices.waiting(here):
         command = f"fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}"
@@ -152,14 +154,21 @@ def _run(
 
 
 def _choice(
-    whose: str, metric: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], best: int, sign: int
+    whose: str,
+    metric: str,
+    trials: Sequence[dict[str, Any]],
+    runs: Sequence[Runs],
+    best: int,
+    scored: int,
+    sign: int,
 ) -> str:
     """Say what was chosen, and how far ahead it is."""
-    count = len(runs[best])
-    text = f"{whose}: chosen {trials[best]}, {metric} {mean_score(runs[best])} over {count} seed{'s' * (count > 1)}"
+    score, short = mean_score(runs[best], scored), len(runs[best]) - scored
+    text = f"{whose}: chosen {trials[best]}, {metric} {score} over {scored} seed{'s' * (scored > 1)}"
+    text += f"; none of its {short} short runs diverged" if short else ""
     for name in edges(trials[best], trials):
         text += f"; {name} is on an edge of the grid: widen it there"
-    if (closest := margin(runs, best, sign)) is None:
+    if (closest := margin(runs, best, scored, sign)) is None:
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest
     return f"{text}; {trials[place]} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"

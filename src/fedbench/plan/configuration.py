@@ -136,8 +136,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
                 yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
     if paper.tune is not None:
         yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
-        own = [name for trials in paper.tune.per_dataset.values() for name in trials.setting]
-        yield "tune", "setting", [*paper.tune.setting, *own, *paper.tune.each], paper.settings
+        yield "tune", "setting", [*paper.tune.named(), *paper.tune.each], paper.settings
 
 
 def _values(paper: Paper, setting: str) -> set[str]:
@@ -214,7 +213,10 @@ def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
 def tuned_path(
     paper: Paper, dataset: str, setting: Mapping[str, Value], config_dir: Path = CONFIG_DIR
 ) -> Path:
-    """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``."""
+    """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``.
+
+    :func:`fedbench.plan.tuned.tuned_for` says where the choices that a scale has for itself are.
+    """
     apart = paper.tune.each if paper.tune is not None else {}
     at = "".join(f"_{name}{setting[name]}" for name in apart)
     return config_dir / "tuned" / paper.key / f"{dataset}{at}.yaml"

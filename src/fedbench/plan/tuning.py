@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -28,6 +28,40 @@ Setting = dict[str, Value | list[Value]]
 """Values of settings: one for all seeds, or a list with one for each."""
 
 
+class Repeat(NamedTuple):
+    """A run of a trial: its seed, the values of settings, and what it has over the trial's ``train``."""
+
+    seed: int
+    setting: dict[str, Value]
+    train: dict[str, Any]
+
+
+def _repeats(seeds: Sequence[int], setting: Setting, train: dict[str, Any]) -> list[Repeat]:
+    return [
+        Repeat(seed, {name: v[i] if isinstance(v, list) else v for name, v in setting.items()}, train)
+        for i, seed in enumerate(seeds)
+    ]
+
+
+def _unlike(seeds: Sequence[int], setting: Setting) -> Iterator[str]:
+    """Name the settings whose list does not have one value for each seed."""
+    for name, values in setting.items():
+        if isinstance(values, list) and len(values) != len(seeds):
+            yield f"setting.{name}: {len(values)} values for {len(seeds)} seeds; give one for each seed, or one for all"
+
+
+class StableSpec(Spec):
+    """Short runs that the trial in the lead must survive: if one diverges, the trial is out.
+
+    Divergence mostly comes early and depends on the seed, so that many short runs show what a few long ones miss.
+    ``train`` and ``setting`` are laid over those of the trials.
+    """
+
+    train: dict[str, Any]
+    setting: Setting = {}
+    seeds: Seeds
+
+
 class TrialSpec(Spec):
     """What trials on one dataset have of their own."""
 
@@ -36,18 +70,19 @@ class TrialSpec(Spec):
     train: dict[str, Any] = {}
     setting: Setting = {}
     seeds: Seeds | None = None
+    stable: StableSpec | None = None
 
 
 class TuneSpec(Spec):
     """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
 
     A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
-    (:func:`fedbench.jobs.race.race`). Where ``setting`` gives a list, each seed has its own value, so that what is
-    chosen is good at all of them. ``validation`` is the share of the training data held out for it; left out, the runs
-    have a validation part as they are configured. ``per_dataset`` changes metric, ``train``, settings, seeds and
-    ``trials`` (each method makes the first of its grid), for all methods alike. With ``each``, everything is tuned
-    apart at each of some values of a setting, such as every communication window, with the same trials; elsewhere
-    nothing is.
+    (:func:`fedbench.jobs.race.race`), and then the short runs of ``stable``. Where ``setting`` gives a list, each seed
+    has its own value, so that what is chosen is good at all of them. ``validation`` is the share of the training data
+    held out for it; left out, the runs have a validation part as they are configured. ``per_dataset`` changes metric,
+    ``train``, settings, seeds, ``stable`` and ``trials`` (each method makes the first of its grid), for all methods
+    alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every communication
+    window, with the same trials; elsewhere nothing is.
     """
 
     late: ClassVar[tuple[str, ...]] = ("each",)
@@ -60,35 +95,26 @@ class TuneSpec(Spec):
     train: dict[str, Any] = {}
     per_dataset: dict[str, TrialSpec] = {}
     seeds: Seeds
+    stable: StableSpec | None = None
 
     @model_validator(mode="after")
-    def _no_more_than_a_grid_has(self) -> TuneSpec:
+    def _fits_together(self) -> TuneSpec:
         for dataset, own in self.per_dataset.items():
             if (own.trials or 0) > self.trials:
                 raise ValueError(
                     f"per_dataset.{dataset}.trials: {own.trials} are more than the {self.trials} of every grid"
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _each_is_tuned_apart(self) -> TuneSpec:
-        for dataset, own in self.per_dataset.items():
             for name in own.setting.keys() & self.each.keys():
                 raise ValueError(f"per_dataset.{dataset}.setting.{name}: `each` gives its values")
-        return self
-
-    @model_validator(mode="after")
-    def _a_value_for_each_seed(self) -> TuneSpec:
-        for whose, tune in (
-            ("", self),
-            *((f"per_dataset.{dataset}: ", self.on(dataset)) for dataset in self.per_dataset),
-        ):
-            for name, values in tune.setting.items():
-                if isinstance(values, list) and len(values) != len(tune.seeds):
-                    raise ValueError(
-                        f"{whose}setting.{name}: {len(values)} values for {len(tune.seeds)} seeds; give one for each"
-                        " seed, or one for all"
-                    )
+        for whose, tune in {
+            "": self,
+            **{f"per_dataset.{name}.": self.on(name) for name in self.per_dataset},
+        }.items():
+            for wrong in _unlike(tune.seeds, tune.setting):
+                raise ValueError(f"{whose}{wrong}")
+            if tune.stable is not None:
+                for wrong in _unlike(tune.stable.seeds, {**tune.setting, **tune.stable.setting}):
+                    raise ValueError(f"{whose}stable.{wrong}")
         return self
 
     def on(self, dataset: str) -> TuneSpec:
@@ -100,31 +126,42 @@ class TuneSpec(Spec):
             "train": {**self.train, **own.train},
             "setting": {**self.setting, **own.setting},
             "seeds": own.seeds or self.seeds,
+            "stable": own.stable or self.stable,
             "per_dataset": {},
         }
         return self.model_copy(update=changed)
 
-    def at(self, values: Mapping[str, Value]) -> TuneSpec:
-        """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""
-        return self.model_copy(update={"setting": {**self.setting, **values}, "each": {}})
+    def scored(self) -> list[Repeat]:
+        """List the runs of a trial whose mean counts."""
+        return _repeats(self.seeds, self.setting, {})
 
-    def runs(self) -> list[tuple[int, dict[str, Value]]]:
-        """List the runs of a trial: the seed of each, and the values of settings that it has."""
-        return [
-            (
-                seed,
-                {
-                    name: value[i] if isinstance(value, list) else value
-                    for name, value in self.setting.items()
-                },
-            )
-            for i, seed in enumerate(self.seeds)
-        ]
+    def short(self) -> list[Repeat]:
+        """List the runs that a trial must survive."""
+        if self.stable is None:
+            return []
+        return _repeats(self.stable.seeds, {**self.setting, **self.stable.setting}, self.stable.train)
 
     def values(self, setting: str) -> set[Value]:
         """Collect what a setting is in trials, on any dataset."""
-        given = [tune.setting.get(setting, []) for tune in (self, *map(self.on, self.per_dataset))]
-        return {value for found in given for value in (found if isinstance(found, list) else [found])}
+        specs = (self, *map(self.on, self.per_dataset))
+        runs = [run for spec in specs for run in (*spec.scored(), *spec.short())]
+        return {run.setting[setting] for run in runs if setting in run.setting}
+
+    def named(self) -> list[str]:
+        """List the settings that trials have a value of, on any dataset."""
+        specs = (self, *map(self.on, self.per_dataset))
+        return [
+            name for spec in specs for name in (*spec.setting, *(spec.stable.setting if spec.stable else ()))
+        ]
+
+    def protocol(self) -> dict[str, Any]:
+        """Return how the trials of a dataset are made, as their file says it."""
+        given = self.model_dump(mode="json", exclude={"per_dataset"})
+        return {name: value for name, value in given.items() if name != "stable" or value is not None}
+
+    def at(self, values: Mapping[str, Value]) -> TuneSpec:
+        """Return what holds at values of the settings in ``each``, with nothing left that depends on them."""
+        return self.model_copy(update={"setting": {**self.setting, **values}, "each": {}})
 
     def points(self) -> list[dict[str, Value]]:
         """List where everything is tuned: one empty dict without ``each``."""

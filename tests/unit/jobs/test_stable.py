@@ -1,0 +1,138 @@
+"""Short runs that the trial in the lead must survive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fake_trials import change, chosen, quiet
+from toy import PAPER
+
+from fedbench.errors import UserError
+from fedbench.jobs import workers
+from fedbench.jobs.trials import trial_specs
+from fedbench.jobs.tune import tune_dataset
+from fedbench.plan import configuration
+from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
+
+pytestmark = pytest.mark.usefixtures("project")
+STABLE = {"train": {"iterations": 2}, "setting": {"p": 1}, "seeds": [200, 201, 202]}
+TUNE = PAPER["tune"] | {"seeds": [100, 101], "stable": STABLE}
+SCORES = {0.01: 0.7, 0.1: 0.8, 0.2: 0.9, 0.5: 0.6}
+
+
+class Fake:
+    """Stands in for training: a score by the learning rate; short runs end low, and some steps diverge in one."""
+
+    def __init__(self, diverging: tuple[float, ...]) -> None:
+        self.trained: list[RunSpec] = []
+        self._diverging = diverging
+
+    def __call__(self, spec: RunSpec, config: Config, store: Store) -> Record:
+        self.trained.append(spec)
+        lr = spec.params["lr"]
+        if spec.seed == 201 and lr in self._diverging:
+            return Record(spec.key, {}, "diverged", "", {}, {}, {})
+        score = SCORES[lr] if spec.seed < 200 else 0.1 + spec.seed / 1000
+        return Record(spec.key, {}, "finished", "", {"val_auc": score}, {}, {})
+
+
+def tune(
+    monkeypatch: pytest.MonkeyPatch, *diverging: float, say: Any = quiet
+) -> tuple[list[RunSpec], dict[str, Any]]:
+    trained = Fake(diverging)
+    monkeypatch.setattr(workers, "train_run", trained)
+    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], say)
+    return trained.trained, yaml.safe_load(path.read_text())
+
+
+def test_only_the_leader_makes_the_short_runs_and_their_scores_do_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    change(tune=TUNE)
+    said: list[str] = []
+    trained, content = tune(monkeypatch, say=said.append)
+    assert content["chosen"]["Plain"] == {"lr": 0.2}
+    short = [spec for spec in trained if spec.seed >= 200]
+    assert {(spec.params["lr"], spec.train.iterations, spec.train.period) for spec in short} == {(0.2, 2, 1)}
+    assert [spec.seed for spec in short] == STABLE["seeds"] and all(
+        spec.data.validation == 0.2 for spec in short
+    )
+    rows = {row["lr"]: row for row in content["scores"]["Plain"]}
+    assert rows[0.2]["val_auc"] == 0.9 and [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302]
+    assert [len(rows[lr]["runs"]) for lr in (0.2, 0.1)] == [2, 1] and "short" not in rows[0.1]
+    assert content["protocol"]["stable"] == STABLE
+    assert said[-1] == (
+        "Digits Plain: chosen {'lr': 0.2}, val_auc 0.9 over 2 seeds; none of its 3 short runs diverged;"
+        " {'lr': 0.1} is 0.10000 behind on the 1 seed they share"
+    )
+    assert sum(", short: val_auc" in line for line in said) == 3
+
+
+def test_one_divergence_and_the_next_trial_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=TUNE)
+    _, content = tune(monkeypatch, 0.2, 0.01)
+    assert content["chosen"]["Plain"] == {"lr": 0.1}
+    rows = {row["lr"]: row for row in content["scores"]["Plain"]}
+    assert rows[0.2]["val_auc"] is None and [*rows[0.2]["runs"].values()] == [0.9, 0.9]
+    assert [*rows[0.2]["short"].values()] == [0.3, None, 0.302]
+    assert "short" not in rows[0.01], "nobody asked it"
+    Path("config/tuned/toy/Digits.yaml").unlink()
+    with pytest.raises(UserError, match="every trial of Plain on Digits diverged"):
+        tune(monkeypatch, *SCORES)
+
+
+def test_short_runs_are_kept_too_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second tuning finds all in the file; the one of another protocol finds what it shares."""
+    change(tune=TUNE)
+    _, content = tune(monkeypatch, 0.2)
+    path = Path("config/tuned/toy/Digits.yaml")
+    before = path.read_bytes()
+    trained, _ = tune(monkeypatch, 0.2)
+    assert trained == [] and path.read_bytes() == before
+    change(tune=TUNE | {"seeds": [100, 101, 102]})  # another seed that counts, after short ones are known
+    trained, content = tune(monkeypatch)
+    assert [(spec.params["lr"], spec.seed) for spec in trained] == [(0.2, 102), (0.1, 102)]
+    rows = {row["lr"]: row for row in content["scores"]["Plain"]}
+    assert rows[0.2]["val_auc"] is None and chosen("Plain") == {"lr": 0.1}
+    change(tune=TUNE | {"stable": STABLE | {"seeds": [200, 202, 203]}})
+    trained, content = tune(monkeypatch)
+    assert [spec.seed for spec in trained] == [203] and chosen("Plain") == {"lr": 0.2}
+
+
+def test_a_protocol_without_them_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that were written before there were short runs are still of the same protocol."""
+    change(tune=PAPER["tune"])
+    _, content = tune(monkeypatch)
+    assert content["protocol"].keys() == PAPER["tune"].keys()
+    assert all("short" not in row for row in content["scores"]["Plain"])
+
+
+def test_a_dataset_can_have_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=PAPER["tune"] | {"per_dataset": {"Printed": {"stable": STABLE}}})
+    paper = configuration.load_paper("toy")
+    count = {name: len(trial_specs(paper, name, "Plain", {"lr": 0.1})) for name in ("Digits", "Printed")}
+    assert count == {"Digits": 1, "Printed": 4}
+
+
+@pytest.mark.parametrize(
+    ("slip", "said"),
+    [
+        ({"seeds": [200, 200]}, "a seed is given twice"),
+        ({"setting": {"q": 1}}, "unknown setting 'q'"),
+        ({"setting": {"p": [1, 2]}}, r"stable\.setting\.p: 2 values for 3 seeds"),
+        ({"seeds": [0, 200]}, "seed 0 is one of the final runs'"),
+        ({"train": {"iteration": 2}}, "iteration"),
+    ],
+)
+def test_slips_end_before_any_training(
+    slip: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(tune=PAPER["tune"] | {"stable": STABLE | slip})
+    with pytest.raises(UserError, match=said):
+        tune(monkeypatch)
