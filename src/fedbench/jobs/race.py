@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 
 from fedbench.specs import RunSpec
 
@@ -17,14 +17,44 @@ Race = Generator[list[RunSpec], list[float | None], tuple[list[Runs], int]]
 """Yields the runs whose scores it needs next, in any order of training; is sent these; returns what it found."""
 
 
-def race(trials: Sequence[Sequence[RunSpec]], scored: int, sign: int = 1) -> Race:
+@dataclass(frozen=True)
+class Rule:
+    """How the runs of a trial are judged.
+
+    Attributes:
+        sign: -1 where the lowest score is the best.
+        short: keys of the runs that a trial must survive; their scores count in no mean.
+        reach: what each of these must score.
+    """
+
+    sign: int = 1
+    short: frozenset[str] = frozenset()
+    reach: float | None = None
+
+    def mean(self, runs: Runs, seeds: int | None = None) -> float | None:
+        """Return the mean score of the first ``seeds`` runs, to five digits; None where any run of all failed."""
+        if any(self._failed(key, score) for key, score in runs.items()):
+            return None
+        scores = [score for key, score in runs.items() if key not in self.short and score is not None]
+        return round(statistics.fmean(scores[:seeds]), 5) if scores else None
+
+    def _failed(self, key: str, score: float | None) -> bool:
+        if score is None:
+            return True
+        return self.reach is not None and key in self.short and self.sign * (score - self.reach) < 0
+
+    def seeds(self, runs: Runs) -> int:
+        """Count the runs that count in the mean."""
+        return len(runs.keys() - self.short)
+
+
+def race(trials: Sequence[Sequence[RunSpec]], rule: Rule) -> Race:
     """Race the trials of one method, each a list of runs that differ in their seed, to find the best.
 
     All run with the first seed; those that lead, ties together, with the next one. A trial goes on as long as it is not
     behind the leader both on the seeds they have in common and in the mean of its own; the race ends when the leader
-    has all seeds and the others are. A trial of which a run diverges is out. Only the first ``scored`` runs count in a
-    mean; those after them are made at once, by who leads with all that count, to see that none diverges. Ties go to the
-    earlier trial. With ``sign`` -1 the lowest score is the best.
+    has all seeds and the others are. The short runs, the last ones, are made at once by who leads with all seeds. A
+    trial of which a run fails is out. Ties go to the earlier trial.
 
     Returns:
         The scores of each trial's runs by their keys, and the place of the best trial.
@@ -33,12 +63,12 @@ def race(trials: Sequence[Sequence[RunSpec]], scored: int, sign: int = 1) -> Rac
     runs: list[Runs] = [{spec.key: score} for spec, score in zip(firsts, (yield firsts), strict=True)]
 
     def mean(place: int, seeds: int | None = None) -> float:
-        found = mean_score(dict(itertools.islice(runs[place].items(), seeds)), scored)
-        return -math.inf if found is None else sign * found
+        found = rule.mean(runs[place], seeds)
+        return -math.inf if found is None else rule.sign * found
 
     def following(place: int) -> Sequence[RunSpec]:
-        done = len(runs[place])
-        return trials[place][done : done + 1 if done < scored else None]
+        left = trials[place][len(runs[place]) :]
+        return left if left[0].key in rule.short else left[:1]
 
     while True:
         most = max(map(len, runs))
@@ -60,25 +90,15 @@ def race(trials: Sequence[Sequence[RunSpec]], scored: int, sign: int = 1) -> Rac
             runs[place][spec.key] = score
 
 
-def margin(runs: Sequence[Runs], best: int, scored: int, sign: int = 1) -> tuple[int, float, int] | None:
+def margin(runs: Sequence[Runs], best: int, rule: Rule) -> tuple[int, float, int] | None:
     """Return the trial that comes closest to the best: its place, by how much it is behind, and on how many seeds.
 
     The seeds are those that both have; None where no other trial has a score.
     """
     found = []
     for place, made in enumerate(runs):
-        shared = min(len(made), len(runs[best]), scored)
-        out = None in made.values()
-        means = [
-            None if out else mean_score(dict(itertools.islice(runs[p].items(), shared)))
-            for p in (best, place)
-        ]
+        shared = min(rule.seeds(made), rule.seeds(runs[best]))
+        means = [rule.mean(runs[p], shared) for p in (best, place)]
         if place != best and means[0] is not None and means[1] is not None:
-            found.append((place, round(sign * (means[0] - means[1]), 5), shared))
+            found.append((place, round(rule.sign * (means[0] - means[1]), 5), shared))
     return min(found, key=lambda item: item[1], default=None)
-
-
-def mean_score(runs: Runs, scored: int | None = None) -> float | None:
-    """Return the mean score of a trial's first ``scored`` runs, to five digits; None where one of all diverged."""
-    scores = [score for score in runs.values() if score is not None]
-    return round(statistics.fmean(scores[:scored]), 5) if len(scores) == len(runs) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.jobs.choices import Rows
-from fedbench.jobs.race import Runs, mean_score
+from fedbench.jobs.race import Rule, Runs
 from fedbench.specs import RunSpec
 from fedbench.store.record import Record
 
@@ -21,7 +21,7 @@ class Scores:
     Args:
         metric: the validation metric.
         trials: the values of each trial, and its runs.
-        scored: how many of these, the first, count in its score; the others are short.
+        rule: how these are judged.
         known: the trials that each of the files has, and the commits they were made at.
         whose: dataset and method, for the eye.
         say: told every score.
@@ -35,14 +35,14 @@ class Scores:
         self,
         metric: str,
         trials: Sequence[Trial],
-        scored: int,
+        rule: Rule,
         known: Sequence[tuple[Rows, str]],
         whose: str,
         say: Callable[[str], None],
         note: Callable[[Rows, str], None],
     ) -> None:
         self._metric, self._trials, self._whose, self._say, self._note = metric, trials, whose, say, note
-        self._short = {run.key for _, runs in trials for run in runs[scored:]}
+        self._rule = rule
         self._known: Runs = {}
         self._made_at = dict[str, list[str]]()
         for rows, commits in known:
@@ -78,7 +78,7 @@ class Scores:
 
     def _tell(self, spec: RunSpec) -> None:
         score = (self._known | self._trained)[spec.key]
-        short = ", short" if spec.key in self._short else ""
+        short = ", short" if spec.key in self._rule.short else ""
         self._say(f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._metric} {score}")
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
@@ -86,10 +86,10 @@ class Scores:
         return [self._row(params, made) for (params, _), made in zip(self._trials, runs, strict=True) if made]
 
     def _row(self, params: Mapping[str, Any], made: Runs) -> dict[str, Any]:
-        runs = {key: score for key, score in made.items() if key not in self._short}
-        short = {key: score for key, score in made.items() if key in self._short}
-        score = None if None in short.values() or not runs else mean_score(runs)
-        return {**params, self._metric: score, "runs": runs, **({"short": short} if short else {})}
+        runs = {key: score for key, score in made.items() if key not in self._rule.short}
+        short = {key: score for key, score in made.items() if key in self._rule.short}
+        found = {**params, self._metric: self._rule.mean(made), "runs": runs}
+        return found | {"short": short} if short else found
 
     def _score(self, record: Record) -> float | None:
         if record.status == "diverged":

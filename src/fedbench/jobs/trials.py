@@ -87,11 +87,17 @@ def trial_specs(
     scale = Scale(name="tune", description="", seeds=tune.seeds, papers={})
     held_out = {} if tune.validation is None else {"data": {"validation": tune.validation}}
     extra = overlaid({"train": tune.train, **held_out}, cells.piece_of(params))
-    runs = []
-    for repeat in (*tune.scored(), *tune.short()):
-        own = overlaid(overlaid(extra, {"train": repeat.train}), overrides(given or {}))
-        at = _setting(paper, method, repeat.setting)
-        runs.append(cells.resolve(paper, scale, dataset, at, method, repeat.seed, extra=own, tuned={}))
+    given = overrides(given or {})
+
+    def run(seed: int, setting: Mapping[str, Value], train: Mapping[str, Any]) -> RunSpec:
+        own = overlaid(overlaid(extra, {"train": train}), given)
+        at = _setting(paper, method, setting)
+        return cells.resolve(paper, scale, dataset, at, method, seed, extra=own, tuned={})
+
+    runs = [run(seed, tune.setting, {}) for seed in tune.seeds]
+    if tune.stable is not None:
+        setting = {**tune.setting, **tune.stable.setting}
+        runs += [run(seed, setting, tune.stable.train) for seed in tune.stable.seeds]
     if not runs[0].data.validation:
         raise UserError(
             f"{paper.key}: nothing of {dataset} is held out to tune on; give `validation` in the section `tune`"

@@ -10,7 +10,7 @@ from typing import Any
 from fedbench.errors import UserError, unknown
 from fedbench.jobs import metric_checks, preflight
 from fedbench.jobs.choices import Choices
-from fedbench.jobs.race import Race, Runs, margin, mean_score, race
+from fedbench.jobs.race import Race, Rule, Runs, margin, race
 from fedbench.jobs.scores import Scores, Trial, listed
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
 from fedbench.jobs.workers import Workers, workers
@@ -56,7 +56,7 @@ def tune_at(
 
     Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
     (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
-    nothing. A trial of which a run diverges, a short one too, has no score. Methods that are not named keep what was
+    nothing. A trial of which a run fails, a short one too, has no score. Methods that are not named keep what was
     chosen for them; where that was by another protocol, the file stays as it is until the last of them is tuned by
     this one.
 
@@ -76,12 +76,12 @@ def tune_at(
     assert paper.tune is not None
     tune = paper.tune.on(dataset)
     final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
-    if shared := sorted({repeat.seed for repeat in (*tune.scored(), *tune.short())} & {*final}):
+    short_seeds = tune.stable.seeds if tune.stable is not None else []
+    if shared := sorted({*tune.seeds, *short_seeds} & {*final}):
         raise UserError(
             f"{source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
         )
     protocol = tune.protocol() | ({"set": dict(config.set)} if config.set else {})
-    scored = len(tune.seeds)
     header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
     choices = Choices(path, header, protocol, paper.methods)
     known = {name: choices.known(name) for name in here}
@@ -99,11 +99,19 @@ def tune_at(
         first = trials[name][0][1][0]
         if why := metric_checks.lacks(first, tune.metric, preflight.classes_of):
             raise UserError(f"{source}: tune.metric: {why.format(metric=tune.metric, dataset=dataset)}")
+    rules = {
+        name: Rule(
+            paper.measure(tune.metric).sign,
+            frozenset(run.key for _, runs in trials[name] for run in runs[len(tune.seeds) :]),
+            tune.stable.reach if tune.stable is not None else None,
+        )
+        for name in here
+    }
     scores = {
         name: Scores(
             tune.metric,
             trials[name],
-            scored,
+            rules[name],
             known[name],
             f"{path.stem} {name}",
             say,
@@ -111,13 +119,12 @@ def tune_at(
         )
         for name in here
     }
-    sign = paper.measure(tune.metric).sign
-    races = {name: race([specs for _, specs in trials[name]], scored, sign) for name in here}
+    races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in here}
     for name, (runs, best) in _run(races, scores, pool):
-        if mean_score(runs[best]) is None:
+        if rules[name].mean(runs[best]) is None:
             raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
         tried = [params for params, _ in trials[name]]
-        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, scored, sign))
+        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, rules[name]))
         choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
     if waiting := choices.waiting(here):
         command = f"fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}"
@@ -159,16 +166,16 @@ def _choice(
     trials: Sequence[dict[str, Any]],
     runs: Sequence[Runs],
     best: int,
-    scored: int,
-    sign: int,
+    rule: Rule,
 ) -> str:
     """Say what was chosen, and how far ahead it is."""
-    score, short = mean_score(runs[best], scored), len(runs[best]) - scored
-    text = f"{whose}: chosen {trials[best]}, {metric} {score} over {scored} seed{'s' * (scored > 1)}"
-    text += f"; none of its {short} short runs diverged" if short else ""
+    count = rule.seeds(runs[best])
+    text = f"{whose}: chosen {trials[best]}, {metric} {rule.mean(runs[best])} over {count} seed{'s' * (count > 1)}"
+    if short := len(runs[best]) - count:
+        text += f"; none of its {short} short runs failed"
     for name in edges(trials[best], trials):
         text += f"; {name} is on an edge of the grid: widen it there"
-    if (closest := margin(runs, best, scored, sign)) is None:
+    if (closest := margin(runs, best, rule)) is None:
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest
     return f"{text}; {trials[place]} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"

@@ -136,7 +136,8 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
                 yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
     if paper.tune is not None:
         yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
-        yield "tune", "setting", [*paper.tune.named(), *paper.tune.each], paper.settings
+        own = [name for stable in paper.tune.stables() for name in stable.setting]
+        yield "tune", "setting", [*paper.tune.setting, *own, *paper.tune.each], paper.settings
 
 
 def _values(paper: Paper, setting: str) -> set[str]:
@@ -146,7 +147,7 @@ def _values(paper: Paper, setting: str) -> set[str]:
     entry = paper.settings[setting]
     asked: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
     shown = {value for spec in asked for value in spec.settings.get(setting, [])}
-    tried = paper.tune.values(setting) if paper.tune else set()
+    tried = {paper.tune.setting[setting]} if paper.tune and setting in paper.tune.setting else set()
     return {str(value) for value in {entry.default, *entry.values, *shown, *tried}}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -24,42 +24,19 @@ def _on_validation(metric: str) -> str:
 
 
 Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
-Setting = dict[str, Value | list[Value]]
-"""Values of settings: one for all seeds, or a list with one for each."""
-
-
-class Repeat(NamedTuple):
-    """A run of a trial: its seed, the values of settings, and what it has over the trial's ``train``."""
-
-    seed: int
-    setting: dict[str, Value]
-    train: dict[str, Any]
-
-
-def _repeats(seeds: Sequence[int], setting: Setting, train: dict[str, Any]) -> list[Repeat]:
-    return [
-        Repeat(seed, {name: v[i] if isinstance(v, list) else v for name, v in setting.items()}, train)
-        for i, seed in enumerate(seeds)
-    ]
-
-
-def _unlike(seeds: Sequence[int], setting: Setting) -> Iterator[str]:
-    """Name the settings whose list does not have one value for each seed."""
-    for name, values in setting.items():
-        if isinstance(values, list) and len(values) != len(seeds):
-            yield f"setting.{name}: {len(values)} values for {len(seeds)} seeds; give one for each seed, or one for all"
 
 
 class StableSpec(Spec):
-    """Short runs that the trial in the lead must survive: if one diverges, the trial is out.
+    """Short runs that the trial in the lead must survive: if one diverges or ends short of ``reach``, it is out.
 
-    Divergence mostly comes early and depends on the seed, so that many short runs show what a few long ones miss.
+    Training mostly fails early and depends on the seed there, so that many short runs show what a few long ones miss.
     ``train`` and ``setting`` are laid over those of the trials.
     """
 
     train: dict[str, Any]
-    setting: Setting = {}
+    setting: dict[str, Value] = {}
     seeds: Seeds
+    reach: float | None = None
 
 
 class TrialSpec(Spec):
@@ -68,7 +45,6 @@ class TrialSpec(Spec):
     trials: int | None = Field(None, ge=1)
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
     train: dict[str, Any] = {}
-    setting: Setting = {}
     seeds: Seeds | None = None
     stable: StableSpec | None = None
 
@@ -77,17 +53,16 @@ class TuneSpec(Spec):
     """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
 
     A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
-    (:func:`fedbench.jobs.race.race`), and then the short runs of ``stable``. Where ``setting`` gives a list, each seed
-    has its own value, so that what is chosen is good at all of them. ``validation`` is the share of the training data
-    held out for it; left out, the runs have a validation part as they are configured. ``per_dataset`` changes metric,
-    ``train``, settings, seeds, ``stable`` and ``trials`` (each method makes the first of its grid), for all methods
-    alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every communication
-    window, with the same trials; elsewhere nothing is.
+    (:func:`fedbench.jobs.race.race`), and then the short runs of ``stable``. ``validation`` is the share of
+    the training data held out for it; left out, the runs have a validation part as they are configured. ``per_dataset``
+    changes metric, ``train``, seeds, ``stable`` and ``trials`` (each method makes the first of its grid), for all
+    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
+    communication window, with the same trials; elsewhere nothing is.
     """
 
     late: ClassVar[tuple[str, ...]] = ("each",)
 
-    setting: Setting
+    setting: dict[str, Value]
     each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
     trials: int = Field(ge=1)
     metric: Annotated[str, AfterValidator(_on_validation)]
@@ -104,17 +79,12 @@ class TuneSpec(Spec):
                 raise ValueError(
                     f"per_dataset.{dataset}.trials: {own.trials} are more than the {self.trials} of every grid"
                 )
-            for name in own.setting.keys() & self.each.keys():
-                raise ValueError(f"per_dataset.{dataset}.setting.{name}: `each` gives its values")
-        for whose, tune in {
-            "": self,
-            **{f"per_dataset.{name}.": self.on(name) for name in self.per_dataset},
-        }.items():
-            for wrong in _unlike(tune.seeds, tune.setting):
-                raise ValueError(f"{whose}{wrong}")
-            if tune.stable is not None:
-                for wrong in _unlike(tune.stable.seeds, {**tune.setting, **tune.stable.setting}):
-                    raise ValueError(f"{whose}stable.{wrong}")
+        for tune in (self, *map(self.on, self.per_dataset)):
+            if tune.stable is not None and (twice := {*tune.seeds} & {*tune.stable.seeds}):
+                raise ValueError(f"stable.seeds: {min(twice)} is one of `seeds`; short runs need others")
+        for spec in self.stables():
+            for name in spec.setting.keys() & self.each.keys():
+                raise ValueError(f"stable.setting.{name}: `each` gives its values")
         return self
 
     def on(self, dataset: str) -> TuneSpec:
@@ -124,35 +94,16 @@ class TuneSpec(Spec):
             "trials": own.trials or self.trials,
             "metric": own.metric or self.metric,
             "train": {**self.train, **own.train},
-            "setting": {**self.setting, **own.setting},
             "seeds": own.seeds or self.seeds,
             "stable": own.stable or self.stable,
             "per_dataset": {},
         }
         return self.model_copy(update=changed)
 
-    def scored(self) -> list[Repeat]:
-        """List the runs of a trial whose mean counts."""
-        return _repeats(self.seeds, self.setting, {})
-
-    def short(self) -> list[Repeat]:
-        """List the runs that a trial must survive."""
-        if self.stable is None:
-            return []
-        return _repeats(self.stable.seeds, {**self.setting, **self.stable.setting}, self.stable.train)
-
-    def values(self, setting: str) -> set[Value]:
-        """Collect what a setting is in trials, on any dataset."""
-        specs = (self, *map(self.on, self.per_dataset))
-        runs = [run for spec in specs for run in (*spec.scored(), *spec.short())]
-        return {run.setting[setting] for run in runs if setting in run.setting}
-
-    def named(self) -> list[str]:
-        """List the settings that trials have a value of, on any dataset."""
-        specs = (self, *map(self.on, self.per_dataset))
-        return [
-            name for spec in specs for name in (*spec.setting, *(spec.stable.setting if spec.stable else ()))
-        ]
+    def stables(self) -> list[StableSpec]:
+        """List the short runs of all datasets."""
+        found = [self.stable, *(own.stable for own in self.per_dataset.values())]
+        return [stable for stable in found if stable is not None]
 
     def protocol(self) -> dict[str, Any]:
         """Return how the trials of a dataset are made, as their file says it."""

@@ -66,9 +66,9 @@ def test_only_the_leader_makes_the_short_runs_and_their_scores_do_not_count(
     rows = {row["lr"]: row for row in content["scores"]["Plain"]}
     assert rows[0.2]["val_auc"] == 0.9 and [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302]
     assert [len(rows[lr]["runs"]) for lr in (0.2, 0.1)] == [2, 1] and "short" not in rows[0.1]
-    assert content["protocol"]["stable"] == STABLE
+    assert content["protocol"]["stable"] == STABLE | {"reach": None}
     assert said[-1] == (
-        "Digits Plain: chosen {'lr': 0.2}, val_auc 0.9 over 2 seeds; none of its 3 short runs diverged;"
+        "Digits Plain: chosen {'lr': 0.2}, val_auc 0.9 over 2 seeds; none of its 3 short runs failed;"
         " {'lr': 0.1} is 0.10000 behind on the 1 seed they share"
     )
     assert sum(", short: val_auc" in line for line in said) == 3
@@ -85,6 +85,23 @@ def test_one_divergence_and_the_next_trial_is_asked(monkeypatch: pytest.MonkeyPa
     Path("config/tuned/toy/Digits.yaml").unlink()
     with pytest.raises(UserError, match="every trial of Plain on Digits diverged"):
         tune(monkeypatch, *SCORES)
+
+
+def test_a_short_run_that_learns_nothing_fails_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores of the short runs are 0.3 to 0.302 here; for a metric that falls, reach is the highest."""
+    change(tune=TUNE | {"stable": STABLE | {"reach": 0.3}})
+    assert tune(monkeypatch)[1]["chosen"]["Plain"] == {"lr": 0.2}
+    Path("config/tuned/toy/Digits.yaml").unlink()
+    change(tune=TUNE | {"stable": STABLE | {"reach": 0.3005}})
+    with pytest.raises(UserError, match="every trial of Plain on Digits diverged"):
+        tune(monkeypatch)
+    falling = {"val_auc": {"label": "loss", "better": "lower"}}
+    change(tune=TUNE | {"stable": STABLE | {"reach": 0.302}}, measures=falling)
+    assert tune(monkeypatch)[1]["chosen"]["Plain"] == {"lr": 0.5}
+    Path("config/tuned/toy/Digits.yaml").unlink()
+    change(tune=TUNE | {"stable": STABLE | {"reach": 0.3015}}, measures=falling)
+    with pytest.raises(UserError, match="every trial of Plain on Digits diverged"):
+        tune(monkeypatch)
 
 
 def test_short_runs_are_kept_too_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +142,7 @@ def test_a_dataset_can_have_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"seeds": [200, 200]}, "a seed is given twice"),
         ({"setting": {"q": 1}}, "unknown setting 'q'"),
-        ({"setting": {"p": [1, 2]}}, r"stable\.setting\.p: 2 values for 3 seeds"),
+        ({"seeds": [100, 200]}, "stable.seeds: 100 is one of `seeds`"),
         ({"seeds": [0, 200]}, "seed 0 is one of the final runs'"),
         ({"train": {"iteration": 2}}, "iteration"),
     ],

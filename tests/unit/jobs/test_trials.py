@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_trials import change, chosen, fake, fake_seeds, quiet
+from fake_trials import change, fake, quiet
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
@@ -130,37 +130,6 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
 
     change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"train": {"iterations": 12}}}})
     with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):
-        configuration.load_paper("toy")
-
-
-def test_each_seed_can_have_a_value_of_its_own_and_all_count_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = {"setting": {"p": [2, 4]}, "seeds": [100, 101]}
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": own}})
-    paper = configuration.load_paper("toy")
-    runs = trial_specs(paper, "Digits", "Proximal", {"lr": 0.05, "mu": 1.0})
-    assert [(run.seed, run.train.period) for run in runs] == [(100, 2), (101, 4)]
-    assert [run.data.imbalance.imratio for run in runs] == [0.2, 0.2]
-    assert [
-        run.train.period for run in trial_specs(paper, "Printed", "Proximal", {"lr": 0.05, "mu": 1.0})
-    ] == [2]
-    monkeypatch.setattr(
-        workers, "train_run", fake_seeds({0.01: (0.9, 0.5), 0.1: (0.8, 0.8), 0.2: (0.7,), 0.5: (0.6,)})
-    )
-    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    assert chosen("Plain") == {"lr": 0.1}, "the one that is good at both"
-    assert yaml.safe_load(path.read_text())["protocol"]["setting"]["p"] == [2, 4]
-
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": own | {"setting": {"p": [2, 4, 8]}}}})
-    with pytest.raises(
-        UserError, match=r"Digits\.setting\.p: 3 values for 2 seeds; give one for each seed, or one for"
-    ):
-        configuration.load_paper("toy")
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"setting": {"q": 2}}}})
-    with pytest.raises(UserError, match=r"tune: unknown setting 'q'"):
-        configuration.load_paper("toy")
-    each = {"each": {"p": [2, 4]}, "per_dataset": {"Digits": {"setting": {"p": 8}}}}
-    change(tune=PAPER["tune"] | each)
-    with pytest.raises(UserError, match=r"per_dataset\.Digits\.setting\.p: `each` gives its values"):
         configuration.load_paper("toy")
 
 
