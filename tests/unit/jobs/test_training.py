@@ -24,6 +24,7 @@ from fedbench.jobs.training import choose_device, load_arrays, train_cell, train
 from fedbench.plan import cells, configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
+from fedbench.report.numbers import collect
 from fedbench.store.runs import Store
 
 
@@ -194,6 +195,15 @@ class TestCell:
         result = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
         assert [run["status"] for run in result["runs"]] == ["diverged", "finished"]
         assert "non-finite" in result["runs"][0]["reason"] and result["runs"][1]["reason"] == ""
+
+    def test_seeds_trained_in_calls_of_their_own_count_together(self) -> None:
+        both = cell()
+        for run in both.runs:
+            train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
+        assert [run["seed"] for run in seal.read(both.path)["runs"]] == [1]  # the last call's
+        found, missing = collect.runs_of(both)
+        assert [(run["seed"], run["key"]) for run in found] == [(r.seed, r.key) for r in both.runs]
+        assert missing == "" and all(run["metrics"] for run in found)
 
     def test_a_result_that_cannot_be_written_is_named(self) -> None:
         Path("results").mkdir()

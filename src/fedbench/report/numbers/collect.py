@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]
     """Return the results on file for the runs of a cell, in the order of its seeds, and why some are missing.
 
     A result counts only when its key is the cell's: numbers of an older configuration are never shown as this
-    one's.
+    one's. A cell's file has the seeds of the last call alone, so those of earlier calls come from the store.
     """
     try:
         on_file = results.read(cell.path, root)
@@ -44,10 +44,23 @@ def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]
         broken = {"status": FAILED, "metrics": {}, "reason": f"{cell.path} {error}"}
         return [{"seed": run.seed, "key": run.key, **broken} for run in cell.runs], ""
     by_key = {run["key"]: run for run in on_file}
+    if on_file:
+        by_key |= _earlier(cell, by_key, root)
     found = [by_key[run.key] for run in cell.runs if run.key in by_key]
     lacking = {run.seed for run in cell.runs if run.key not in by_key}
     stale = any(run.get("seed") in lacking for run in on_file)
     return found, "results on file belong to other hyper-parameters or another version" if stale else ""
+
+
+def _earlier(cell: Cell, on_file: Container[str], root: Path) -> dict[str, dict[str, Any]]:
+    """Return those runs of a cell that its file lacks and the store has, by their keys."""
+    found = {}
+    for run in cell.runs:
+        if run.key not in on_file:
+            with contextlib.suppress(UserError):
+                if record := Store(root / STORE).load(run.key):
+                    found[run.key] = results.entry(run.seed, record)
+    return found
 
 
 def measure(
