@@ -96,6 +96,7 @@ def entry(row: pd.Series) -> str:
             "method",
         ),
         ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
+        ("demo/localscgdam/tableF4.csv", ["test_auc"], ["method"], "imratio"),
         ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
     ],
