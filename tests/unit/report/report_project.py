@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 from fedbench import seal
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec
 from fedbench.streams import stream
 
 PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
@@ -173,6 +175,11 @@ class Project:
         path = self.root / cell.path
         seal.write(path, {**cell.model_dump(include={"paper", "scale", "dataset"}), "runs": runs})
         return path
+
+    def forget(self, runs: Iterable[RunSpec]) -> None:
+        """Take runs out of the store, as if this machine had never trained them."""
+        for run in runs:
+            shutil.rmtree(self.root / "results" / "runs" / run.key, ignore_errors=True)
 
     def finish(self, cell: Cell, values: list[float], metric: str = "test_auc", **more: float) -> Path:
         """Write a finished result with one value per seed."""

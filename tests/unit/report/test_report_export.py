@@ -66,6 +66,7 @@ def test_numbers_measured_elsewhere_stay_as_long_as_they_are_this_configurations
     project.write(of(*part), [run_result(0, of(*part).runs[0].key, {"test_auc": 0.1})])
     broken = run_result(0, of(*failed).runs[0].key, {}) | {"status": "diverged", "reason": "loss is nan"}
     project.write(of(*failed), [broken])
+    project.forget([*of(*part).runs[1:], *of(*failed).runs[1:]])
     after = exported(reduced)
     pd.testing.assert_frame_equal(after.drop(index=[failed]), before.drop(index=[failed]), check_dtype=False)
     assert after.loc[failed, "status"] == "diverged", (

@@ -163,6 +163,7 @@ def test_what_a_log_says_of_a_cell_without_results(reported: Project, log: str |
 def test_a_log_of_old_does_not_speak_for_a_result_that_is_there(reported: Project) -> None:
     stale = cell(reported, CELL)
     reported.write(stale, [run_result(r.seed, f"old{r.seed}", {"test_auc": 0.8}) for r in stale.runs])
+    reported.forget(stale.runs)
     log = reported.root / "logs/train/reduced" / f"{CELL}.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: an error of last week\n")
@@ -178,6 +179,7 @@ def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project)
     runs[1] |= {"status": "diverged", "reason": "alpha became infinite in round 3", "metrics": {}}
     reported.write(bad, runs)
     reported.write(part, [run_result(r.seed, r.key, {"test_auc": 0.8}) for r in part.runs[:2]])
+    reported.forget(part.runs[2:])
     shown = read(reported)
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "diverged"
     assert shown.cell(ANCHOR).one("div", "reason").text.count("alpha became infinite in round 3") == 1
