@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from report_project import METHODS, Project, localscgdam
 
 from fedbench.plan.schema import Config
@@ -120,6 +121,20 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
+
+
+def test_what_another_table_prints_stands_in_for_a_figure_without_it(
+    claimed: Project, reduced: Config
+) -> None:
+    """FashionMNIST is printed in table 1, so that claim is judged by it; figure 4 has CATvsDOG alone."""
+    path = claimed.root / "config/scales/reduced.yaml"
+    scale = yaml.safe_load(path.read_text())
+    scale["papers"]["localscgdam"]["stand_in"] = "FashionMNIST"
+    path.write_text(yaml.safe_dump(scale))
+    for target in ("table1", "figure4"):
+        finish(claimed, reduced, [0.02, 0.021, 0.022], target)
+    assert words(claimed, reduced, 1)["reduced"] == "supported on 6 of 18 settings"
+    assert words(claimed, reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown at 3 of 3"
 
 
 def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Config) -> None:

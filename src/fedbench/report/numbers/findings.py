@@ -191,14 +191,15 @@ def _at_scale(
     decided, total = verdict(found.values, rule), len(found.places)
     if decided.kind == NOT_RUN:
         named = [place for place in places if place not in of_paper]
-        own = tuple(d for d in runs.datasets if not paper.datasets[d].printed)
+        shows = {d for target in claim.targets for d in shown(paper, target).datasets}
+        own = tuple(d for d in runs.datasets if d not in shows or not paper.datasets[d].printed)
         narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
         there = named or _settings_run(paper, claim, runs, own)
         instead = effects(narrowed, measure, there, methods, runs)
         shown_there = verdict(instead.values, rule)
         if shown_there.kind != NOT_RUN:
-            own = tuple(dict.fromkeys(map(_dataset, named))) or own
-            found, decided, stand_in, total = instead, shown_there, own, total or len(instead.places)
+            stand_in = tuple(dict.fromkeys(map(_dataset, there)))
+            found, decided, total = instead, shown_there, total or len(instead.places)
     ran = [place for place, there in zip(found.places, _ran(found), strict=True) if there]
     shipped = any(one.shipped for one in runs.used.values())
     commits = {commit for one in runs.used.values() for commit in one.commit.split()}
