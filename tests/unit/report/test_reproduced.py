@@ -98,6 +98,7 @@ def entry(row: pd.Series) -> str:
         ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
         ("demo/localscgdam/tableF4.csv", ["test_auc"], ["method"], "imratio"),
         ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
+        ("reduced/localscgdam/tableF4.csv", ["test_auc"], ["method"], "imratio"),
         ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
     ],
 )
