@@ -46,11 +46,8 @@ class Layout:
 
     @property
     def seeds(self) -> list[int]:
-        """How many seeds the final values have that are drawn, ascending, each number once."""
-        drawn = [
-            curve.repeats for panel in self.panels for curve in panel.curves if curve.repeats is not None
-        ]
-        return sorted({int(values["x"].value_counts().max()) for values in drawn if len(values)})
+        """Over how many seeds what is drawn are means, ascending, each number once."""
+        return sorted({curve.averaged for panel in self.panels for curve in panel.curves} - {0})
 
 
 def layout(
@@ -160,7 +157,7 @@ def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: P
     if x == "seconds":
         points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
     points["published"] = printed.value(cell, metric)
-    return Curve(label, points, remark, broken=bool(bad))
+    return Curve(label, points, remark, broken=bool(bad), seeds=seeds)
 
 
 def _ended(cells: Sequence[Cell], metric: str, root: Path, shelf: Shelf) -> list[tuple[Cell, Measurement]]:

@@ -16,8 +16,8 @@ class Curve:
     """One line of a panel: ``points`` has columns x, mean, low, high; ``remark`` says what is wrong.
 
     A column ``published`` holds the paper's final value, NaN where it has none. With ``repeats``, the value of each
-    seed (columns x, value), low and high are drawn as bars, not as a band. ``shipped``: some of it came with the
-    repository.
+    seed (columns x, value), low and high are drawn as bars, not as a band; without, ``seeds`` says over how many it is
+    the mean. ``shipped``: some of it came with the repository.
     """
 
     label: str
@@ -26,6 +26,14 @@ class Curve:
     broken: bool = False
     repeats: pd.DataFrame | None = None
     shipped: bool = False
+    seeds: int = 0
+
+    @property
+    def averaged(self) -> int:
+        """Over how many seeds it is the mean, at the place that has most; 0 where none is drawn."""
+        if self.repeats is None:
+            return self.seeds
+        return int(self.repeats["x"].value_counts().max()) if len(self.repeats) else 0
 
     @property
     def published(self) -> pd.Series[float]:
