@@ -177,7 +177,7 @@ def claims(
     set_: SetOption = None,
 ) -> None:
     """Say whether what a paper claims holds, in print and in what was measured; all papers if none is named."""
-    from fedbench.plan.configuration import paper_keys
+    from fedbench.plan.configuration import CONFIG_DIR, paper_keys
     from fedbench.report.figures import claims as forest
     from fedbench.report.tables import claims as tables
 
@@ -187,8 +187,10 @@ def claims(
         if write:
             for path in [*tables.save(table), *forest.save(table)]:
                 print(path)
-        elif table.findings or paper:
+        elif table.findings:
             print(table.terminal())
+        elif paper:
+            print(f"{paper} makes no claims: there is no `claims:` in {CONFIG_DIR / 'papers' / paper}.yaml")
 
 
 @command("report")

@@ -182,3 +182,9 @@ def test_a_place_of_a_run_can_be_set_for_a_call_and_is_shown_with_its_layer() ->
     assert line == ["train.rounds", "2", "this", "call's", "set"]
     assert "train.iterations " not in after and "train.epochs " not in after
     assert "setting p = 2" in before and "defaults of config/papers/toy.yaml" in before
+
+
+def test_a_paper_without_claims_says_so() -> None:
+    result = call("claims", "toy")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "toy makes no claims: there is no `claims:` in config/papers/toy.yaml\n"

@@ -121,6 +121,31 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
+    assert tables.effect_text(one).endswith("] on Digits") and tables.seeds_text(one) == "3", (
+        "no seeds are needed"
+    )
+
+
+def test_places_with_fewer_seeds_wait_and_are_counted(claimed: Project, reduced: Config) -> None:
+    config = reduced.model_copy(update={"datasets": ["CIFAR10", "FashionMNIST"]})
+    finish(claimed, config, [0.02, 0.021, 0.022])
+    (cell, *_) = (c for c in claimed.cells("localscgdam", "table1", config) if c.setting["p"] == 16)
+    claimed.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
+    (one, *_) = findings(claimed, config)
+    assert one.main.words == "supported on 5 of 18 settings; 1 more lacks seeds"
+    assert len(one.main.places) == 5 and all(dict(at) != dict(cell.setting) for at in one.main.places)
+    rows = pd.read_csv(io.StringIO(tables.make("localscgdam", config, claimed.root).csv()))
+    assert rows.query("claim == 1 and scale == 'reduced'")["places_waiting"].tolist() == [1]
+
+
+def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
+    words = "Whether training was long enough nobody can say, as curves were not kept: claims"
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    assert f"{words} 1, 2." in tables.make("localscgdam", reduced, claimed.root).notes
+    finish(claimed, Config(scale="paper"), [0.02, 0.021, 0.022])
+    finish(claimed, reduced, [0.0, 0.0, 0.01])
+    notes = tables.make("localscgdam", reduced, claimed.root).notes
+    assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
 
 
 def test_what_another_table_prints_stands_in_for_a_figure_without_it(

@@ -11,7 +11,11 @@ from fedbench.errors import UserError
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.findings import find
 from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.tables import build as tables
+from fedbench.report.tables.document import Table
+from fedbench.store import results
 
 
 def test_seeds_measured_here_join_those_that_were_shipped(project: Project, reduced: Config) -> None:
@@ -105,3 +109,52 @@ def test_seeds_of_another_configuration_are_not_joined(project: Project, reduced
     with pytest.raises(UserError, match="30 of 30 measured rows"):
         export_reproduced("localscgdam", "table1", four, project.root)
     assert path.read_bytes() == before
+
+
+def table(project: Project, config: Config) -> Table:
+    """The table as it is shown."""
+    return tables.make("localscgdam", "table1", config, project.root)
+
+
+def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
+    project: Project, reduced: Config
+) -> None:
+    first = reduced.model_copy(update={"seeds": [0]})
+    project.fill("localscgdam", "table1", reduced)
+    whole = table(project, reduced)
+    finding = find("localscgdam", reduced, project.root)[1][0].scales[1]
+    export_reproduced("localscgdam", "table1", first, project.root)
+    cells = project.cells("localscgdam", "table1", reduced)
+    project.forget([cell.runs[0] for cell in cells])
+    for cell in cells:
+        path = project.root / cell.path
+        others = [run for run in results.read(cell.path, project.root) if run["seed"] != 0]
+        path.unlink()
+        project.write(cell, others)
+    both = table(project, reduced)
+    ours = both.rows.query("n_seeds > 0")
+    assert list(ours["values"]) == list(whole.rows.query("n_seeds > 0")["values"]) and set(
+        ours["status"]
+    ) == {"finished"}
+    assert ours["shipped"].all() and list(ours["verdict"]) == list(whole.rows.query("n_seeds > 0")["verdict"])
+    assert all(" reproduced/" in f" {source}" and "results/" in source for source in ours["source"])
+    assert "‡: not trained here or for some of its seeds alone; shipped" in both.markdown()
+    joined = find("localscgdam", reduced, project.root)[1][0].scales[1]
+    assert joined.verdict == finding.verdict and joined.shipped and not joined.means
+
+
+def test_a_shipped_number_stands_until_all_its_seeds_are_trained_here(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    (cell, other, *_) = project.cells("localscgdam", "table1", reduced)
+    project.forget([*cell.runs, *other.runs])
+    project.write(cell, [run_result(0, cell.runs[0].key, {"test_auc": 0.5})])
+    bad = run_result(0, other.runs[0].key, {}) | {"status": "diverged", "reason": "loss is nan"}
+    project.write(other, [bad])
+    rows = table(project, reduced).rows.query("n_wanted > 0")
+    assert rows.iloc[0]["status"] == "finished" and rows.iloc[0]["shipped"] and rows.iloc[0]["n_seeds"] == 3
+    assert rows.iloc[1]["status"] == "diverged", (
+        "what went wrong here is not hidden by a number from elsewhere"
+    )

@@ -18,6 +18,7 @@ from fedbench.report.numbers.verdicts import (
     UNDECIDED,
     UNSUPPORTED,
     Rule,
+    counted,
     decided,
     verdict,
 )
@@ -282,3 +283,26 @@ class TestFalsePositives:
         ]
         assert 0 < kinds.count(SUPPORTED) / 216 <= 0.05
         assert kinds.count(CONTRADICTED) == kinds.count(SUPPORTED)
+
+
+class TestPlacesThatWait:
+    """A place with fewer seeds than a verdict needs takes none away from the others."""
+
+    LEAD = [0.01, 0.02, 0.03]
+
+    def test_it_is_left_out_where_others_have_enough(self) -> None:
+        values = np.array([[self.LEAD, [-0.5, NAN, NAN], [NAN, NAN, NAN], self.LEAD]])
+        found = verdict(values, Rule("better", matters=0.005, holds="all"))
+        assert (found.kind, len(found.places), found.seeds) == (SUPPORTED, 2, 3)
+        assert counted(values).tolist() == [True, False, False, True]
+        assert found.whole.mean == pytest.approx(0.02)
+
+    def test_seeds_that_a_rival_lacks_do_not_count(self) -> None:
+        values = np.array([[self.LEAD, self.LEAD], [self.LEAD, [0.01, 0.02, NAN]]])
+        assert counted(values).tolist() == [True, False]
+
+    def test_where_none_has_enough_all_count(self) -> None:
+        values = np.array([[[0.01, 0.02, NAN], [0.03, NAN, NAN], [NAN, NAN, NAN]]])
+        found = verdict(values, BETTER)
+        assert (found.kind, len(found.places)) == (UNDECIDED, 2)
+        assert counted(values).tolist() == [True, True, False]

@@ -10,6 +10,7 @@ import contextlib
 import io
 import math
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers import idle, logs
+from fedbench.report.numbers import idle, logs, pace
 from fedbench.report.numbers.measurement import DIVERGED as DIVERGED
 from fedbench.report.numbers.measurement import FAILED as FAILED
 from fedbench.report.numbers.measurement import FINISHED as FINISHED
@@ -74,14 +75,16 @@ def measure(
     for cell in cells:
         runs, missing = runs_of(cell, root)
         failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
+        curves = {run["key"]: curve_of(cell, run["key"], root) for run in runs if run["status"] == FINISHED}
         for metric in metrics:
             made = runs
             if measures.target(metric):
                 made = [_with_rounds_to(cell, run, metric, root) for run in runs]
             elif measures.budget(metric):
                 made = [_with_budget(cell, run, metric, root) for run in runs]
-            signs = _signs(cell, made, metric, root, data_dir)
-            found.append(_measurement(cell, made, missing, metric, failure, root, signs))
+            one = _measurement(cell, made, missing, metric, failure, root)
+            signs = _signs(cell, made, metric, curves, data_dir)
+            found.append(replace(one, signs=signs, paces=_paces(cell, made, metric, curves)))
     return found
 
 
@@ -131,9 +134,8 @@ def _failure(cell: Cell, root: Path) -> str:
 
 
 def _measurement(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str, root: Path,
-    signs: Mapping[Repeat, str],
-) -> Measurement:  # fmt: skip
+    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str, root: Path
+) -> Measurement:
     finished = [run for run in runs if run["status"] == FINISHED]
     values: dict[Repeat, float] = {run["seed"]: _number(run, metric) for run in finished}
     status, reason = _status(cell, runs, values, missing, metric, failure)
@@ -149,22 +151,32 @@ def _measurement(
         device_variance=_mean(finished, f"device_var_{metric}"),
         key=cell.key,
         cost=_cost(finished, root),
-        signs=signs,
         source=str(cell.path) if runs else "",
     )
 
 
 def _signs(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, root: Path, data_dir: Path | None
-) -> dict[Repeat, str]:
+    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, curves: Mapping[str, pd.DataFrame],
+    data_dir: Path | None,
+) -> dict[Repeat, str]:  # fmt: skip
     """Return what shows of the finished runs of a cell that they learned nothing, by their seeds."""
     specs = {run.seed: run for run in cell.runs}
     found: dict[Repeat, str] = {}
     for run in runs:
         if run["status"] == FINISHED:
             counts = idle.class_counts(specs[run["seed"]], data_dir) if data_dir is not None else {}
-            found[run["seed"]] = idle.sign(metric, run["metrics"], curve_of(cell, run["key"], root), counts)
+            found[run["seed"]] = idle.sign(metric, run["metrics"], curves[run["key"]], counts)
     return {seed: word for seed, word in found.items() if word}
+
+
+def _paces(
+    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, curves: Mapping[str, pd.DataFrame]
+) -> dict[Repeat, float]:
+    """Return how fast the curves of the finished runs of a cell still moved, by their seeds, where that is known."""
+    decays = cell.runs[0].train.decay_at
+    ended = [run for run in runs if run["status"] == FINISHED]
+    found = {run["seed"]: pace.pace(curves[run["key"]], metric, decays) for run in ended}
+    return {seed: value for seed, value in found.items() if math.isfinite(value)}
 
 
 def _status(

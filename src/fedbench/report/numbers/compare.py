@@ -16,6 +16,7 @@ from fedbench.plan.cells import Cell, datasets_run
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.numbers import collect, combine, rates, stats
 from fedbench.report.numbers.combine import Place
+from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE
 from fedbench.report.numbers.published import Published, PublishedTable, load
@@ -23,7 +24,7 @@ from fedbench.report.numbers.shipped import Shelf
 
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
-OURS = ("mean", "std", "values_text", "n_seeds", "n_wanted", "status", "reason")
+OURS = ("mean", "std", "values_text", "paces_text", "n_seeds", "n_wanted", "status", "reason")
 MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "source", "key")
 """Columns of a table's CSV that say what was measured, and how it was made."""
 
@@ -110,7 +111,7 @@ def compare(
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(config, paper, scale, spec)
     if spec.kind != "rates":
-        measured = _with_shipped(shelf, paper, scale, spec, measured)
+        measured = _with_shipped(shelf, paper, scale, spec, measured, by_place)
     if spec.pool and spec.kind != "rates":
         measured = combine.pool(measured, spec.pool)
     if spec.average is not None:
@@ -144,9 +145,10 @@ def compare(
 
 
 def _with_shipped(
-    shelf: Shelf, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured
-) -> dict[tuple[Place, str], Measurement]:
-    """Put numbers that travel with the repository where nothing was trained here.
+    shelf: Shelf, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured,
+    cells: Mapping[Place, Cell],
+) -> dict[tuple[Place, str], Measurement]:  # fmt: skip
+    """Put numbers that travel with the repository where nothing was trained here, or not all seeds were.
 
     A cell of this scale takes a number of this scale; a place that the scale does not run that of the nearest.
     """
@@ -161,6 +163,7 @@ def _with_shipped(
             key = _place(dataset, setting, method), metric
             ours = measured.get(key)
             if ours is not None and ours.status != collect.NOT_RUN:
+                found[key] = whole(ours, [run.seed for run in cells[key[0]].runs], shelf)
                 continue
             look = shelf.nearest if ours is None else shelf.find
             if (shipped := look(scale.name, dataset, setting, method, metric)) is not None:

@@ -32,8 +32,8 @@ from fedbench.report.numbers.strict_csv import StrictCsv
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
 """How much a row has of its runs' results; any other status: all of them."""
 MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
-KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware"]
-"""What every run gave and cost; rows from before 2026-11-22 have the values of single seeds only."""
+KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware", "paces"]
+"""What every run gave and cost, and how fast it still moved; older rows have less of it."""
 
 
 def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
@@ -174,4 +174,5 @@ def _row(one: Measurement, n_clients: int, table_name: str, settings: list[str])
         **{name: getattr(one, name) for name in MADE},
         "values": one.values_text,
         **asdict(one.cost),
+        "paces": one.paces_text,
     }

@@ -16,14 +16,26 @@ from fedbench.plan.schema import Config, Paper
 from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
 from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
 from fedbench.report.numbers.significance import false_discovery
-from fedbench.report.numbers.variants import Variants
-from fedbench.report.numbers.verdicts import FEWEST, NOT_RUN, UNDECIDED, Rule, Verdict, leans, verdict
+from fedbench.report.numbers.variants import LONGER, Variants
+from fedbench.report.numbers.verdicts import (
+    FEWEST,
+    NOT_RUN,
+    UNDECIDED,
+    Bools,
+    Rule,
+    Verdict,
+    counted,
+    leans,
+    verdict,
+)
 
 LAST = ("reduced", "paper")
 """Scales in the order in which they come nearer to the paper; others come before."""
 
 
 STAND_IN = "stand-in"
+EARLY = "curves still move"
+"""Why a scale that trains for less time than the paper has no verdict."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,9 @@ class AtScale:
         left_out: whether the verdict leans the same way without any one seed, None where there is no second.
         variants: other ways to read the scale, and whether the verdict leans the same way
             (:class:`~fedbench.report.numbers.variants.Variants`).
+        early: whether there is no verdict because it would lean another way if training had gone on.
+        waiting: at how many further places fewer seeds ran than a verdict needs.
+        of_ends: whether it compares what runs end with, on a metric of which it is known what matters.
         q: of the verdict's p-value among all claims of the paper at this scale.
     """
 
@@ -69,6 +84,9 @@ class AtScale:
     means: bool = False
     left_out: bool | None = None
     variants: tuple[tuple[str, bool], ...] = ()
+    early: bool = False
+    waiting: int = 0
+    of_ends: bool = True
     own: tuple[str, ...] = ()
     q: float = math.nan
 
@@ -83,6 +101,15 @@ class AtScale:
         return STAND_IN if self.stand_in else self.verdict.kind
 
     @property
+    def unproven(self) -> bool:
+        """Whether it is a verdict of trainings that may be too short, as far as anybody knows.
+
+        Exponents and ratios of costs are no ends of curves.
+        """
+        decided = self.ran and not self.stand_in and self.verdict.kind != UNDECIDED and self.scale != LAST[-1]
+        return decided and self.of_ends and LONGER not in dict(self.variants)
+
+    @property
     def tally(self) -> Tally:
         """At how many of the places that ran the means show it."""
         return Tally(self.verdict.won, len(self.verdict.places))
@@ -90,6 +117,11 @@ class AtScale:
     @property
     def words(self) -> str:
         """The verdict with its coverage, as a table has it."""
+        more = f"; {self.waiting} more lack{'s' * (self.waiting == 1)} seeds" if self.waiting else ""
+        return self._words + more
+
+    @property
+    def _words(self) -> str:
         if not self.ran:
             return NOT_RUN
         if self.stand_in:
@@ -97,7 +129,8 @@ class AtScale:
         if self.verdict.kind == UNDECIDED:
             part = f" ({self.total} in the paper)" if self.tally.places < self.total else ""
             where = f" on {', '.join(self.own)}" if self.own else ""
-            return f"undecided{where}, leans {self.tally}{part}"
+            early = f", {EARLY}" * self.early
+            return f"undecided{where}{early}, leans {self.tally}{part}"
         where = f" of {', '.join(self.own)}" if self.own else ""
         if self.total == 1:
             return self.verdict.kind + where.replace(" of ", " on ")
@@ -200,16 +233,29 @@ def _at_scale(
         if shown_there.kind != NOT_RUN:
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))
             found, decided, total = instead, shown_there, total or len(instead.places)
-    ran = [place for place, there in zip(found.places, _ran(found), strict=True) if there]
-    shipped = any(one.shipped for one in runs.used.values())
-    commits = {commit for one in runs.used.values() for commit in one.commit.split()}
-    keys = tuple(sorted(runs.used)) if decided.kind != NOT_RUN else ()
+    at = counted(found.values)
+    ran = [place for place, there in zip(found.places, at, strict=True) if there]
+    used = list(runs.used.values()) if decided.kind != NOT_RUN else []
+    ways = tuple(variants.agree(claim, measure, rule, of_paper, methods)) if used and not stand_in else ()
+    early = decided.kind != UNDECIDED and name != LAST[-1] and (LONGER, False) in ways
+    own_ran = [d for d in map(_dataset, ran) if not paper.datasets[d].printed] if claim.own_data else []
     return AtScale(
-        name, decided, ran, total, stand_in, shipped, keys, tuple(sorted(commits)) if keys else (),
-        MEAN in found.seeds, _left_out(found, rule),
-        tuple(variants.agree(claim, measure, rule, of_paper, methods)) if keys and not stand_in else (),
-        tuple(dict.fromkeys(d for d in map(_dataset, ran) if not paper.datasets[d].printed)) if claim.own_data else (),
-    )  # fmt: skip
+        scale=name,
+        verdict=replace(decided, kind=UNDECIDED) if early else decided,
+        places=ran,
+        total=total,
+        stand_in=stand_in,
+        shipped=any(one.shipped for one in used),
+        keys=tuple(sorted({one.key for one in used})),
+        commits=tuple(sorted({commit for one in used for commit in one.commit.split()})),
+        means=MEAN in found.seeds,
+        left_out=_left_out(found, rule),
+        variants=ways,
+        early=early,
+        waiting=int(_ran(found).sum() - at.sum()),
+        of_ends=measure.matters > 0 and not (claim.ratio and claim.ratio.needs),
+        own=tuple(dict.fromkeys(own_ran)),
+    )
 
 
 def _dataset(place: Place) -> str:
@@ -223,8 +269,9 @@ def _settings_run(paper: Paper, claim: ClaimSpec, runs: Runs, datasets: Sequence
     return [place for place in wanted if there.intersection(members(place))]
 
 
-def _ran(found: Effects) -> list[bool]:
-    return [not np.isnan(found.values[:, at]).any(0).all() for at in range(len(found.places))]
+def _ran(found: Effects) -> Bools:
+    """Say at which places any seed ran: [places]."""
+    return np.asarray((~np.isnan(found.values).any(0)).any(-1))
 
 
 def _left_out(found: Effects, rule: Rule) -> bool | None:

@@ -51,10 +51,25 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         reason=f"{missed} of {len(seeds)} seeds: {best}" if missed else "",
         values=values,
         commit=_words(one.commit, other.commit, " "),
+        source=_words(one.source, other.source, " "),
+        paces={seed: pace for seed, pace in {**other.paces, **one.paces}.items() if seed in values},
         device_mean=mean("device_mean"),
         device_variance=mean("device_variance"),
         cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),
     )
+
+
+def whole(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
+    """Return what is shown of a number that lacks seeds: the shipped one that has them all, else both joined.
+
+    It is marked as shipped, in part or as a whole. What diverged or failed here stays.
+    """
+    if one.status == INCOMPLETE:
+        other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
+        if other is not None and other.status == FINISHED and set(other.values) >= set(seeds):
+            return other
+    both = joined(one, seeds, shelf)
+    return one if both is one else replace(both, shipped=True)
 
 
 def _best(one: Measurement) -> str:

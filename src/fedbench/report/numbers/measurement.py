@@ -11,6 +11,7 @@ import numpy as np
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
+from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import idle
 
 FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
@@ -77,11 +78,13 @@ class Measurement:
         device_variance: likewise of the variance over devices.
         key: the cell's key, a digest of all that decides its runs.
         cost: what its runs cost.
-        shipped: whether it came with the repository, under ``reproduced/``, and was not trained here.
+        shipped: whether it, or some of its seeds, came with the repository, under ``reproduced/``.
         summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
         source: the file it was read from, with the line of one that came with the repository; several, separated by
             blanks, where it is made of several cells.
         signs: by its seed, the word of :mod:`idle` for what shows that a run learned nothing.
+        paces: by its seed, how much the metric still changed in a fifth of the run when it ended (:mod:`pace`), where
+            its curve says so.
     """
 
     paper: str
@@ -104,6 +107,12 @@ class Measurement:
     summary: tuple[float, float, int] | None = None
     source: str = ""
     signs: Mapping[Repeat, str] = field(default_factory=dict)
+    paces: Mapping[Repeat, float] = field(default_factory=dict)
+
+    @property
+    def partly(self) -> bool:
+        """Whether some of its seeds were trained here and others came with the repository."""
+        return self.shipped and not all(part.startswith(str(REPRODUCED)) for part in self.source.split())
 
     @property
     def n_seeds(self) -> int:
@@ -145,4 +154,18 @@ class Measurement:
     @property
     def values_text(self) -> str:
         """The value of each seed as ``0:0.9786 1:0.9791``; nothing where nobody kept them."""
-        return " ".join(f"{seed}:{value:.6g}" for seed, value in self.values.items())
+        return _by_seed(self.values)
+
+    @property
+    def pace(self) -> float:
+        """How much the metric still changed in a fifth of a run, the mean over seeds; NaN where nobody knows."""
+        return float(np.mean(list(self.paces.values()))) if self.paces else NAN
+
+    @property
+    def paces_text(self) -> str:
+        """The pace of each seed, as :attr:`values_text`."""
+        return _by_seed(self.paces)
+
+
+def _by_seed(values: Mapping[Repeat, float]) -> str:
+    return " ".join(f"{seed}:{value:.6g}" for seed, value in values.items())

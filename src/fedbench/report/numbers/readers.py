@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
+from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import (
     FINISHED,
     INCOMPLETE,
@@ -87,7 +88,7 @@ class Runs:
     """The runs of a paper at one scale: trained here, else shipped."""
 
     def __init__(self, config: Config, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
-        self._root, self._scale = root, config.scale
+        self._root, self._paper, self._scale = root, paper, config.scale
         self._shelf = Shelf(config, paper, root)
         self.cells: dict[tuple[Place, str], Cell] = {}
         self._known: dict[tuple[Place, str, str], Measurement | None] = {}
@@ -120,9 +121,7 @@ class Runs:
         Of a pooled place the mean over its cells.
         """
         if len(cells := members(place)) > 1:
-            parts = [self.end(cell, method, metric) for cell in cells]
-            shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
-            return {seed: sum(part[seed] for part in parts) / len(parts) for seed in shared}
+            return _averaged([self.end(cell, method, metric) for cell in cells])
         (place,) = cells
         one = self._measured(place, method, metric)
         if one is None and metric in COSTS:
@@ -133,6 +132,13 @@ class Runs:
         if one.summary:
             return {MEAN: one.mean}
         return {seed: value for seed, value in one.values.items() if math.isfinite(value)}
+
+    def pace(self, place: Place, method: str, metric: str) -> Values:
+        """Return how much each seed still changed in a fifth of its run when it ended, where that is known."""
+        if len(cells := members(place)) > 1:
+            return _averaged([self.pace(cell, method, metric) for cell in cells])
+        one = self._measured(cells[0], method, metric)
+        return one.paces if one is not None else {}
 
     def mean(self, place: Place, method: str, metric: str) -> Values:
         """Return the mean of each seed's curve."""
@@ -172,6 +178,8 @@ class Runs:
             if one is None or one.status == NOT_RUN:
                 setting = dict(place[1:])
                 one = self._shelf.find(self._scale, str(place[0][1]), setting, method, metric) or one
+            elif cell is not None:
+                one = whole(one, [run.seed for run in cell.runs], self._shelf)
             self._known[key] = one if one and one.status != NOT_RUN else None
         return self._known[key]
 
@@ -193,6 +201,12 @@ class Runs:
 
     def _results(self, cell: Cell) -> list[dict[str, Any]]:
         return collect.runs_of(cell, self._root)[0]
+
+
+def _averaged(parts: Sequence[Values]) -> Values:
+    """Average the values of each seed that all parts have."""
+    shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
+    return {seed: sum(part[seed] for part in parts) / len(parts) for seed in shared}
 
 
 class Print:

@@ -155,9 +155,9 @@ def _keys(cell: Cell, seeds: list[int] | None, count: int) -> set[str]:
     return {cell.key, *(digest([first.seeded(seed).key for seed in each]) for each in tried)}
 
 
-def values_of(row: Mapping[str, str]) -> dict[int, float]:
+def values_of(row: Mapping[str, str], column: str = "values") -> dict[int, float]:
     """Read the values of the seeds from a row: ``0:0.9786 1:0.9791``."""
-    pairs = [pair.split(":") for pair in (row.get("values") or "").split()]
+    pairs = [pair.split(":") for pair in (row.get(column) or "").split()]
     return {int(seed): float(value) for seed, value in pairs}
 
 
@@ -182,4 +182,5 @@ def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement
         ),
         shipped=True,
         summary=None if values or not count else (number("mean"), number("std"), count),
+        paces=dict[Repeat, float](values_of(row, "paces").items()),
     )

@@ -1,4 +1,4 @@
-"""Other ways to read the runs of a scale: other constants, another evaluation.
+"""Other ways to read the runs of a scale: other constants, another evaluation, a longer training.
 
 A verdict that turns with them is fragile.
 """
@@ -17,12 +17,17 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Constants, Paper
-from fedbench.report.numbers.effects import Needs, Place, Values, effects
+from fedbench.report.numbers.effects import Effects, Needs, Place, Values, effects
 from fedbench.report.numbers.measurement import FINISHED, Repeat
+from fedbench.report.numbers.pace import PARTS
 from fedbench.report.numbers.readers import Runs, members
+from fedbench.report.numbers.significance import Array
 from fedbench.report.numbers.verdicts import NOT_RUN, Rule, leans, verdict
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
+
+LONGER = "as long again"
+"""The way in which a verdict on runs that were cut short turns."""
 
 
 class OtherRow(Runs):
@@ -55,6 +60,31 @@ class OtherRow(Runs):
 
     def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
         """Return nothing: a whole curve has no other row."""
+        return {}
+
+
+class Longer(Runs):
+    """Runs as if they had gone on for as long again at the pace at which they ended.
+
+    Curves level off, so that few would come as far: a verdict that stands there is not one of a training cut short.
+    """
+
+    def end(self, place: Place, method: str, metric: str) -> Values:
+        """Return the value of each seed whose pace is known."""
+        measure = self._paper.measure(metric)
+        paces = self.pace(place, method, metric)
+        return {
+            seed: min(max(value + PARTS * paces[seed], measure.low), measure.high)
+            for seed, value in super().end(place, method, metric).items()
+            if seed in paces
+        }
+
+    def mean(self, place: Place, method: str, metric: str) -> Values:
+        """Return nothing: a whole curve has no end."""
+        return {}
+
+    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
+        """Return nothing: what was reached on the way stays."""
         return {}
 
 
@@ -91,7 +121,10 @@ class Variants:
     ) -> None:
         names = list(targets)
         self._own = own
-        self._readers: dict[str, Runs] = {"another evaluation": OtherRow.over(own)}
+        self._readers: dict[str, Runs] = {
+            "another evaluation": OtherRow.over(own),
+            LONGER: Longer.over(own),
+        }
         if any(entry.published for entry in paper.methods.values()):
             published = scale_of(config, root / CONFIG_DIR).constants == "paper"
             other: Constants = "tuned" if published else "paper"
@@ -105,16 +138,22 @@ class Variants:
         """Say of each way that has numbers whether it leans as the scale does at the places they are for."""
         for label, reader in self._readers.items():
             wanted = [place for place in places if self._differ(reader, place)]
-            other = effects(claim, measure, wanted, methods, reader).values
-            own = effects(claim, measure, wanted, methods, self._own).values
-            there = ~np.isnan(other).any(0).all(-1)
-            both = [verdict(values[:, there], rule) for values in (own, other)]
+            other = effects(claim, measure, wanted, methods, reader)
+            own = _of_seeds(effects(claim, measure, wanted, methods, self._own), other.seeds)
+            there = ~np.isnan(other.values).any(0).all(-1)
+            both = [verdict(values[:, there], rule) for values in (own, other.values)]
             if all(one.kind != NOT_RUN for one in both):
                 yield label, leans(both[0], rule) == leans(both[1], rule)
 
     def _differ(self, reader: Runs, place: Place) -> bool:
         """Return whether a way reads other runs of a place than the scale does, or the same ones otherwise."""
-        if isinstance(reader, OtherRow):
+        if isinstance(reader, OtherRow | Longer):
             return True
         cells = {*members(place)}
         return any(cell.key != self._own.cells[at].key for at, cell in reader.cells.items() if at[0] in cells)
+
+
+def _of_seeds(found: Effects, seeds: Sequence[Repeat]) -> Array:
+    """Return the effects of those seeds that another way has too; all where it has none of them."""
+    shared = [at for at, seed in enumerate(found.seeds) if seed in seeds]
+    return found.values[:, :, shared] if shared else found.values

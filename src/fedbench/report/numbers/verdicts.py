@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fedbench.report.numbers.significance import (
     LEVEL,
@@ -42,6 +42,7 @@ SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN = (
 )
 FEWEST = 3
 """Seeds below which nothing is decided."""
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,8 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         rule: what is asked.
     """
     array = np.asarray(values, dtype=float)
-    ran = (~np.isnan(array).any(0)).any(-1)
-    array = array[:, ran]
-    if not ran.any():
+    array = array[:, counted(array)]
+    if not array.size:
         return Verdict(NOT_RUN, Effect(math.nan, math.nan, math.nan, 0))
     shown = upper = levels = array
     if rule.form == "trend":
@@ -124,6 +124,17 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         kind, whole, seeds, places, won, p, _across([place.mean for place in places], rule),
         detectable(widest.seeds) * widest.sd, needed(widest.sd, rule),
     )  # fmt: skip
+
+
+def counted(values: Array) -> Bools:
+    """Say which places of effects [components, places, seeds] count: [places].
+
+    Those with as many seeds as a verdict needs. With fewer a place decides nothing, and among the others it would take
+    their verdict with it: it waits. Where none has so many, all that ran count.
+    """
+    seeds = (~np.isnan(values).any(0)).sum(-1)
+    enough = seeds >= FEWEST
+    return np.asarray(enough if enough.any() else seeds > 0)
 
 
 def leans(found: Verdict, rule: Rule) -> bool:

@@ -31,14 +31,16 @@ RULES = (
     "Verdicts: from the 90 % interval of the effect, paired by seed, averaged over places. Supported: above the "
     "margin; contradicted: below 0 (no worse: below minus the margin); not supported: smaller than the margin or than "
     "what matters; undecided: the rest. One seed never gives a verdict, two give an interval; from five, exact "
-    "sign flips confirm the t-test. Where all places have to hold, each place and rival has to; a "
-    "contradiction among many, or one place that is enough, is corrected (Holm); most places: a bootstrap over "
-    "seeds, from five on; trends: Page's test.",
+    "sign flips confirm the t-test; places with fewer than three seeds wait where others have them. Where all places "
+    "have to hold, each place and rival has to; a contradiction among many, or one place that is enough, is corrected "
+    "(Holm); most places: a bootstrap over seeds, from five on; trends: Page's test.",
+    "Curves still move: below scale paper a verdict counts only if the means would lean the same way after as long a "
+    "training again, at the pace of its last two fifths.",
     "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper; in "
     "brackets its 90 % interval. Needed: seeds that would find a difference that matters with power 0.8. Means "
     "only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, without one "
-    "of the seeds, with published instead of tuned constants, or at the last evaluation instead of the best by "
-    "validation (or the other way round), as far as measured.",
+    "of the seeds, with published instead of tuned constants, at the last evaluation instead of the best by "
+    "validation (or the other way round), or after as long a training again, as far as measured.",
 )
 
 
@@ -71,7 +73,8 @@ class ClaimTable:
         fragile = [
             f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
         ]
-        notes = [*changed, PRINT, *rules, *fragile, *self._missing(), *(mark if shipped else [])]
+        unknown = [*self._missing(), *self._without_curves()]
+        notes = [*changed, PRINT, *rules, *fragile, *unknown, *(mark if shipped else [])]
         return [*notes, f"{self.stamp}."]
 
     def _missing(self) -> list[str]:
@@ -82,6 +85,12 @@ class ClaimTable:
                 lacking.setdefault(", ".join(one.claim.targets), []).append(str(one.number))
         parts = [f"{', '.join(numbers)} ({targets})" for targets, numbers in lacking.items()]
         return [f"Claims not run, for want of numbers: {'; '.join(parts)}."] if parts else []
+
+    def _without_curves(self) -> list[str]:
+        """Name the claims with a verdict of which nobody can say whether training was long enough."""
+        numbers = [str(one.number) for one in self.findings if any(at.unproven for at in one.scales)]
+        words = "Whether training was long enough nobody can say, as curves were not kept: claims"
+        return [f"{words} {', '.join(numbers)}."] if numbers else []
 
     @property
     def stamp(self) -> str:
@@ -222,6 +231,7 @@ def effect_text(one: Finding) -> str:
     effect, decimals = one.main.verdict.whole, one.measure.decimals
     if not one.main.ran or math.isnan(effect.mean):
         return ABSENT
+    where = f" on {', '.join(one.main.stand_in)}" if one.main.stand_in else ""
     if one.claim.ratio:
         effect = _ratio(effect, inverse=one.claim.ratio.at_most is not None)
         mean, *ends = (f"{value:.2f}".replace("inf", "∞") for value in (effect.mean, effect.low, effect.high))
@@ -230,14 +240,14 @@ def effect_text(one: Finding) -> str:
         mean, *ends = (
             signed(v, decimals) if math.isfinite(v) else "∞" for v in (effect.mean, effect.low, effect.high)
         )
-    return f"{mean} [{ends[0]}, {ends[1]}]" if effect.seeds > 1 else mean
+    return (f"{mean} [{ends[0]}, {ends[1]}]" if effect.seeds > 1 else mean) + where
 
 
 def seeds_text(one: Finding) -> str:
-    """Return how many seeds there are, and how many are needed."""
+    """Return how many seeds there are, and how many a verdict needs."""
     if not one.main.ran:
         return ABSENT
-    needed = one.main.verdict.needed
+    needed = None if one.main.stand_in else one.main.verdict.needed
     more = f", {needed} needed" if needed and needed > one.main.verdict.seeds else ""
     fragile = ", fragile" if one.fragile else ""
     means = ", means only" if one.main.means else ""
@@ -285,6 +295,8 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "high": found.whole.high if found.seeds > 1 else math.nan,
         "seeds": found.seeds,
         "seeds_needed": found.needed,
+        "places_waiting": at.waiting,
+        "early": at.early,
         "detectable": found.detectable,
         "p": found.p,
         "q": at.q,

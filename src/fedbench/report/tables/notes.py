@@ -100,6 +100,7 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         [*of_cells.additions(paper, compared), *shown.tasks],
         [*of_cells.absent(compared, shown.dashes), *of_cells.shipped(compared)],
         of_cells.trouble(paper, compared),
+        of_cells.moving(compared),
         of_cells.doubts(paper, compared),
         of_cells.listed(prepared, shown.mixed_data),
         of_cells.listed("published, but nothing here is called so", shown.unknown_names),

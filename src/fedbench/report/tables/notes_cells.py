@@ -55,8 +55,10 @@ def absent(compared: Sequence[Compared], dashes: bool) -> list[str]:
 
 def shipped(compared: Sequence[Compared]) -> list[str]:
     """Say what the mark of shipped numbers means."""
-    shipped = any(item.measured.shipped for item in compared)
-    return [f"{SHIPPED}: not trained here; shipped with the repository under reproduced/."] * shipped
+    shipped = [item.measured for item in compared if item.measured.shipped]
+    some = " or for some of its seeds alone" if any(one.partly for one in shipped) else ""
+    note = f"{SHIPPED}: not trained here{some}; shipped with the repository under reproduced/."
+    return [note] if shipped else []
 
 
 def origin(compared: Sequence[Compared]) -> list[str]:
@@ -88,6 +90,19 @@ def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
         found = [(i, runs) for i in compared if i.shown and (runs := i.measured.idle.get(word))]
         lines += listed(meaning, [f"{_where(paper, i, compared)}: {_seeds(runs)}" for i, runs in found])
     return lines
+
+
+def moving(compared: Sequence[Compared]) -> list[str]:
+    """Count the numbers whose curves still moved when training ended, by more than what matters in a fifth of it."""
+    known = [i for i in compared if i.shown and math.isfinite(i.measured.pace) and i.measure.matters]
+    late = [i for i in known if abs(i.measured.pace) > i.measure.matters]
+    if not late:
+        return []
+    limits = " or ".join(sorted({f"{i.measure.matters:g}" for i in late}))
+    return [
+        f"Still moving: {len(late)} of {len(known)} numbers with a curve changed by more than {limits} in the last "
+        "fifth of training, so that a longer one can change what is said of them."
+    ]
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:

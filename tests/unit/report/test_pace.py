@@ -1,0 +1,160 @@
+"""How fast a curve still moved when training ended, and what follows: verdicts of runs cut short, notes, exports."""
+
+from __future__ import annotations
+
+import math
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_project import METHODS, Project, localscgdam, run_result
+
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.findings import AtScale, find
+from fedbench.report.numbers.pace import pace
+from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims as claim_tables
+
+
+def curve(values: list[float]) -> pd.DataFrame:
+    """A run of 1000 iterations, evaluated at equal steps from 0 on."""
+    return pd.DataFrame({"iteration": np.linspace(0, 1000, len(values)), "test_auc": values})
+
+
+@pytest.mark.parametrize(
+    ("values", "decays", "expected"),
+    [
+        ([0.1 * n for n in range(11)], [], 0.2),  # a straight line: a fifth of it in each fifth
+        (
+            [0, 0, 0, 0, 0, 0, 0.5, 0.6, 0.7, 0.8, 0.9],
+            [],
+            0.2,
+        ),  # what came before the last two fifths does not count
+        ([0, 0, 0, 0, 0, 0, 0.9, 0.9, 0.9, 0.9, 0.9], [], 0.0),
+        ([0.5] * 7 + [0.6, 0.9, 0.9, 0.9], [0.5, 0.75], 0.0),  # nor what a smaller step brought at once
+        ([0.5] * 8 + [0.6, 0.7, 0.8], [0.8], math.nan),  # two evaluations are left behind a decay at 0.8
+        ([0.5, 0.6, 0.7, 0.8], [], math.nan),  # two evaluations in the last two fifths
+        ([0.5] * 10 + [math.inf], [], math.nan),
+    ],
+)
+def test_pace_is_the_change_in_a_fifth_of_the_run(
+    values: list[float], decays: list[float], expected: float
+) -> None:
+    assert pace(curve(values), "test_auc", decays) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_noise_counts_less_than_between_two_evaluations() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, (2000, 11))
+    fitted = np.std([pace(curve(list(row)), "test_auc") for row in noise])
+    assert fitted == pytest.approx(0.01 * 0.2 / math.sqrt(0.1), rel=0.1)  # sigma / sqrt(sum of squares) a run
+    assert fitted < 0.5 * 0.01 * math.sqrt(2)
+
+
+def test_of_a_curve_without_the_metric_nobody_knows() -> None:
+    assert math.isnan(pace(curve([0.5] * 11), "test_ap")) and math.isnan(pace(pd.DataFrame(), "test_auc"))
+
+
+LEADS = {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}
+
+
+def save(project: Project, **form: object) -> None:
+    paper = localscgdam()
+    paper["claims"] = [{"says": "it leads", "in": ["table1"], **(form or {"better": LEADS})}]
+    project.save_paper("localscgdam", paper)
+
+
+def finish(project: Project, config: Config, lead: float, mine: float, rivals: float, seeds: int = 3) -> None:
+    """Let the first method end ``lead`` ahead, its curve rising by ``mine`` in each fifth, those of others likewise."""
+    for cell in project.cells("localscgdam", "table1", config):
+        ahead = cell.method == METHODS[0]
+        runs = []
+        for spec in cell.runs[:seeds]:
+            end = 0.7 + 0.01 * spec.seed + 0.001 * spec.seed * ahead + lead * ahead
+            per_fifth = mine if ahead else rivals
+            folder = project.root / "results" / "runs" / spec.key
+            folder.mkdir(parents=True, exist_ok=True)
+            values = [end - per_fifth * (10 - n) / 2 for n in range(11)]
+            curve(values).to_csv(folder / "curve.csv", index=False)
+            runs.append(run_result(spec.seed, spec.key, {"test_auc": end}))
+        project.write(cell, runs)
+
+
+def at(project: Project, config: Config) -> AtScale:
+    """What the scale says of the one claim."""
+    (one,) = find("localscgdam", config, project.root)[1]
+    return next(each for each in one.scales if each.scale == config.scale)
+
+
+@pytest.fixture
+def config() -> Config:
+    return Config(scale="reduced", datasets=["FashionMNIST"])
+
+
+@pytest.mark.parametrize(
+    ("lead", "mine", "rivals", "words"),
+    [
+        (0.02, 0.0, 0.0, "supported on 3 of 18 settings"),
+        (0.02, 0.0, 0.003, "supported on 3 of 18 settings"),  # as long again would leave 0.005
+        (0.02, 0.0, 0.006, "undecided, curves still move, leans 3 of 3 (18 in the paper)"),
+        (0.02, 0.006, 0.006, "supported on 3 of 18 settings"),  # all rise alike
+        (-0.02, 0.0, 0.006, "contradicted on 3 of 18 settings"),
+        (-0.02, 0.006, 0.0, "undecided, curves still move, leans 0 of 3 (18 in the paper)"),
+        (0.0, 0.0, 0.0, "undecided, leans 2 of 3 (18 in the paper)"),
+    ],
+)
+def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
+    project: Project, config: Config, lead: float, mine: float, rivals: float, words: str
+) -> None:
+    save(project)
+    finish(project, config, lead, mine, rivals)
+    found = at(project, config)
+    if lead:
+        assert found.words == words
+        assert found.early == ("still move" in words)
+    else:
+        assert not found.early
+
+
+def test_pace_is_bounded_by_what_the_metric_can_be(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.25, mine=0.0, rivals=0.2)  # rivals at 0.7 could only come to 1, not to 1.7
+    assert dict(at(project, config).variants)["as long again"] is False
+    finish(project, config, lead=0.25, mine=0.2, rivals=0.2)  # both at 1, a tie leads nowhere
+    assert dict(at(project, config).variants)["as long again"] is False
+
+
+def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
+    config = Config(scale="paper", datasets=["FashionMNIST"])
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
+    found = at(project, config)
+    assert found.words == "supported on 3 of 18 settings" and not found.early
+    assert ("as long again", False) in found.variants, "the strip shows it all the same"
+
+
+def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
+    said = tables.make("localscgdam", "table1", config, project.root).markdown()
+    note = (
+        "Still moving: 12 of 15 numbers with a curve changed by more than 0.005 in the last fifth of training"
+    )
+    assert note in said
+    row = pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root)).iloc[1]
+    assert row["method"] == METHODS[1]
+    assert [pair.split(":")[0] for pair in row["paces"].split()] == ["0", "1", "2"]
+    assert [float(pair.split(":")[1]) for pair in row["paces"].split()] == pytest.approx([0.006] * 3)
+    shutil.rmtree(project.root / "results")
+    found = at(project, config)
+    assert found.shipped and found.early, "without the curves, from what was shipped"
+    assert note in tables.make("localscgdam", "table1", config, project.root).markdown()
+    text = claim_tables.make("localscgdam", config, project.root).markdown()
+    assert "undecided, curves still move" in text and "no: reduced, as long again" in text
+
+
+def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
+    assert "Still moving" not in tables.make("localscgdam", "table1", config, project.root).markdown()
