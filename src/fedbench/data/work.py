@@ -97,8 +97,8 @@ class Work:
         """
         begin = step - step % self._ahead
         if begin != self._begun:
-            data = self._data
-            inputs = data.scale(data.samples(self._index[begin : begin + self._ahead]))
-            ready = data.normalize(inputs) if self._augmentation == "none" else inputs
-            self._begun, self._ready = begin, ready.unbind()
+            data, index = self._data, self._index[begin : begin + self._ahead]
+            plain = self._augmentation == "none"
+            inputs = data.prepared(index) if plain else data.scale(data.samples(index))
+            self._begun, self._ready = begin, inputs.unbind()
         return self._ready[step - begin]

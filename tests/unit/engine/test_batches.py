@@ -202,3 +202,34 @@ def test_a_client_without_samples_is_named() -> None:
     empty = dataclasses.replace(arrays, clients=[*arrays.clients[:2], np.array([], int)])
     with pytest.raises(UserError, match="client 2 has no training samples"):
         ClientData(empty, TrainSpec(rounds=1, period=1, batch_size=4), 0, CPU)
+
+
+@pytest.mark.parametrize(
+    "normalize", [None, {"mean": [0.3], "std": [0.2]}, {"mean": [0.3, 0.4, 0.5], "std": [0.2, 0.3, 0.4]}]
+)
+def test_inputs_are_the_same_bits_whether_they_are_kept_ready_or_not(
+    monkeypatch: pytest.MonkeyPatch, normalize: dict[str, Any] | None
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (sum(SIZES), 1, 6, 6), dtype=np.uint8)
+    arrays = dataclasses.replace(images(SIZES), x_train=pixels)
+
+    def data(**more: Any) -> ClientData:
+        how = {"rounds": 3, "period": 4, "batch_size": 6, "normalize": normalize, **more}
+        return ClientData(arrays, TrainSpec(**how), 0, CPU)
+
+    kept, index = data(), torch.tensor([[3, 0, 49], [7, 7, 20]])
+    assert kept._ready is not None and data(augment="crop_flip")._ready is None
+    monkeypatch.setattr("fedbench.data.clients.READY", 0)
+    fresh = data()
+    assert fresh._ready is None
+    expected = fresh.prepare(fresh.inputs[index])
+    for one in (kept, fresh):
+        assert torch.equal(one.gather(index).inputs, expected)
+    for step in range(4):
+        ready, made = (one.work([0, 1], 1, "batches").batch(step).inputs for one in (kept, fresh))
+        assert torch.equal(ready, made) and ready.dtype == torch.float32
+
+
+def test_stored_floats_that_need_nothing_are_not_copied() -> None:
+    data = client_data()
+    assert data._ready is data.inputs
