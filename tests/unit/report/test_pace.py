@@ -14,6 +14,7 @@ from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import AtScale, find
 from fedbench.report.numbers.pace import pace
+from fedbench.report.page.build import build as page_build
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
 
@@ -142,6 +143,7 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
         "Still moving: 12 of 15 numbers with a curve changed by more than 0.005 in the last fifth of training"
     )
     assert note in said
+    assert "Still moving: FashionMNIST, p = 4, CoDA: +0.006." in said and "… and 4 more, see the CSV." in said
     row = pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root)).iloc[1]
     assert row["method"] == METHODS[1]
     assert [pair.split(":")[0] for pair in row["paces"].split()] == ["0", "1", "2"]
@@ -152,6 +154,16 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     assert note in tables.make("localscgdam", "table1", config, project.root).markdown()
     text = claim_tables.make("localscgdam", config, project.root).markdown()
     assert "undecided, curves still move" in text and "no: reduced, as long again" in text
+
+
+def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Config) -> None:
+    (project.root / "config/config.yaml").write_text("scale: reduced\n")
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
+    page = page_build(config, project.root).read_text(encoding="utf-8")
+    assert page.count("still moving when training ended, +0.006 in its last fifth") == 2 * 12, (
+        "in the table and where it is clicked"
+    )
 
 
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:

@@ -18,7 +18,7 @@ from fedbench.report.numbers import collect, combine, rates, stats
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE
+from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.numbers.shipped import Shelf
 
@@ -45,6 +45,12 @@ class Compared:
     def shown(self) -> bool:
         """Whether there is a number of ours: trained here, still to be, or shipped with the repository."""
         return self.here or self.measured.shipped
+
+    @property
+    def moving(self) -> str:
+        """By how much it still changed in the last fifth of training, empty where that is not known or no matter."""
+        pace, matters = self.measured.pace, self.measure.matters
+        return f"{signed(pace, self.measure.decimals)}" if abs(pace) > matters > 0 else ""
 
     @property
     def mean(self) -> float:

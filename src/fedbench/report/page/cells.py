@@ -55,17 +55,20 @@ class Number:
         return "; ".join(f"seed {', '.join(map(str, seeds))}: {idle.MEANING[word]}" for word, seeds in found)
 
     @property
+    def moving(self) -> str:
+        """Say by how much it still changed when training ended, empty where that is no matter."""
+        change = self.item.moving
+        return f"still moving when training ended, {change} in its last fifth" if change else ""
+
+    @property
     def sentence(self) -> str:
         """The verdict in words."""
         verdict = self.item.verdict
-        if verdict.difference is None:
-            return "; ".join(filter(None, [self.state.meaning, self.idle]))
-        half = "" if verdict.half_width is None else f", {rule.LEVEL_TEXT} ±{verdict.half_width:.2g}"
-        return "; ".join(
-            filter(
-                None, [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(verdict), self.idle]
-            )
-        )
+        said = [self.state.meaning]
+        if verdict.difference is not None:
+            half = "" if verdict.half_width is None else f", {rule.LEVEL_TEXT} ±{verdict.half_width:.2g}"
+            said = [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(verdict)]
+        return "; ".join(filter(None, [*said, self.idle, self.moving]))
 
 
 @dataclass(frozen=True)

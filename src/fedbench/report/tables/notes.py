@@ -111,6 +111,7 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         [*what, *shown.facts],
         of_cells.origin(compared),
         of_cells.inconclusive(paper, compared),
+        of_cells.moved(paper, compared),
         [f"{shown.stamp}."],
     ]
     paragraphs, details = (

@@ -95,7 +95,7 @@ def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
 def moving(compared: Sequence[Compared]) -> list[str]:
     """Count the numbers whose curves still moved when training ended, by more than what matters in a fifth of it."""
     known = [i for i in compared if i.shown and math.isfinite(i.measured.pace) and i.measure.matters]
-    late = [i for i in known if abs(i.measured.pace) > i.measure.matters]
+    late = [i for i in known if i.moving]
     if not late:
         return []
     limits = " or ".join(sorted({f"{i.measure.matters:g}" for i in late}))
@@ -103,6 +103,13 @@ def moving(compared: Sequence[Compared]) -> list[str]:
         f"Still moving: {len(late)} of {len(known)} numbers with a curve changed by more than {limits} in the last "
         "fifth of training, so that a longer one can change what is said of them."
     ]
+
+
+def moved(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """List by how much numbers still changed in the last fifth of training, those that did most first."""
+    items = [item for item in compared if item.shown and item.moving]
+    items.sort(key=lambda item: -abs(item.measured.pace) / item.measure.matters)
+    return listed("still moving", [f"{_where(paper, item, compared)}: {item.moving}" for item in items])
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:
