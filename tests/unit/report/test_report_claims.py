@@ -138,6 +138,16 @@ def test_places_with_fewer_seeds_wait_and_are_counted(claimed: Project, reduced:
     assert rows.query("claim == 1 and scale == 'reduced'")["places_waiting"].tolist() == [1]
 
 
+def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:
+    (claimed.root / "config/config.yaml").write_text("scale: reduced\n")
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    for lead, main in (([0.05], "reduced"), ([0.03, 0.031, 0.032], "paper")):
+        config = Config(scale="paper", seeds=list(range(len(lead))))
+        finish(claimed, config, lead)
+        (one, *_) = findings(claimed, config)
+        assert one.main.scale == main
+
+
 def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
     words = "Whether training was long enough nobody can say, as curves were not kept: claims"
     finish(claimed, reduced, [0.02, 0.021, 0.022])

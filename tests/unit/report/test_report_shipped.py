@@ -75,6 +75,21 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     assert text(shipped, Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
 
 
+def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
+    """A scale nearer to the paper that lacks a method gives way to one that has them all."""
+    paper, demo = Config(scale="paper", seeds=[0], datasets=["CIFAR10"]), Config(scale="demo")
+    shipped.fill("localscgdam", "table1", paper)
+    for cell in shipped.cells("localscgdam", "table1", paper):
+        if cell.setting["p"] == 4 and cell.method == "CoDA":
+            (shipped.root / cell.path).unlink()
+            shipped.forget(cell.runs)
+    export_reproduced("localscgdam", "table1", paper, shipped.root)
+    shutil.rmtree(shipped.root / "results")
+    rows = tables.make("localscgdam", "table1", demo, shipped.root).rows.query("dataset == 'CIFAR10'")
+    scales = {p: set(part["scale"]) for p, part in rows.groupby("p")}
+    assert scales == {4: {"reduced"}, 8: {"paper"}, 16: {"paper"}} and rows["shipped"].all()
+
+
 def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduced: Config) -> None:
     paper = localscgdam()
     paper["methods"]["CoDA"]["params"] = {**paper["methods"]["CoDA"].get("params", {}), "lr": 0.123}

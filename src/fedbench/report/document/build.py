@@ -123,7 +123,7 @@ def _claims(shown: Chapter) -> list[str]:
     if shown.claims is None:
         return []
     size = rf"width={TEXT_INCHES}in,height=8.2in,keepaspectratio"
-    caption = "Effects behind the claims, each at the scale nearest to the paper."
+    caption = "Effects behind the claims, each at the scale nearest to the paper of those with three seeds."
     return [
         r"\clearpage\pdfbookmark[1]{Claims}{claims}",
         r"\renewcommand{\thetable}{C}",

@@ -59,7 +59,7 @@ def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
 
 
 def draw(table: ClaimTable) -> Forest:
-    """Draw the claims that ran, each at the scale nearest to the paper."""
+    """Draw the claims that ran, each at the scale that its effect is shown of."""
     ran = [one for one in table.findings if one.main.ran]
     with matplotlib.rc_context(RC):
         picture = _figure(ran)

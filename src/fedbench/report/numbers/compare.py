@@ -156,7 +156,7 @@ def _with_shipped(
 ) -> dict[tuple[Place, str], Measurement]:  # fmt: skip
     """Put numbers that travel with the repository where nothing was trained here, or not all seeds were.
 
-    A cell of this scale takes a number of this scale; a place that the scale does not run that of the nearest.
+    A cell of this scale takes a number of this scale; places that the scale does not run take those of another.
     """
     found = dict(measured)
     if not shelf.scales:
@@ -165,15 +165,17 @@ def _with_shipped(
     datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
     for dataset, *values in itertools.product(datasets, *settings.values()):
         setting = dict(zip(settings, values, strict=True))
+        elsewhere = []
         for method, metric in itertools.product(spec.methods, spec.metrics):
             key = _place(dataset, setting, method), metric
-            ours = measured.get(key)
-            if ours is not None and ours.status != collect.NOT_RUN:
+            if (ours := measured.get(key)) is None:
+                elsewhere.append((method, metric))
+            elif ours.status != collect.NOT_RUN:
                 found[key] = whole(ours, [run.seed for run in cells[key[0]].runs], shelf)
-                continue
-            look = shelf.nearest if ours is None else shelf.find
-            if (shipped := look(scale.name, dataset, setting, method, metric)) is not None:
+            elif (shipped := shelf.find(scale.name, dataset, setting, method, metric)) is not None:
                 found[key] = shipped
+        for (method, metric), one in shelf.best(scale.name, dataset, setting, elsewhere).items():
+            found[_place(dataset, setting, method), metric] = one
     return found
 
 

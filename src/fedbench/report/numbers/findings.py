@@ -153,10 +153,14 @@ class Finding:
 
     @property
     def main(self) -> AtScale:
-        """The scale nearest to the paper with runs of the paper's data; without any the nearest with runs."""
+        """The scale nearest to the paper of those with enough seeds of the paper's data for a verdict.
+
+        Without any, of those with runs of its data, then of those with runs.
+        """
         ran = [one for one in self.scales if one.ran]
         own = [one for one in ran if not one.stand_in]
-        return (own or ran or self.scales)[-1]
+        enough = [one for one in own if one.verdict.seeds >= FEWEST]
+        return (enough or own or ran or self.scales)[-1]
 
     @property
     def strip(self) -> list[tuple[str, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from fedbench.report.numbers.published import Published, PublishedTable
 from fedbench.specs import digest
 
 FIRST = ("paper", "reduced")
-"""Scales in the order in which their numbers are shown where another scale has none; others follow."""
+"""Scales in the order in which they come near to the paper; others follow."""
 
 
 class Shelf:
@@ -110,14 +110,19 @@ class Shelf:
         place = cell.scale, cell.dataset, cell.setting, cell.method
         return all(self.find(*place, metric) is not None for metric in metrics)
 
-    def nearest(
-        self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
-    ) -> Measurement | None:
-        """Return the number of a place at ``scale``, else at the scale next to the paper that has one."""
+    def best(
+        self, scale: str, dataset: str, setting: Mapping[str, Value], wanted: Iterable[tuple[str, str]]
+    ) -> dict[tuple[str, str], Measurement]:
+        """Return what there is of some (method, metric) of a place, all at one scale, or methods could not be compared.
+
+        The scale that has most of it: of equals ``scale`` itself, then the one nearest to the paper.
+        """
+        most: dict[tuple[str, str], Measurement] = {}
         for each in dict.fromkeys((scale, *self.scales)):
-            if (found := self.find(each, dataset, setting, method, metric)) is not None:
-                return found
-        return None
+            found = {pair: one for pair in wanted if (one := self.find(each, dataset, setting, *pair))}
+            if len(found) > len(most):
+                most = found
+        return most
 
     def _cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
         place = (scale, dataset, tuple(setting.items()), method)

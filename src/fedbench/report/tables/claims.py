@@ -36,11 +36,11 @@ RULES = (
     "(Holm); most places: a bootstrap over seeds, from five on; trends: Page's test.",
     "Curves still move: below scale paper a verdict counts only if the means would lean the same way after as long a "
     "training again, at the pace of its last two fifths.",
-    "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper; in "
-    "brackets its 90 % interval. Needed: seeds that would find a difference that matters with power 0.8. Means "
-    "only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, without one "
-    "of the seeds, with published instead of tuned constants, at the last evaluation instead of the best by "
-    "validation (or the other way round), or after as long a training again, as far as measured.",
+    "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper of those "
+    "with three seeds; in brackets its 90 % interval. Needed: seeds that would find a difference that matters with "
+    "power 0.8. Means only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, "
+    "without one of the seeds, with published instead of tuned constants, at the last evaluation instead of the best "
+    "by validation (or the other way round), or after as long a training again, as far as measured.",
 )
 
 
