@@ -34,8 +34,17 @@ def curve(values: list[float]) -> pd.DataFrame:
             0.2,
         ),  # what came before the last two fifths does not count
         ([0, 0, 0, 0, 0, 0, 0.9, 0.9, 0.9, 0.9, 0.9], [], 0.0),
-        ([0.5] * 7 + [0.6, 0.9, 0.9, 0.9], [0.5, 0.75], 0.0),  # nor what a smaller step brought at once
-        ([0.5] * 8 + [0.6, 0.7, 0.8], [0.8], math.nan),  # two evaluations are left behind a decay at 0.8
+        (
+            [0.1 * n for n in range(6)] + [0.5] * 5,
+            [0.5],
+            0.1,
+        ),  # flat since steps fell: half a run, a fifth of it
+        ([0.4] * 6 + [0.9] * 5, [0.5, 0.75], 0.0),  # nor what a smaller step brought at once
+        (
+            [0.1 * n for n in range(11)],
+            [0.4],
+            math.nan,
+        ),  # two evaluations in the last two fifths before the fall
         ([0.5, 0.6, 0.7, 0.8], [], math.nan),  # two evaluations in the last two fifths
         ([0.5] * 10 + [math.inf], [], math.nan),
     ],

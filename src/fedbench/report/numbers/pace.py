@@ -1,4 +1,8 @@
-"""Whether training was long enough: how fast a curve still moved when it ended."""
+"""Whether training was long enough: how fast a curve still moved at the end, at the step size it was trained with.
+
+After step sizes have fallen a curve is flat because the steps are small: how much a longer training would bring shows
+before.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,30 @@ import numpy as np
 import pandas as pd
 
 PARTS = 5
-"""The pace is the change in a fifth of a run: as long again at that pace is five of them."""
+"""The pace is the change in a fifth of a training: as long again at that pace is five of them."""
 WINDOW = 2 / PARTS
-"""The end of a run that it is fitted to."""
+"""The end of a training that it is fitted to."""
 FEWEST = 3
 """Evaluations there, without which nobody can tell."""
 ROUNDING = 1e-9
 
 
 def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> float:
-    """Return by how much a metric changed in a fifth of a run at its end; NaN where nobody can tell.
+    """Return by how much a metric changed in the last fifth of a training; NaN where nobody can tell.
 
-    The slope of a least-squares line through the evaluations of the last two fifths, of those alone that came after
-    the last fall of the step size: what a fall brings is not repeated.
+    The slope of a least-squares line through the evaluations of its last two fifths. Where step sizes fall, a training
+    is the part of the run before they first do.
 
     Args:
         curve: a run's evaluations, a row each, with the column ``iteration``.
         metric: the column that is looked at.
-        decays: shares of the run after which step sizes fell.
+        decays: shares of the run after which step sizes fell, ascending.
     """
     if metric not in curve or "iteration" not in curve or curve.empty:
         return math.nan
-    share = curve["iteration"] / curve["iteration"].iloc[-1]
-    late = share >= 1 - WINDOW - ROUNDING
-    if decays:
-        late &= share > max(decays) + ROUNDING
+    full = decays[0] if decays else 1.0
+    share = curve["iteration"] / (full * curve["iteration"].iloc[-1])
+    late = share.between(1 - WINDOW - ROUNDING, 1 + ROUNDING)
     x, y = share[late].to_numpy(), curve.loc[late, metric].to_numpy()
     if len(y) < FEWEST or not np.isfinite(y).all():
         return math.nan

@@ -35,7 +35,7 @@ RULES = (
     "have to hold, each place and rival has to; a contradiction among many, or one place that is enough, is corrected "
     "(Holm); most places: a bootstrap over seeds, from five on; trends: Page's test.",
     "Curves still move: below scale paper a verdict counts only if the means would lean the same way after as long a "
-    "training again, at the pace of its last two fifths.",
+    "training again, at the pace of its last two fifths (before step sizes fall).",
     "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper of those "
     "with three seeds; in brackets its 90 % interval. Needed: seeds that would find a difference that matters with "
     "power 0.8. Means only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, "

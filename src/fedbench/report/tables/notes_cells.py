@@ -101,7 +101,7 @@ def moving(compared: Sequence[Compared]) -> list[str]:
     limits = " or ".join(sorted({f"{i.measure.matters:g}" for i in late}))
     return [
         f"Still moving: {len(late)} of {len(known)} numbers with a curve changed by more than {limits} in the last "
-        "fifth of training, so that a longer one can change what is said of them."
+        "fifth of training (before step sizes fell), so that a longer one can change what is said of them."
     ]
 
 
