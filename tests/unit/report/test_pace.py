@@ -144,6 +144,17 @@ def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
     assert ("as long again", False) in found.variants, "the strip shows it all the same"
 
 
+def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
+    cells = project.cells("localscgdam", "table1", config)
+    (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 8))
+    project.forget(cell.runs)
+    found = at(project, config)
+    assert found.words == "supported on 3 of 18 settings" and found.unproven
+    assert "as long again" not in dict(found.variants)
+
+
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)

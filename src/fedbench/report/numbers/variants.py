@@ -22,7 +22,7 @@ from fedbench.report.numbers.measurement import FINISHED, Repeat
 from fedbench.report.numbers.pace import PARTS
 from fedbench.report.numbers.readers import Runs, members
 from fedbench.report.numbers.significance import Array
-from fedbench.report.numbers.verdicts import NOT_RUN, Rule, leans, verdict
+from fedbench.report.numbers.verdicts import NOT_RUN, Rule, counted, leans, verdict
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
@@ -135,13 +135,18 @@ class Variants:
     def agree(
         self, claim: ClaimSpec, measure: Measure, rule: Rule, places: Sequence[Place], methods: Sequence[str]
     ) -> Iterator[tuple[str, bool]]:
-        """Say of each way that has numbers whether it leans as the scale does at the places they are for."""
+        """Say of each way that has numbers whether it leans as the scale does at the places they are for.
+
+        A longer training only where it is known of all places that count.
+        """
         for label, reader in self._readers.items():
             wanted = [place for place in places if self._differ(reader, place)]
             other = effects(claim, measure, wanted, methods, reader)
-            own = _of_seeds(effects(claim, measure, wanted, methods, self._own), other.seeds)
+            own = effects(claim, measure, wanted, methods, self._own)
             there = ~np.isnan(other.values).any(0).all(-1)
-            both = [verdict(values[:, there], rule) for values in (own, other.values)]
+            if label == LONGER and (counted(own.values) & ~there).any():
+                continue  # of some places nobody knows: it would speak for them
+            both = [verdict(values[:, there], rule) for values in (_of_seeds(own, other.seeds), other.values)]
             if all(one.kind != NOT_RUN for one in both):
                 yield label, leans(both[0], rule) == leans(both[1], rule)
 
