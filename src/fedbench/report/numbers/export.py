@@ -106,15 +106,20 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
 
 
 def _exported(one: Measurement, seeds: list[int], shelf: Shelf) -> str:
-    """Return the key of what was exported before if it says all of a number, else nothing.
+    """Return the key of what was exported before if it says all of a number that there is, else nothing.
 
-    It does if it is of this configuration, has the seeds asked for, and the same values of those in the store.
+    It does if it is of this configuration, has the same values of the seeds in the store, and has the seeds asked for,
+    or some of them as long as the store cannot add all the others.
     """
     other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-    if other is None or not {*seeds} <= {*other.values}:
+    if other is None:
         return ""
-    same = all(math.isclose(value, other.values[seed], rel_tol=1e-5) for seed, value in one.values.items())
-    return other.key if same else ""
+    there, asked = {*other.values}, {*seeds}
+    begun = there < asked and one.status in (NOT_RUN, INCOMPLETE)
+    same = all(
+        math.isclose(one.values[seed], other.values[seed], rel_tol=1e-5) for seed in there & {*one.values}
+    )
+    return other.key if there and same and (asked <= there or begun) else ""
 
 
 def _with_kept(before: pd.DataFrame, made: pd.DataFrame, stay: list[str], path: Path) -> pd.DataFrame:
