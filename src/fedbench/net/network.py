@@ -171,8 +171,9 @@ class Net:
         """
         _, (classes, width) = self.last_layer()
         layer = [part for part in self.module.modules() if isinstance(part, nn.Linear)][-1]
-        # both leave the network as one tensor, so that stacked clients need no path of their own
-        handle = layer.register_forward_hook(lambda _, args, output: torch.cat([output, args[0]], -1))
+        # both leave the network as one tensor, so that stacked clients need no path of their own; times one, whose
+        # gradient is a tensor of its own: of a slice of both, some processors round the product otherwise
+        handle = layer.register_forward_hook(lambda _, args, output: torch.cat([output * 1, args[0]], -1))
         run, self._run = self._run, self.module
         try:
             both = self.scores(x, inputs, buffers, train=train)

@@ -57,6 +57,7 @@ def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
     data.device = META
     for name in ("inputs", "labels", "_scale"):
         setattr(data, name, getattr(data, name).to(META))
+    data.__dict__.pop("_ready", None)  # made of them
     state.server, state.own = moved_state(state.server), moved_state(state.own)
     return simulation
 
