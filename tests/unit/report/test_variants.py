@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pandas as pd
 import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.plan.schema import Config
+from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.tables import build as tables
 from fedbench.report.tables.claims import make
 
 LEADS = {
@@ -86,6 +90,20 @@ def test_published_constants_can_turn_a_claim(project: Project, config: Config) 
     finish(project, config, lead=0.02, best=0.02)  # the cells' files again those of this configuration
     one = finding(project, config)
     assert ("reduced, published constants", False) in one.strip and one.fragile
+
+
+def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config: Config) -> None:
+    """Tuned ones were taken for the published ones, and so the two always agreed."""
+    save(project)
+    tuned(project)
+    finish(project, config, lead=0.02, best=0.02)
+    export_reproduced("localscgdam", "table1", config, project.root)
+    shutil.rmtree(project.root / "results")
+    one = finding(project, config)
+    assert one.main.shipped and "reduced, published constants" not in dict(one.strip)
+    for constants, count in (("tuned", 15), ("paper", 0)):
+        asked = config.model_copy(update={"constants": constants})
+        assert tables.make("localscgdam", "table1", asked, project.root).rows["shipped"].sum() == count
 
 
 def tuned(project: Project) -> None:

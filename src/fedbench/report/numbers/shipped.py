@@ -9,7 +9,7 @@ from typing import Any
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell, cell_at
-from fedbench.plan.configuration import CONFIG_DIR, load_scale
+from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import sums
@@ -137,7 +137,8 @@ class Shelf:
         return self._cells[place]
 
     def _scale(self, name: str) -> Scale:
-        return load_scale(name, self._root / CONFIG_DIR)
+        """Return a scale with the constants that this call asks for: with others it has other keys."""
+        return scale_of(self._config.model_copy(update={"scale": name}), self._root / CONFIG_DIR)
 
 
 def _no_row(table: PublishedTable, found: Published, error: Exception) -> UserError:
