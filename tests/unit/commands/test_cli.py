@@ -184,6 +184,13 @@ def test_a_place_of_a_run_can_be_set_for_a_call_and_is_shown_with_its_layer() ->
     assert "setting p = 2" in before and "defaults of config/papers/toy.yaml" in before
 
 
+def test_claims_at_a_scale_that_is_none() -> None:
+    assert (
+        error_of(call("claims", "toy", "--scale", "demmo"))
+        == "error: unknown scale 'demmo'; did you mean demo?\n"
+    )
+
+
 def test_a_paper_without_claims_says_so() -> None:
     result = call("claims", "toy")
     assert result.exit_code == 0, result.output

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedbench.errors import unknown
 from fedbench.measures import Measure
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
@@ -182,11 +183,17 @@ class Finding:
 
 
 def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, list[Finding]]:
-    """Hold the claims of a paper against print and all scales; ``config`` is that of its own scale."""
+    """Hold the claims of a paper against print and all scales; ``config`` is that of its own scale.
+
+    Raises:
+        UserError: that is no scale.
+    """
     config_dir = root / CONFIG_DIR
     paper = load_paper(paper_key, config_dir)
     targets = list(dict.fromkeys(target for claim in paper.claims for target in claim.targets))
     names = sorted(path.stem for path in (config_dir / "scales").glob("*.yaml"))
+    if config.scale not in names:
+        raise unknown("scale", config.scale, names)
     names.sort(key=lambda name: LAST.index(name) if name in LAST else -1)
     file = load_config(config_dir / "config.yaml") if (config_dir / "config.yaml").exists() else config
     readers = {}
