@@ -25,11 +25,13 @@ class Rule:
         sign: -1 where the lowest score is the best.
         short: keys of the runs that a trial must survive; their scores count in no mean.
         reach: what each of these must score.
+        short_sign: -1 where their lowest score is the best.
     """
 
     sign: int = 1
     short: frozenset[str] = frozenset()
     reach: float | None = None
+    short_sign: int = 1
 
     def mean(self, runs: Runs, seeds: int | None = None) -> float | None:
         """Return the mean score of the first ``seeds`` runs, to five digits; None where any run of all failed."""
@@ -41,7 +43,7 @@ class Rule:
     def _failed(self, key: str, score: float | None) -> bool:
         if score is None:
             return True
-        return self.reach is not None and key in self.short and self.sign * (score - self.reach) < 0
+        return self.reach is not None and key in self.short and self.short_sign * (score - self.reach) < 0
 
     def seeds(self, runs: Runs) -> int:
         """Count the runs that count in the mean."""

@@ -20,6 +20,7 @@ class Scores:
 
     Args:
         metric: the validation metric.
+        short_metric: that of the short runs.
         trials: the values of each trial, and its runs.
         rule: how these are judged.
         known: the trials that each of the files has, and the commits they were made at.
@@ -34,6 +35,7 @@ class Scores:
     def __init__(
         self,
         metric: str,
+        short_metric: str,
         trials: Sequence[Trial],
         rule: Rule,
         known: Sequence[tuple[Rows, str]],
@@ -41,8 +43,8 @@ class Scores:
         say: Callable[[str], None],
         note: Callable[[Rows, str], None],
     ) -> None:
-        self._metric, self._trials, self._whose, self._say, self._note = metric, trials, whose, say, note
-        self._rule = rule
+        self._metric, self._short_metric, self._rule = metric, short_metric, rule
+        self._trials, self._whose, self._say, self._note = trials, whose, say, note
         self._known: Runs = {}
         self._made_at = dict[str, list[str]]()
         for rows, commits in known:
@@ -59,7 +61,7 @@ class Scores:
 
     def add(self, spec: RunSpec, record: Record) -> None:
         """Take the score of a run that has been trained."""
-        self._trained[spec.key] = self._score(record)
+        self._trained[spec.key] = self._score(record, self._metric_of(spec))
         self._made_at[spec.key] = [record.provenance.get("commit", "")]
         self.commits.update(self._made_at[spec.key])
         scores = self._known | self._trained
@@ -79,7 +81,10 @@ class Scores:
     def _tell(self, spec: RunSpec) -> None:
         score = (self._known | self._trained)[spec.key]
         short = ", short" if spec.key in self._rule.short else ""
-        self._say(f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._metric} {score}")
+        self._say(f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._metric_of(spec)} {score}")
+
+    def _metric_of(self, spec: RunSpec) -> str:
+        return self._short_metric if spec.key in self._rule.short else self._metric
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
         """Return the trials with the scores of their ``runs``, without those that have none."""
@@ -91,16 +96,16 @@ class Scores:
         found = {**params, self._metric: self._rule.mean(made), "runs": runs}
         return found | {"short": short} if short else found
 
-    def _score(self, record: Record) -> float | None:
+    def _score(self, record: Record, metric: str) -> float | None:
         if record.status == "diverged":
             return None
-        if self._metric not in record.metrics:
+        if metric not in record.metrics:
             known = [name for name in record.metrics if name.startswith("val_")]
-            raise UserError(f"{self._whose}: {unknown('metric to tune by', self._metric, known)}")
-        value = record.metrics[self._metric]
+            raise UserError(f"{self._whose}: {unknown('metric to tune by', metric, known)}")
+        value = record.metrics[metric]
         if value is None:
             raise UserError(
-                f"{self._whose}: {self._metric} is undefined: the validation part lacks samples of a class;"
+                f"{self._whose}: {metric} is undefined: the validation part lacks samples of a class;"
                 " hold out more (`validation` in the section `tune`)"
             )
         return round(value, 5)

@@ -77,6 +77,7 @@ def tune_at(
     tune = paper.tune.on(dataset)
     final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
     short_seeds = tune.stable.seeds if tune.stable is not None else []
+    short_metric = (tune.stable.metric if tune.stable is not None else None) or tune.metric
     if shared := sorted({*tune.seeds, *short_seeds} & {*final}):
         raise UserError(
             f"{source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
@@ -97,19 +98,22 @@ def tune_at(
     )
     for name in here:
         first = trials[name][0][1][0]
-        if why := metric_checks.lacks(first, tune.metric, preflight.classes_of):
-            raise UserError(f"{source}: tune.metric: {why.format(metric=tune.metric, dataset=dataset)}")
+        for place, metric in (("tune.metric", tune.metric), ("tune.stable.metric", short_metric)):
+            if why := metric_checks.lacks(first, metric, preflight.classes_of):
+                raise UserError(f"{source}: {place}: {why.format(metric=metric, dataset=dataset)}")
     rules = {
         name: Rule(
             paper.measure(tune.metric).sign,
             frozenset(run.key for _, runs in trials[name] for run in runs[len(tune.seeds) :]),
             tune.stable.reach if tune.stable is not None else None,
+            paper.measure(short_metric).sign,
         )
         for name in here
     }
     scores = {
         name: Scores(
             tune.metric,
+            short_metric,
             trials[name],
             rules[name],
             known[name],

@@ -30,13 +30,17 @@ class StableSpec(Spec):
     """Short runs that the trial in the lead must survive: if one diverges or ends short of ``reach``, it is out.
 
     Training mostly fails early and depends on the seed there, so that many short runs show what a few long ones miss.
-    ``train`` and ``setting`` are laid over those of the trials.
+    ``train`` and ``setting`` are laid over those of the trials; ``metric`` is what has to reach it, that of the trials
+    where it is left out.
     """
+
+    late: ClassVar[tuple[str, ...]] = ("metric",)
 
     train: dict[str, Any]
     setting: dict[str, Value] = {}
     seeds: Seeds
     reach: float | None = None
+    metric: Annotated[str, AfterValidator(_on_validation)] | None = None
 
 
 class TrialSpec(Spec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,33 @@ def test_a_short_run_that_learns_nothing_fails_too(monkeypatch: pytest.MonkeyPat
     change(tune=TUNE | {"stable": STABLE | {"reach": 0.3015}}, measures=falling)
     with pytest.raises(UserError, match="every trial of Plain on Digits diverged"):
         tune(monkeypatch)
+
+
+def test_short_runs_can_be_held_against_another_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody has learned the metric of the trials yet; here one that falls, 0.1 and 0.3 to 0.302."""
+
+    class Other(Fake):
+        def __call__(self, spec: RunSpec, config: Config, store: Store) -> Record:
+            record = super().__call__(spec, config, store)
+            found = {"val_auc": 0.5} if spec.seed >= 200 else record.metrics
+            loss = record.metrics.get("val_auc", 0) if spec.params["lr"] == 0.2 else 0.1
+            return dataclasses.replace(record, metrics={**found, "val_ap": loss})
+
+    other, falling = Other(()), {"val_ap": {"label": "loss", "better": "lower"}}
+    monkeypatch.setattr(workers, "train_run", other)
+    change(tune=TUNE | {"stable": STABLE | {"metric": "val_ap", "reach": 0.2}}, measures=falling)
+    said: list[str] = []
+    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], said.append)
+    content = yaml.safe_load(path.read_text())
+    assert content["chosen"]["Plain"] == {"lr": 0.1} and content["protocol"]["stable"]["metric"] == "val_ap"
+    rows = {row["lr"]: row for row in content["scores"]["Plain"]}
+    assert [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302] and [*rows[0.1]["short"].values()] == [
+        0.1
+    ] * 3
+    assert any(line.endswith("seed 200, short: val_ap 0.3") for line in said)
+    change(tune=TUNE | {"stable": STABLE | {"metric": "val_ap_of_nothing"}})
+    with pytest.raises(UserError, match=r"tune\.stable\.metric"):
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
 
 def test_short_runs_are_kept_too_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
