@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import idle
 from fedbench.report.numbers.combine import averaged, pooled
+from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
@@ -127,6 +129,19 @@ def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduce
     for word, place in {idle.ONE_CLASS: "CoDA: seed 1", idle.FLAT: "LocalSGDAM: seed 2"}.items():
         meaning = idle.MEANING[word]
         assert f"{meaning[0].upper()}{meaning[1:]}: CIFAR10, p = 4, {place}." in text
+
+
+def test_it_travels_with_the_numbers(accuracies: Project, reduced: Config) -> None:
+    """Without runs, curves and partitions a mean is not shown as if all its runs had learned."""
+    path = export_reproduced("localscgdam", "table1", reduced, accuracies.root)
+    rows = pd.read_csv(path).query("dataset == 'CIFAR10' and p == 4").set_index("method")
+    assert rows.loc["CoDA", "signs"] == "1:one_class" and rows.loc["LocalSGDAM", "signs"] == "2:flat"
+    assert pd.isna(rows.loc["LocalSGDM", "signs"])
+    shutil.rmtree(accuracies.root / "results")
+    shutil.rmtree(accuracies.root / "data")
+    text = tables.make("localscgdam", "table1", reduced, accuracies.root).markdown()
+    assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
+    assert "CIFAR10, p = 4, CoDA: seed 1." in text
 
 
 def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduced: Config) -> None:

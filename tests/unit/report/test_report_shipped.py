@@ -135,7 +135,15 @@ def test_a_changed_digit_is_an_error_and_no_export_vouches_for_it(shipped: Proje
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("values", "0:x"), ("values", "0.9"), ("paces", "0:x"), ("seconds", "1 h"), ("n_seeds", "nan")],
+    [
+        ("values", "0:x"),
+        ("values", "0.9"),
+        ("paces", "0:x"),
+        ("signs", "0:lost"),
+        ("signs", "flat"),
+        ("seconds", "1 h"),
+        ("n_seeds", "nan"),
+    ],
 )
 def test_a_row_that_no_export_wrote_is_named(
     shipped: Project, reduced: Config, column: str, value: str

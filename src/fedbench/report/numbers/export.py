@@ -32,8 +32,8 @@ from fedbench.report.numbers.strict_csv import StrictCsv
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
 """How much a row has of its runs' results; any other status: all of them."""
 MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
-KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware", "paces"]
-"""What every run gave and cost, and how fast it still moved; older rows have less of it."""
+KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware", "paces", "signs"]
+"""What every run gave and cost, how fast it still moved, what shows that it learned nothing; older rows have less."""
 
 
 def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
@@ -64,7 +64,7 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     measured = rates.measure(cells, spec, root) if fitted else []
     shelf = Shelf(config, paper, root)
     for cell in [] if fitted else cells:
-        found = collect.measure([cell], spec.metrics_on(cell.dataset), root)
+        found = collect.measure([cell], spec.metrics_on(cell.dataset), root, root / config.data_dir)
         measured += [joined(one, [run.seed for run in cell.runs], shelf) for one in found]
     published = load(paper_key, spec.published, root) if spec.published else None
     settings = list(published.settings) if published else list(paper.settings)
@@ -180,4 +180,5 @@ def _row(one: Measurement, n_clients: int, table_name: str, settings: list[str])
         "values": one.values_text,
         **asdict(one.cost),
         "paces": one.paces_text,
+        "signs": one.signs_text,
     }

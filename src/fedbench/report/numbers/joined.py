@@ -53,6 +53,7 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         commit=_words(one.commit, other.commit, " "),
         source=_words(one.source, other.source, " "),
         paces={seed: pace for seed, pace in {**other.paces, **one.paces}.items() if seed in values},
+        signs={seed: word for seed, word in {**other.signs, **one.signs}.items() if seed in values},
         device_mean=mean("device_mean"),
         device_variance=mean("device_variance"),
         cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),

@@ -157,6 +157,11 @@ class Measurement:
         return _by_seed(self.values)
 
     @property
+    def signs_text(self) -> str:
+        """The word for each seed that learned nothing, without its blank: ``1:one_class``."""
+        return " ".join(f"{seed}:{word.replace(' ', '_')}" for seed, word in self.signs.items())
+
+    @property
     def pace(self) -> float:
         """How much the metric still changed in a fifth of a run, the mean over seeds; NaN where nobody knows."""
         return float(np.mean(list(self.paces.values()))) if self.paces else NAN

@@ -12,7 +12,7 @@ from fedbench.plan.cells import Cell, cell_at
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import sums
+from fedbench.report.numbers import idle, sums
 from fedbench.report.numbers.measurement import (
     DIVERGED,
     FINISHED,
@@ -167,6 +167,14 @@ def values_of(row: Mapping[str, str], column: str = "values") -> dict[int, float
     return {int(seed): float(value) for seed, value in pairs}
 
 
+def _signs_of(row: Mapping[str, str]) -> dict[int, str]:
+    """Read which seeds learned nothing, and what shows it: ``1:one_class``."""
+    pairs = [pair.replace("_", " ").split(":") for pair in (row.get("signs") or "").split()]
+    if unknown := {word for _, word in pairs} - {*idle.MEANING}:
+        raise ValueError(f"signs: {', '.join(sorted(unknown))}")
+    return {int(seed): word for seed, word in pairs}
+
+
 def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement:
     def number(name: str) -> float:
         return float(row.get(name) or "nan")
@@ -189,4 +197,5 @@ def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement
         shipped=True,
         summary=None if values or not count else (number("mean"), number("std"), count),
         paces=dict[Repeat, float](values_of(row, "paces").items()),
+        signs=dict[Repeat, str](_signs_of(row).items()),
     )
