@@ -155,6 +155,18 @@ def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Projec
     assert "as long again" not in dict(found.variants)
 
 
+def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: Config) -> None:
+    save(project)
+    finish(project, config, lead=0.02, mine=0.0, rivals=0.0)
+    cells = project.cells("localscgdam", "table1", config)
+    (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 16))
+    project.forget(cell.runs)
+    project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
+    found = at(project, config)
+    assert found.words == "supported on 2 of 18 settings; 1 more lacks seeds" and found.waiting == 1
+    assert [dict(place)["p"] for place in found.places] == [4, 8]
+
+
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)

@@ -17,6 +17,7 @@ from report_project import METHODS, Project, localscgdam
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
 from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.tables import claim_words
 from fedbench.report.tables import claims as tables
 
 LEADS = {"better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}, "holds": "all"}
@@ -105,7 +106,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (one, *_) = findings(claimed, config)
         assert one.main.words == "undecided, leans 6 of 6 (18 in the paper)"
-        assert ("[" in tables.effect_text(one)) == (len(seeds) == 2)
+        assert ("[" in claim_words.effect_text(one)) == (len(seeds) == 2)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
@@ -121,21 +122,9 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
-    assert tables.effect_text(one).endswith("] on Digits") and tables.seeds_text(one) == "3", (
+    assert claim_words.effect_text(one).endswith("] on Digits") and claim_words.seeds_text(one) == "3", (
         "no seeds are needed"
     )
-
-
-def test_places_with_fewer_seeds_wait_and_are_counted(claimed: Project, reduced: Config) -> None:
-    config = reduced.model_copy(update={"datasets": ["CIFAR10", "FashionMNIST"]})
-    finish(claimed, config, [0.02, 0.021, 0.022])
-    (cell, *_) = (c for c in claimed.cells("localscgdam", "table1", config) if c.setting["p"] == 16)
-    claimed.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
-    (one, *_) = findings(claimed, config)
-    assert one.main.words == "supported on 5 of 18 settings; 1 more lacks seeds"
-    assert len(one.main.places) == 5 and all(dict(at) != dict(cell.setting) for at in one.main.places)
-    rows = pd.read_csv(io.StringIO(tables.make("localscgdam", config, claimed.root).csv()))
-    assert rows.query("claim == 1 and scale == 'reduced'")["places_waiting"].tolist() == [1]
 
 
 def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:

@@ -26,7 +26,7 @@ from fedbench.report.numbers.verdicts import CONTRADICTED, SUPPORTED, UNSUPPORTE
 from fedbench.report.page.cells import troubled
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
-from fedbench.report.tables.claims import effect_text, seeds_text
+from fedbench.report.tables.claim_words import effect_text, seeds_text
 from fedbench.store.provenance import commit, package_version
 
 PAGE = Path("report.html")
