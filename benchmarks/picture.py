@@ -19,16 +19,27 @@ def main() -> None:
     """Draw test AUC on FashionMNIST: the printed value open, ours filled with its standard deviation."""
     printed = load("localscgdam", "localscgdam_table1.csv")
     with MEASURED.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["dataset"] == "FashionMNIST" and row["mean"]]
+        ran = [
+            row
+            for row in csv.DictReader(file)
+            if row["dataset"] == "FashionMNIST" and row["status"] != "not run"
+        ]
+    rows = [row for row in ran if row["mean"]]
     methods = list(dict.fromkeys(row["method"] for row in rows))
     with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
         figure = Figure(figsize=(7.2, 2.5), layout="constrained")
         panels = figure.subplots(1, 3, sharey=True)
         for axes, p in zip(panels, ("4", "8", "16"), strict=True):
             for height, method in enumerate(reversed(methods)):
-                (row,) = [row for row in rows if row["method"] == method and row["p"] == p]
+                (row,) = [row for row in ran if row["method"] == method and row["p"] == p]
                 paper = printed.find("FashionMNIST", method, {"p": int(p)}, "test_auc")
-                colour, mean = style_of(method).colour, float(row["mean"])
+                colour = style_of(method).colour
+                if not row["mean"]:
+                    axes.annotate(row["status"], (0.985, height), ha="center", va="center", color=colour)
+                    if paper is not None and paper.mean is not None:
+                        axes.plot(paper.mean, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)
+                    continue
+                mean = float(row["mean"])
                 if paper is not None and paper.mean is not None:
                     axes.plot([paper.mean, mean], [height, height], color="#bbbbbb", linewidth=1.2, zorder=1)
                     axes.plot(paper.mean, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)

@@ -42,7 +42,9 @@ def test_seeds_measured_here_join_those_that_were_shipped(project: Project, redu
         run_result(run.seed, run.key, {}) | {"status": "diverged"} for run in cells[0].runs if run.seed == 4
     ]
     project.write(cells[0], bad)
-    assert exported(five).loc[0, "status"] == "diverged", "that is what these five seeds are"
+    row = exported(five).iloc[0]
+    assert row["status"] == "diverged" and pd.isna(row["mean"]), "that is what these five seeds are"
+    assert row["values"] == before.loc[0, "values"], "and those that ended are not lost"
     (project.root / "reproduced/reduced/localscgdam/table1.csv").write_text(whole)
     sums.note(project.root / "reproduced", project.root / "reproduced/reduced/localscgdam/table1.csv")
     new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed > 2]

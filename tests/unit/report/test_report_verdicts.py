@@ -306,3 +306,14 @@ class TestPlacesThatWait:
         found = verdict(values, BETTER)
         assert (found.kind, len(found.places)) == (UNDECIDED, 2)
         assert counted(values).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("holds", ["all", "some"])
+@pytest.mark.parametrize("seeds", [3, 4, 5, 6, 8])
+def test_seeds_that_are_added_take_no_verdict_away(seeds: int, holds: str) -> None:
+    """The flips of five seeds never go below 1/32: they confirm a corrected t-test and are not corrected themselves."""
+    noise = np.random.default_rng(0).normal(0, 0.0003, (4, 3, seeds))
+    rule = Rule("better", matters=0.005, holds=holds)
+    assert verdict(noise - 0.01, rule).kind == CONTRADICTED
+    assert verdict(noise + 0.01, rule).kind == SUPPORTED
+    assert verdict(noise, rule).kind == UNSUPPORTED

@@ -50,7 +50,8 @@ class Compared:
     def moving(self) -> str:
         """By how much it still changed in the last fifth of training, empty where that is not known or no matter."""
         pace, matters = self.measured.pace, self.measure.matters
-        return signed(pace, self.measure.decimals) if abs(pace) > matters > 0 else ""
+        known = math.isfinite(self.measured.mean)
+        return signed(pace, self.measure.decimals) if known and abs(pace) > matters > 0 else ""
 
     @property
     def mean(self) -> float:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE, NOT_REACHED, Cost, Measurement, Repeat
+from fedbench.report.numbers.measurement import (
+    DIVERGED,
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    Cost,
+    Measurement,
+    Repeat,
+)
 from fedbench.report.numbers.shipped import Shelf
 
 
@@ -16,16 +24,24 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
 
     A run's key does not depend on the other seeds of its cell, so the values are those that one machine would have
     measured. The shelf gives a row only under the keys of today's configuration. Where the shipped row has all seeds
-    itself, nothing is joined: it is the number.
+    itself, nothing is joined: it is the number. Of a cell in which a seed diverged the others are kept; there is no
+    mean.
 
     Args:
         one: measured here.
         seeds: that the cell is to have.
         shelf: what was shipped.
     """
-    if one.status not in (INCOMPLETE, NOT_REACHED) or set(one.values) >= set(seeds):
+    if one.status not in (INCOMPLETE, NOT_REACHED, DIVERGED) or set(one.values) >= set(seeds):
         return one
     other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
+    if one.status == DIVERGED and other is not None and other.status in (FINISHED, DIVERGED):
+        ended = {seed: value for seed, value in {**other.values, **one.values}.items() if seed in seeds}
+        return (
+            one
+            if ended == one.values
+            else replace(one, values=ended, commit=_words(one.commit, other.commit, " "))
+        )
     if other is None or other.status not in (FINISHED, NOT_REACHED) or set(other.values) >= set(seeds):
         return one
     known = {**other.values, **one.values}

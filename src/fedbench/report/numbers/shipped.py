@@ -101,7 +101,10 @@ class Shelf:
             return None
         seeds = list(values_of(row)) or None
         cell = self._cell(scale, dataset, setting, method)
-        if cell is None or row["key"] not in _keys(cell, seeds, int(row["n_seeds"] or 0)):
+        keys = set() if cell is None else _keys(cell, seeds, int(row["n_seeds"] or 0))
+        if cell is not None and seeds and row["status"] == DIVERGED:  # the seeds that diverged have no value
+            keys |= _keys(cell, None, max(seeds))
+        if cell is None or row["key"] not in keys:
             return None
         return _measurement(row, cell, metric)
 

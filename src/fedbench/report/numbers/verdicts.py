@@ -154,7 +154,9 @@ def shows(effect: float, rule: Rule) -> bool:
     return effect > rule.margin + ROUNDING
 
 
-def decided(values: Array, rule: Rule, upper: Array | None = None) -> tuple[Array, Array, Array]:
+def decided(
+    values: Array, rule: Rule, upper: Array | None = None, among: int = 1
+) -> tuple[Array, Array, Array]:
     """Return the p-values that support, contradict, and tell that the effect is smaller than what matters.
 
     Several places or components: to support ``all``, every one has to hold (intersection-union, each at the level,
@@ -165,6 +167,7 @@ def decided(values: Array, rule: Rule, upper: Array | None = None) -> tuple[Arra
         values: [components, places, ..., seeds], lower bounds where effects are bounded; the dots are kept.
         rule: what is asked.
         upper: upper bounds, ``values`` where there are none.
+        among: in how many ways "smaller than what matters" is searched for.
     """
     upper = values if upper is None else upper
     never = np.ones(values.shape[2:-1])
@@ -176,38 +179,46 @@ def decided(values: Array, rule: Rule, upper: Array | None = None) -> tuple[Arra
     if rule.holds == "average":
         values, upper = values.mean(1, keepdims=True), upper.mean(1, keepdims=True)
     components, places = values.shape[:2]
-    holds, fails, little = (test(values, upper) for test in _tests(rule))
+    holds, fails, little = _tests(rule)
     if rule.holds == "some":
-        found = np.minimum(places * holds.max(0).min(0), 1)
-        return found, *(np.minimum(components * p.min(0), 1).max(0) for p in (fails, little))
-    count = components * places
-    against, small = (np.minimum(count * p.min((0, 1)), 1) for p in (fails, little))
-    if places > 1:  # too small somewhere, or on average: twice the smaller of the two
-        _, _, average = decided(values, replace(rule, holds="average"), upper)
-        small = np.minimum(2 * np.minimum(small, average), 1)
-    return holds.max((0, 1)), against, small
+        found = holds(values, upper, places).max(0).min(0)
+        return found, *(test(values, upper, components).min(0).max(0) for test in (fails, little))
+    count, ways = components * places, 2 if places > 1 else 1
+    against = fails(values, upper, count).min((0, 1))
+    small = little(values, upper, among * ways * count).min((0, 1))
+    if places > 1:  # too small somewhere, or on average
+        _, _, average = decided(values, replace(rule, holds="average"), upper, ways)
+        small = np.minimum(small, average)
+    return holds(values, upper, 1).max((0, 1)), against, small
 
 
-def _tests(rule: Rule) -> Sequence[Callable[[Array, Array], Array]]:
-    """Return the tests that effects hold, are contradicted, are too small, from their bounds [..., seeds]."""
+def _tests(rule: Rule) -> Sequence[Callable[[Array, Array, int], Array]]:
+    """Return the tests that effects hold, are contradicted, are too small.
+
+    Of their bounds [..., seeds] and the number of comparisons that are searched.
+    """
     m, enough = rule.margin, max(rule.margin, rule.matters)
 
-    def never(low: Array, _: Array) -> Array:
+    def never(low: Array, _: Array, __: int) -> Array:
         return np.ones(low.shape[:-1])
 
     if rule.form == "no_worse":
-        return (lambda low, _: p_above(low, -m)), (lambda _, high: p_below(high, -m)), never
+        return (
+            lambda low, _, n: p_above(low, -m, n),
+            lambda _, high, n: p_below(high, -m, n),
+            never,
+        )
     if rule.form == "equal":
         return (
-            lambda low, high: np.maximum(p_above(low, -m), p_below(high, m)),
-            lambda low, high: np.minimum(p_above(low, m), p_below(high, -m)),
+            lambda low, high, n: np.maximum(p_above(low, -m, n), p_below(high, m, n)),
+            lambda low, high, n: np.minimum(p_above(low, m, n), p_below(high, -m, n)),
             never,
         )
     slack = ROUNDING if rule.form == "ratio" else 0.0  # a ratio of windows is often exactly what is claimed
     return (
-        lambda low, _: p_above(low, m - slack),
-        lambda _, high: p_below(high, 0.0),
-        lambda _, high: p_below(high, enough - slack),
+        lambda low, _, n: p_above(low, m - slack, n),
+        lambda _, high, n: p_below(high, 0.0, n),
+        lambda _, high, n: p_below(high, enough - slack, n),
     )
 
 

@@ -94,7 +94,8 @@ def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
 
 def moving(compared: Sequence[Compared]) -> list[str]:
     """Count the numbers whose curves still moved when training ended, by more than what matters in a fifth of it."""
-    known = [i for i in compared if i.shown and math.isfinite(i.measured.pace) and i.measure.matters]
+    known = [i for i in compared if i.shown and math.isfinite(i.measured.mean + i.measured.pace)]
+    known = [i for i in known if i.measure.matters]
     late = [i for i in known if i.moving]
     if not late:
         return []
