@@ -14,6 +14,7 @@ from fedbench.measures import measure
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.conditions import conditions
 from fedbench.report.numbers.effects import MEAN, Effects, Needs, Place, Values, effects, rule_of
+from fedbench.report.numbers.verdicts import Rule, verdict
 
 AUC, COST = measure("test_auc"), measure("test_loss")
 METHODS = ["A", "B", "C-x"]
@@ -155,6 +156,30 @@ def test_means_alone_are_one_block() -> None:
     found = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
     assert found.seeds == [MEAN]
     np.testing.assert_allclose(found.values, [[[0.3], [-0.1]]])
+
+
+def test_seeds_that_two_methods_do_not_share_are_not_compared() -> None:
+    """Partitions and batches differ by seed, so that the difference would be theirs too."""
+    book = Book(
+        {("D", 4, "A"): {1: 0.9}, ("D", 4, "B"): {0: 0.5}, ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6]}
+    )
+    found = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
+    assert found.seeds == [0]
+    np.testing.assert_allclose(found.values, [[[math.nan], [-0.1]]])
+
+
+def test_a_place_with_means_only_waits_where_another_has_three_seeds() -> None:
+    numbers: dict[Any, Any] = {("D", 4, "A"): {MEAN: 0.9}, ("D", 4, "B"): [0.5, 0.7, 0.6]}
+    numbers |= {("E", 4, "A"): [0.7, 0.7, 0.8], ("E", 4, "B"): [0.6, 0.6, 0.6]}
+    claim = {"method": "A", "than": "B", "metric": "test_auc"}
+    found = read(Book(numbers), TWO, better=claim)
+    assert found.seeds == [0, 1, 2, MEAN] and np.isfinite(found.values).any(-1).all(), "both ran"
+    alone = read(Book({at: numbers[at] for at in numbers if at[0] == "E"}), TWO[1:], better=claim)
+    rule = Rule("better", matters=0.005)
+    assert verdict(found.values, rule) == verdict(alone.values, rule)
+    assert verdict(found.values, rule).seeds == 3
+    del numbers["E", 4, "A"][2]
+    assert read(Book(numbers), TWO, better=claim).seeds == [MEAN], "two seeds decide nothing: all count alike"
 
 
 @pytest.mark.parametrize(

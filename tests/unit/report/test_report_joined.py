@@ -152,6 +152,26 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     assert joined.verdict == finding.verdict and joined.shipped and not joined.means
 
 
+def test_seeds_here_and_shipped_that_do_not_make_it_whole_are_shown_together(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    whole = table(project, reduced).rows.query("n_seeds > 0")
+    export_reproduced("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}), project.root)
+    cells = project.cells("localscgdam", "table1", reduced)
+    project.forget([run for cell in cells for run in cell.runs[::2]])
+    for cell in cells[:2]:
+        (own,) = [run for run in results.read(cell.path, project.root) if run["seed"] == 1]
+        (project.root / cell.path).unlink()
+        project.write(cell, [own])
+    for cell in cells[2:]:
+        (project.root / cell.path).unlink()
+    both = table(project, reduced).rows.query("n_seeds > 0")
+    assert list(both["status"])[:2] == ["incomplete"] * 2 and list(both["n_seeds"])[:3] == [2, 2, 1]
+    assert both.iloc[0]["values"] == " ".join(whole.iloc[0]["values"].split()[:2])
+    assert both.iloc[0]["shipped"] and "2 of 3 seeds" in both.iloc[0]["reason"]
+
+
 def test_a_shipped_number_stands_until_all_its_seeds_are_trained_here(
     project: Project, reduced: Config
 ) -> None:

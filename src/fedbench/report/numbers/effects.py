@@ -14,7 +14,7 @@ from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Rati
 from fedbench.plan.conditions import conditions
 from fedbench.report.numbers.measurement import Repeat
 from fedbench.report.numbers.significance import ROUNDING, Array, log_ratio
-from fedbench.report.numbers.verdicts import Rule
+from fedbench.report.numbers.verdicts import FEWEST, Rule
 
 Place = tuple[tuple[str, Value], ...]
 """A dataset and a setting: (axis, value) for each axis but the method; in effects without those a claim runs over."""
@@ -222,11 +222,14 @@ def _exists(claim: Exists, places: Sequence[Place], methods: Sequence[str], read
 
 
 def _joined(function: Callable[..., float], *sides: Values) -> Values:
-    """Apply a function to the values of each seed that all sides have; where there is no such seed, to the means."""
+    """Apply a function to the values of each seed that all sides have; to means where a side has nothing else.
+
+    Sides that have seeds and none in common say nothing: they differ in partitions and batches too.
+    """
     if not sides or not all(sides):
         return {}
     shared = [seed for seed in sides[0] if seed != MEAN and all(seed in side for side in sides)]
-    if shared:
+    if shared or not any(MEAN in side for side in sides):
         return {seed: function(*(side[seed] for side in sides)) for seed in shared}
     return {MEAN: function(*(float(np.mean(list(side.values()))) for side in sides))}
 
@@ -246,9 +249,11 @@ def _full(places: Sequence[Place], rest: Place, setting: Mapping[str, Value]) ->
 def _array(places: list[Place], rows: Sequence[Sequence[Values]]) -> Effects:
     """Lay values out as [components, places, seeds].
 
-    Where one place has means only, all count by their means: one block.
+    A place that has means only waits where another has seeds enough for a verdict. Where none has, all count by their
+    means: one block.
     """
-    if any(MEAN in values for row in rows for values in row):
+    enough = [min(len({*row[j]} - {MEAN}) for row in rows) >= FEWEST for j, _ in enumerate(places)]
+    if not any(enough) and any(MEAN in values for row in rows for values in row):
         rows = [[{MEAN: float(np.mean(list(v.values())))} if v else v for v in row] for row in rows]
     seeds = sorted({seed for row in rows for values in row for seed in values}, key=str)
     array = np.full((len(rows), len(places), len(seeds)), math.nan)

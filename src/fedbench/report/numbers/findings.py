@@ -259,7 +259,7 @@ def _at_scale(
         shipped=any(one.shipped for one in used),
         keys=tuple(sorted({one.key for one in used})),
         commits=tuple(sorted({commit for one in used for commit in one.commit.split()})),
-        means=MEAN in found.seeds,
+        means=found.seeds == [MEAN],
         left_out=_left_out(found, rule),
         variants=ways,
         early=early,

@@ -42,13 +42,42 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
             if ended == one.values
             else replace(one, values=ended, commit=_words(one.commit, other.commit, " "))
         )
-    if other is None or other.status not in (FINISHED, NOT_REACHED) or set(other.values) >= set(seeds):
+    if other is None or set(other.values) >= set(seeds):
+        return one
+    both = _both(one, other, seeds)
+    return both if set(seeds) <= set(both.values) else one
+
+
+def whole(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
+    """Return what is shown of a number that lacks seeds: the shipped one that has them all, else both joined.
+
+    Also where both together lack some. It is marked as shipped, in part or as a whole. What diverged or failed here
+    stays.
+    """
+    if one.status == DIVERGED:
+        both = joined(one, seeds, shelf)
+    elif one.status in (INCOMPLETE, NOT_REACHED) and not set(one.values) >= set(seeds):
+        other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
+        if other is None or set(other.values) <= set(one.values):
+            return one
+        if one.status == INCOMPLETE and other.status == FINISHED and set(other.values) >= set(seeds):
+            return other
+        both = _both(one, other, seeds)
+    else:
+        return one
+    return one if both is one else replace(both, shipped=True)
+
+
+def _both(one: Measurement, other: Measurement, seeds: Sequence[int]) -> Measurement:
+    """Join two numbers of a cell: of the seeds asked for those that either has, those of ``one`` first."""
+    if other.status not in (FINISHED, INCOMPLETE, NOT_REACHED):
         return one
     known = {**other.values, **one.values}
-    if not set(seeds) <= set(known):
+    values: dict[Repeat, float] = {seed: known[seed] for seed in seeds if seed in known}
+    taken = sum(seed not in one.values for seed in values)
+    if not taken:
         return one
-    taken = sum(seed not in one.values for seed in seeds)
-    weights = (len(seeds) - taken, taken)
+    weights = (len(values) - taken, taken)
 
     def mean(name: str, first: Any = one, second: Any = other) -> float:
         return _weighted((getattr(first, name), getattr(second, name)), weights)
@@ -58,13 +87,13 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         for field in fields(Cost)
         if field.name != "hardware"
     }
-    values: dict[Repeat, float] = {seed: known[seed] for seed in seeds}
     missed = sum(math.isinf(value) for value in values.values())
     best = "; ".join(filter(None, (_best(one), _best(other))))
+    lacking = f"{len(values)} of {len(seeds)} seeds are done" if len(values) < len(seeds) else ""
     return replace(
         one,
-        status=NOT_REACHED if missed else FINISHED,
-        reason=f"{missed} of {len(seeds)} seeds: {best}" if missed else "",
+        status=NOT_REACHED if missed else INCOMPLETE if lacking else FINISHED,
+        reason=f"{missed} of {len(values)} seeds: {best}" if missed else lacking,
         values=values,
         commit=_words(one.commit, other.commit, " "),
         source=_words(one.source, other.source, " "),
@@ -74,19 +103,6 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         device_variance=mean("device_variance"),
         cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),
     )
-
-
-def whole(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
-    """Return what is shown of a number that lacks seeds: the shipped one that has them all, else both joined.
-
-    It is marked as shipped, in part or as a whole. What diverged or failed here stays.
-    """
-    if one.status == INCOMPLETE:
-        other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-        if other is not None and other.status == FINISHED and set(other.values) >= set(seeds):
-            return other
-    both = joined(one, seeds, shelf)
-    return one if both is one else replace(both, shipped=True)
 
 
 def _best(one: Measurement) -> str:
