@@ -21,6 +21,7 @@ from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers import idle, logs, pace
+from fedbench.report.numbers.measurement import COSTS, Cost, Measurement, Repeat, of_cell
 from fedbench.report.numbers.measurement import DIVERGED as DIVERGED
 from fedbench.report.numbers.measurement import FAILED as FAILED
 from fedbench.report.numbers.measurement import FINISHED as FINISHED
@@ -28,7 +29,6 @@ from fedbench.report.numbers.measurement import INCOMPLETE as INCOMPLETE
 from fedbench.report.numbers.measurement import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.measurement import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.measurement import UNDEFINED as UNDEFINED
-from fedbench.report.numbers.measurement import Cost, Measurement, Repeat, of_cell
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
@@ -92,10 +92,14 @@ def _cost(runs: Sequence[Mapping[str, Any]], root: Path) -> Cost:
     """Return what runs cost; how long they took stands in the store alone, so that cells are the same bytes."""
     seconds = [known for run in runs if (known := seconds_of(run["key"], root))]
     hardware = {str(run.get("provenance", {}).get("hardware", "")) for run in runs}
+    counts = {name: [_number(run, name) for run in runs] for name in COSTS[:-1]}
     return Cost(
-        **{name: _mean(runs, name) for name in ("floats_up", "floats_down", "samples")},
+        **{name: _mean(runs, name) for name in counts},
         seconds=float(np.mean(seconds)) if seconds else math.nan,
         hardware="; ".join(sorted(hardware - {""})),
+        equal_costs=" ".join(
+            name for name, each in counts.items() if len({*each}) == 1 and math.isfinite(each[0])
+        ),
     )
 
 

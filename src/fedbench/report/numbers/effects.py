@@ -161,7 +161,7 @@ def _ratio(claim: Ratio, measure: Measure, places: Sequence[Place], reader: Read
     low: list[Values] = []
     high: list[Values] = []
     for rest in rests:
-        mine, theirs = needs(rest, claim.method, claim.when), needs(rest, rival, other)
+        mine, theirs = _alike(needs(rest, claim.method, claim.when), needs(rest, rival, other))
         if claim.at_most:
             mine, theirs = theirs, mine
         bounds = {
@@ -172,6 +172,14 @@ def _ratio(claim: Ratio, measure: Measure, places: Sequence[Place], reader: Read
         low.append({seed: pair[0] for seed, pair in bounds.items()})
         high.append({seed: pair[1] for seed, pair in bounds.items()})
     return _array(rests, [low, high])
+
+
+def _alike(*sides: Needs) -> list[Needs]:
+    """Return two sides, both by their means where of one nothing else is known."""
+    if not any(MEAN in side for side in sides) or not all(sides):
+        return [*sides]
+    means = [float(np.mean([value for value, _ in side.values()])) for side in sides]
+    return [{MEAN: (mean, mean)} for mean in means]
 
 
 def _largest(

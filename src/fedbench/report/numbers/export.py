@@ -32,7 +32,17 @@ from fedbench.report.numbers.strict_csv import StrictCsv
 LACKING = {NOT_RUN: 0, FAILED: 0, INCOMPLETE: 1}
 """How much a row has of its runs' results; any other status: all of them."""
 MADE = ["n_seeds", "status", "commit", "scale", "device_mean", "device_variance", "key"]
-KEPT = ["values", "floats_up", "floats_down", "samples", "seconds", "hardware", "paces", "signs"]
+KEPT = [
+    "values",
+    "floats_up",
+    "floats_down",
+    "samples",
+    "seconds",
+    "hardware",
+    "equal_costs",
+    "paces",
+    "signs",
+]
 """What every run gave and cost, how fast it still moved, what shows that it learned nothing; older rows have less."""
 
 

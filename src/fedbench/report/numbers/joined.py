@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from fedbench.report.numbers.measurement import (
+    COSTS,
     DIVERGED,
     FINISHED,
     INCOMPLETE,
@@ -82,11 +83,7 @@ def _both(one: Measurement, other: Measurement, seeds: Sequence[int]) -> Measure
     def mean(name: str, first: Any = one, second: Any = other) -> float:
         return _weighted((getattr(first, name), getattr(second, name)), weights)
 
-    costs = {
-        field.name: mean(field.name, one.cost, other.cost)
-        for field in fields(Cost)
-        if field.name != "hardware"
-    }
+    costs = {name: mean(name, one.cost, other.cost) for name in COSTS}
     missed = sum(math.isinf(value) for value in values.values())
     best = "; ".join(filter(None, (_best(one), _best(other))))
     lacking = f"{len(values)} of {len(seeds)} seeds are done" if len(values) < len(seeds) else ""
@@ -101,7 +98,11 @@ def _both(one: Measurement, other: Measurement, seeds: Sequence[int]) -> Measure
         signs={seed: word for seed, word in {**other.signs, **one.signs}.items() if seed in values},
         device_mean=mean("device_mean"),
         device_variance=mean("device_variance"),
-        cost=Cost(**costs, hardware=_words(one.cost.hardware, other.cost.hardware, "; ")),
+        cost=Cost(
+            **costs,
+            hardware=_words(one.cost.hardware, other.cost.hardware, "; "),
+            equal_costs=" ".join(name for name in COSTS if _equal(name, one.cost, other.cost)),
+        ),
     )
 
 
@@ -115,6 +116,14 @@ def _weighted(values: tuple[float, float], weights: tuple[int, int]) -> float:
     known = [(value, weight) for value, weight in zip(values, weights, strict=True) if not math.isnan(value)]
     total = sum(weight for _, weight in known)
     return sum(value * weight for value, weight in known) / total if total else math.nan
+
+
+def _equal(name: str, first: Cost, second: Cost) -> bool:
+    """Say whether the seeds of two numbers share a cost; shipped ones have six digits."""
+    pair = getattr(first, name), getattr(second, name)
+    return all(name in one.equal_costs.split() for one in (first, second)) and math.isclose(
+        *pair, rel_tol=1e-5
+    )
 
 
 def _words(first: str, second: str, blank: str) -> str:

@@ -38,6 +38,7 @@ class Cost:
         samples: samples that all clients draw.
         seconds: training and evaluation together.
         hardware: what it ran on.
+        equal_costs: which of the numbers all seeds share, so that they are each seed's, separated by blanks.
     """
 
     floats_up: float = NAN
@@ -45,6 +46,10 @@ class Cost:
     samples: float = NAN
     seconds: float = NAN
     hardware: str = ""
+    equal_costs: str = ""
+
+
+COSTS = ("floats_up", "floats_down", "samples", "seconds")
 
 
 def of_cell(cell: Cell, metric: str) -> dict[str, Any]:

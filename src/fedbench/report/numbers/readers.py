@@ -18,6 +18,7 @@ from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
 from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import (
+    COSTS,
     FINISHED,
     INCOMPLETE,
     NOT_REACHED,
@@ -26,8 +27,6 @@ from fedbench.report.numbers.measurement import (
     Repeat,
 )
 from fedbench.report.numbers.shipped import Shelf
-
-COSTS = ("floats_up", "floats_down", "samples", "seconds")
 
 
 class Pooled(str):
@@ -92,10 +91,14 @@ class Runs:
         self._shelf = Shelf(config, paper, root)
         self.cells: dict[tuple[Place, str], Cell] = {}
         self._known: dict[tuple[Place, str, str], Measurement | None] = {}
+        self._metrics: dict[str, list[str]] = {}
         for target in targets:
             cells, spec = cells_of(config, paper.key, target, root / CONFIG_DIR), shown(paper, target)
             for cell in cells:
                 self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
+            for dataset in dict.fromkeys(cell.dataset for cell in cells):
+                named = spec.metrics_on(dataset) if isinstance(spec, TableSpec) else spec.metrics
+                self._metrics.setdefault(dataset, []).extend(named)
             if isinstance(spec, TableSpec) and spec.kind == "rates":
                 for one in rates.measure(cells, spec, root, self._shelf):
                     place = place_of(one.dataset, one.setting)
@@ -124,8 +127,8 @@ class Runs:
             return _averaged([self.end(cell, method, metric) for cell in cells])
         (place,) = cells
         one = self._measured(place, method, metric)
-        if one is None and metric in COSTS:
-            return self._cost(place, method, metric)
+        if metric in COSTS and (one is None or one.status != FINISHED):
+            return self._shared_cost(place, method, metric) or (one.values if one else {})
         if one is None or one.status not in (FINISHED, INCOMPLETE):
             return {}
         self.used[one.key] = one
@@ -183,11 +186,16 @@ class Runs:
             self._known[key] = one if one and one.status != NOT_RUN else None
         return self._known[key]
 
-    def _cost(self, place: Place, method: str, metric: str) -> Values:
-        """Return what a shipped run cost, which the row of any of its metrics says."""
-        rows = (one for (at, name, _), one in self._known.items() if (at, name) == (place, method) and one)
-        value = next((float(getattr(one.cost, metric)) for one in rows), math.nan)
-        return {} if math.isnan(value) else {MEAN: value}
+    def _shared_cost(self, place: Place, method: str, metric: str) -> Values:
+        """Return what runs cost by the rows of the metrics shown: of each seed where all share it, else the mean."""
+        rows = (self._measured(place, method, name) for name in self._metrics.get(str(place[0][1]), ()))
+        ended = (one for one in rows if one and one.status in (FINISHED, INCOMPLETE, NOT_REACHED))
+        one = next((one for one in ended if not math.isnan(getattr(one.cost, metric))), None)
+        if one is None:
+            return {}
+        self.used[one.key] = one
+        seeds = one.values if metric in one.cost.equal_costs.split() else [MEAN]
+        return dict.fromkeys(seeds, float(getattr(one.cost, metric)))
 
     def _runs(self, place: Place, method: str) -> list[tuple[int, pd.DataFrame]]:
         cell = self.cells.get((place, method))

@@ -14,6 +14,7 @@ from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import idle, sums
 from fedbench.report.numbers.measurement import (
+    COSTS,
     DIVERGED,
     FINISHED,
     INCOMPLETE,
@@ -194,8 +195,9 @@ def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement
         device_variance=number("device_variance"),
         key=row["key"],
         cost=Cost(
-            **{name: number(name) for name in ("floats_up", "floats_down", "samples", "seconds")},
+            **{name: number(name) for name in COSTS},
             hardware=row.get("hardware") or "",
+            equal_costs=row.get("equal_costs") or (" ".join(COSTS) if len(values) == 1 else ""),
         ),
         shipped=True,
         summary=None if values or not count else (number("mean"), number("std"), count),

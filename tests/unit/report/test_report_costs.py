@@ -1,0 +1,74 @@
+"""Claims about what runs cost: of each seed where they are known, also from rows that came with the repository."""
+
+from __future__ import annotations
+
+import pytest
+from report_project import METHODS, Project, localscgdam, run_result
+
+from fedbench.plan.schema import Config
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.findings import AtScale, find
+
+OURS, RIVAL = METHODS[:2]
+
+
+@pytest.fixture
+def priced(project: Project) -> Project:
+    """A paper that says that its method sends hardly more than a rival."""
+    paper = localscgdam()
+    ratio = {"method": OURS, "than": RIVAL, "needs": "floats_up", "at_most": 1.05}
+    paper["claims"] = [{"says": "it costs nothing", "in": ["table1"], "ratio": ratio}]
+    project.save_paper("localscgdam", paper)
+    return project
+
+
+def spend(project: Project, config: Config, factors: dict[int, float]) -> None:
+    """Let these seeds be all that ran here; our method sends a factor of what the others send."""
+    for cell in project.cells("localscgdam", "table1", config):
+        sent = {seed: 1000.0 * (factor if cell.method == OURS else 1.0) for seed, factor in factors.items()}
+        runs = [run for run in cell.runs if run.seed in sent]
+        project.write(
+            cell,
+            [run_result(r.seed, r.key, {"test_auc": 0.9, "floats_up": sent[r.seed]}) for r in runs],
+        )
+
+
+def found(project: Project, config: Config) -> AtScale:
+    """What scale reduced says of the claim."""
+    (finding,) = find("localscgdam", config, project.root)[1]
+    return finding.scales[1]
+
+
+def shipped(project: Project, config: Config) -> AtScale:
+    """What an export of it says where nothing was trained."""
+    export_reproduced("localscgdam", "table1", config, project.root)
+    for cell in project.cells("localscgdam", "table1", config):
+        (project.root / cell.path).unlink(missing_ok=True)
+    return found(project, config)
+
+
+def test_a_cost_that_all_seeds_share_is_that_of_each_when_shipped(priced: Project, reduced: Config) -> None:
+    spend(priced, reduced, {0: 1.02, 1: 1.02, 2: 1.02})
+    here = found(priced, reduced)
+    assert here.words == "supported on 6 of 18 settings" and not here.shipped
+    there = shipped(priced, reduced)
+    assert there.words == here.words and there.shipped and not there.means
+    assert there.verdict.seeds == 3
+
+
+def test_of_costs_that_differ_only_the_mean_is_shipped(priced: Project, reduced: Config) -> None:
+    spend(priced, reduced, {0: 1.01, 1: 1.02, 2: 1.03})
+    assert found(priced, reduced).verdict.seeds == 3
+    there = shipped(priced, reduced)
+    assert there.means and there.words == "undecided, leans 6 of 6 (18 in the paper)"
+
+
+@pytest.mark.parametrize(("here", "seeds", "means"), [(1.02, 3, False), (1.04, 1, True)])
+def test_a_shipped_cost_joins_those_of_seeds_trained_here(
+    priced: Project, reduced: Config, here: float, seeds: int, means: bool
+) -> None:
+    spend(priced, reduced.model_copy(update={"seeds": [0]}), {0: 1.02})
+    shipped(priced, reduced.model_copy(update={"seeds": [0]}))
+    spend(priced, reduced, {1: here, 2: here})
+    both = found(priced, reduced)
+    assert (both.verdict.seeds, both.means) == (seeds, means)
