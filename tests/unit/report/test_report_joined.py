@@ -45,6 +45,7 @@ def test_seeds_measured_here_join_those_that_were_shipped(project: Project, redu
     row = exported(five).iloc[0]
     assert row["status"] == "diverged" and pd.isna(row["mean"]), "that is what these five seeds are"
     assert row["values"] == before.loc[0, "values"], "and those that ended are not lost"
+    assert row["paces"] == before.loc[0, "paces"] and pd.notna(row["paces"]), "with all that is known of them"
     (project.root / "reproduced/reduced/localscgdam/table1.csv").write_text(whole)
     sums.note(project.root / "reproduced", project.root / "reproduced/reduced/localscgdam/table1.csv")
     new = [run_result(run.seed, run.key, {"test_auc": 0.25}) for run in cells[0].runs if run.seed > 2]
@@ -150,6 +151,29 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     assert "‡: not trained here or for some of its seeds alone; shipped" in both.markdown()
     joined = find("localscgdam", reduced, project.root)[1][0].scales[1]
     assert joined.verdict == finding.verdict and joined.shipped and not joined.means
+
+
+def test_a_divergence_elsewhere_is_shown_until_all_seeds_are_trained_here(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    (cell, *_) = project.cells("localscgdam", "table1", reduced)
+    runs = results.read(cell.path, project.root)
+    runs[2] |= {"status": "diverged", "reason": "loss is nan"}
+    (project.root / cell.path).unlink()
+    project.forget(cell.runs[2:])
+    project.write(cell, runs)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    project.forget(cell.runs)
+
+    def shown(seeds: list[int]) -> pd.Series:
+        (project.root / cell.path).unlink()
+        project.write(cell, [run_result(i, cell.runs[i].key, {"test_auc": 0.5}) for i in seeds])
+        return table(project, reduced).rows.query("n_wanted > 0").iloc[0]
+
+    begun, done = shown([0, 1]), shown([0, 1, 2])
+    assert (begun["status"], begun["shipped"]) == ("diverged", True) and "1 of 3 seeds" in begun["reason"]
+    assert (done["status"], done["shipped"], done["n_seeds"]) == ("finished", False, 3)
 
 
 def test_seeds_here_and_shipped_that_do_not_make_it_whole_are_shown_together(

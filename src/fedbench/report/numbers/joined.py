@@ -33,45 +33,40 @@ def joined(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
         seeds: that the cell is to have.
         shelf: what was shipped.
     """
-    if one.status not in (INCOMPLETE, NOT_REACHED, DIVERGED) or set(one.values) >= set(seeds):
-        return one
-    other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-    if one.status == DIVERGED and other is not None and other.status in (FINISHED, DIVERGED):
-        ended = {seed: value for seed, value in {**other.values, **one.values}.items() if seed in seeds}
-        return (
-            one
-            if ended == one.values
-            else replace(one, values=ended, commit=_words(one.commit, other.commit, " "))
-        )
-    if other is None or set(other.values) >= set(seeds):
+    other = _lacking(one, seeds, shelf)
+    if other is None or (one.status != DIVERGED and set(other.values) >= set(seeds)):
         return one
     both = _both(one, other, seeds)
-    return both if set(seeds) <= set(both.values) else one
+    return both if one.status == DIVERGED or set(both.values) >= set(seeds) else one
 
 
 def whole(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement:
     """Return what is shown of a number that lacks seeds: the shipped one that has them all, else both joined.
 
     Also where both together lack some. It is marked as shipped, in part or as a whole. What diverged or failed here
-    stays.
+    stays, and where a seed diverged elsewhere that is shown until all are trained here.
     """
-    if one.status == DIVERGED:
-        both = joined(one, seeds, shelf)
-    elif one.status in (INCOMPLETE, NOT_REACHED) and not set(one.values) >= set(seeds):
-        other = shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
-        if other is None or set(other.values) <= set(one.values):
-            return one
-        if one.status == INCOMPLETE and other.status == FINISHED and set(other.values) >= set(seeds):
-            return other
-        both = _both(one, other, seeds)
-    else:
+    other = _lacking(one, seeds, shelf)
+    if other is None:
         return one
+    if one.status == INCOMPLETE and (
+        other.status == DIVERGED or (other.status == FINISHED and set(other.values) >= set(seeds))
+    ):
+        return other
+    both = _both(one, other, seeds)
     return one if both is one else replace(both, shipped=True)
+
+
+def _lacking(one: Measurement, seeds: Sequence[int], shelf: Shelf) -> Measurement | None:
+    """Return what was shipped of a number that lacks seeds, None where it lacks none or nothing was."""
+    if one.status not in (INCOMPLETE, NOT_REACHED, DIVERGED) or set(one.values) >= set(seeds):
+        return None
+    return shelf.find(one.scale, one.dataset, one.setting, one.method, one.metric)
 
 
 def _both(one: Measurement, other: Measurement, seeds: Sequence[int]) -> Measurement:
     """Join two numbers of a cell: of the seeds asked for those that either has, those of ``one`` first."""
-    if other.status not in (FINISHED, INCOMPLETE, NOT_REACHED):
+    if other.status == DIVERGED and one.status != DIVERGED:
         return one
     known = {**other.values, **one.values}
     values: dict[Repeat, float] = {seed: known[seed] for seed in seeds if seed in known}
@@ -86,11 +81,16 @@ def _both(one: Measurement, other: Measurement, seeds: Sequence[int]) -> Measure
     costs = {name: mean(name, one.cost, other.cost) for name in COSTS}
     missed = sum(math.isinf(value) for value in values.values())
     best = "; ".join(filter(None, (_best(one), _best(other))))
-    lacking = f"{len(values)} of {len(seeds)} seeds are done" if len(values) < len(seeds) else ""
+    status, reason = one.status, one.reason
+    if status != DIVERGED:
+        short = len(values) < len(seeds)
+        status = NOT_REACHED if missed else INCOMPLETE if short else FINISHED
+        reason = f"{len(values)} of {len(seeds)} seeds are done" if short else ""
+        reason = f"{missed} of {len(values)} seeds: {best}" if missed else reason
     return replace(
         one,
-        status=NOT_REACHED if missed else INCOMPLETE if lacking else FINISHED,
-        reason=f"{missed} of {len(values)} seeds: {best}" if missed else lacking,
+        status=status,
+        reason=reason,
         values=values,
         commit=_words(one.commit, other.commit, " "),
         source=_words(one.source, other.source, " "),
