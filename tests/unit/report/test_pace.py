@@ -165,6 +165,7 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
     found = at(project, config)
     assert found.words == "supported on 2 of 18 settings; 1 more lacks seeds" and found.waiting == 1
     assert [dict(place)["p"] for place in found.places] == [4, 8]
+    assert found.left_out, "it waits without one of the seeds too, though it leans the other way"
 
 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:

@@ -286,9 +286,13 @@ def _ran(found: Effects) -> Bools:
 
 
 def _left_out(found: Effects, rule: Rule) -> bool | None:
-    """Say whether the effect leans the same way without any one of the seeds; None with fewer than three."""
+    """Say whether the effect leans the same way without any one of the seeds; None with fewer than three.
+
+    At the places that the verdict is about: without a seed others that wait would come in.
+    """
     if len(found.seeds) < FEWEST:
         return None
-    whole = leans(verdict(found.values, rule), rule)
-    rest = [verdict(np.delete(found.values, i, 2), rule) for i in range(len(found.seeds))]
+    values = found.values[:, counted(found.values)]
+    whole = leans(verdict(values, rule), rule)
+    rest = [verdict(np.delete(values, i, 2), rule) for i in range(len(found.seeds))]
     return all(leans(one, rule) == whole for one in rest if one.kind != NOT_RUN)
