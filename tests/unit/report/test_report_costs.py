@@ -63,12 +63,19 @@ def test_of_costs_that_differ_only_the_mean_is_shipped(priced: Project, reduced:
     assert there.means and there.words == "undecided, leans 6 of 6 (18 in the paper)"
 
 
-@pytest.mark.parametrize(("here", "seeds", "means"), [(1.02, 3, False), (1.04, 1, True)])
+@pytest.mark.parametrize(
+    ("here", "seeds", "means"),
+    [
+        ((1.02, 1.02), 3, False),
+        ((1.04, 1.04), 1, True),
+        ((1.01, 1.03), 1, True),
+    ],  # the last: equal on average
+)
 def test_a_shipped_cost_joins_those_of_seeds_trained_here(
-    priced: Project, reduced: Config, here: float, seeds: int, means: bool
+    priced: Project, reduced: Config, here: tuple[float, float], seeds: int, means: bool
 ) -> None:
     spend(priced, reduced.model_copy(update={"seeds": [0]}), {0: 1.02})
     shipped(priced, reduced.model_copy(update={"seeds": [0]}))
-    spend(priced, reduced, {1: here, 2: here})
+    spend(priced, reduced, {1: here[0], 2: here[1]})
     both = found(priced, reduced)
     assert (both.verdict.seeds, both.means) == (seeds, means)
