@@ -74,6 +74,7 @@ OF_RUNS = _table(
     _measure("iteration", "iterations", "lower", decimals=0),
     _measure("round", "rounds", "lower", decimals=0),
     _measure("samples", "samples drawn", "lower", decimals=0),
+    _measure("samples_forward", "samples only scored", "lower", decimals=0),
     _measure("floats_up", "numbers sent to the server", "lower", unit="per client", decimals=0),
     _measure("floats_down", "numbers received from the server", "lower", unit="per client", decimals=0),
     _measure("floats_buffers", "batch-norm statistics sent", "lower", unit="per client", decimals=0),

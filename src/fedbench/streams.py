@@ -12,7 +12,7 @@ def stream(seed: int, purpose: str, *ids: int) -> np.random.Generator:
 
     Streams of different purposes or ids are independent, so what one component draws never
     shifts what another one sees: all methods of a setting get the same partition, participants
-    and batches.
+    and batches. A missing id is 0, as NumPy pads with zeros: a purpose has the same number of ids everywhere.
 
     Args:
         seed: the run's seed, >= 0.

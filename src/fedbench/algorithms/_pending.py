@@ -19,7 +19,8 @@ class Pending(FederatedMethod):
         x_t <- x_{t-1} - lr u_t,      draw samples,      u_{t+1} <- as the method says.
 
     At a synchronisation the algorithms average x_{t-1} and u_t, then move. Here the means are taken when a round ends,
-    which is the moment before that move: the same numbers, and the model that is evaluated is the mean of x_{t-1}.
+    which is the moment before that move: the same numbers, and the model that is evaluated is the mean of x_{t-1}. Only
+    the first period is one step longer: the algorithms first average at t = q, rounds of q steps at t = q + 1.
     Every task's loss will do: for nested draws it is f at the mean over the inner samples, whose gradient is G.
 
     Attributes:

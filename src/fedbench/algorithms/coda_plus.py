@@ -20,7 +20,8 @@ class Method(FederatedMethod):
         x <- x - lr (grad_x F(x, alpha; z) + (x - x_0) / gamma),      alpha <- alpha + lr_dual grad_alpha F(x, alpha; z)
 
     and x, alpha are averaged. At a stage's end (each step-size decay) the anchor moves to x; alpha carries over. With
-    one local step a round it is the naive parallel algorithm NPA (Appendix C).
+    one local step a round it is the naive parallel algorithm NPA (Appendix C). A client whose first round of a stage
+    begins at another x than the anchor receives the anchor too.
 
     Attributes:
         lr: primal step size.
@@ -53,7 +54,8 @@ class Method(FederatedMethod):
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start at a = b = alpha = 0, the anchor there too."""
         x = start_at(w)
-        return {"x": x, "alpha": w.new_zeros(()), "anchor": x}
+        holders = torch.zeros(problem.n_clients, dtype=torch.bool, device=w.device)
+        return {"x": x, "alpha": w.new_zeros(()), "anchor": x, "holders": holders}
 
     def gradient(self, problem: Problem, state: State, batch: Batch) -> MinimaxGradient:
         """Return the gradients of the stage's subproblem F + |x - x_0|^2 / (2 gamma) on one batch."""
@@ -75,6 +77,21 @@ class Method(FederatedMethod):
             "alpha": torch.add(state["alpha"], up, alpha=decay * self.lr_dual),
         }
 
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average."""
+        return server | self.mean(clients) | self.handed_out(problem, server, participants)
+
+    def handed_out(self, problem: Problem, server: State, participants: list[int]) -> State:
+        """Charge what participants receive who lack the stage's anchor, and note that they hold it, [N] of bool."""
+        holders, anchor = server["holders"], server["anchor"]
+        if self.proximal and not torch.equal(server["x"], anchor):
+            late = len(participants) - int(holders[participants].sum())
+            problem.charges.add(down=late * anchor.numel())
+        place = torch.tensor(participants, device=holders.device)
+        return {"holders": holders.index_fill(0, place, True)}
+
     def new_stage(self, problem: Problem, server: State) -> State:
-        """Move the anchor."""
-        return server | {"anchor": server["x"]}
+        """Move the anchor, which nobody holds yet."""
+        return server | {"anchor": server["x"], "holders": torch.zeros_like(server["holders"])}

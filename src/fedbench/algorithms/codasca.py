@@ -92,16 +92,15 @@ class Method(coda_plus.Method):
         moved |= {"c": server["c"] + share * clients["c_change"].mean(0)}
         if self.anchor == "average":
             moved |= {"path": server["path"] + moved["x"], "passed": server["passed"] + 1}
-        return server | mean | moved
+        return server | mean | moved | self.handed_out(problem, server, participants)
 
     def new_stage(self, problem: Problem, server: State) -> State:
-        """Move the anchor; an average has to be sent to the clients."""
+        """Move the anchor."""
+        moved = super().new_stage(problem, server)
         if self.anchor == "last":
-            return super().new_stage(problem, server)
-        mean = server["path"] / server["passed"]
-        problem.charges.add(down=mean.numel() * problem.n_clients)
+            return moved
         zero = {name: torch.zeros_like(server[name]) for name in ("path", "passed")}
-        return server | zero | {"anchor": mean}
+        return moved | zero | {"anchor": server["path"] / server["passed"]}
 
     def _controlled(self, x: Tensor, alpha: Tensor) -> Tensor:
         """Join what has control variates: [..., d+2] and [...] -> [..., d+3], or one of them."""

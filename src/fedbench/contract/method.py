@@ -77,12 +77,17 @@ class FederatedMethod:
         """Initialise a client's state from data, before its first step of round 0."""
         return state
 
+    @property
+    def starts_from_data(self) -> bool:
+        """Whether :meth:`first` is the method's own, so that a first batch is drawn and counted."""
+        return type(self).first is not FederatedMethod.first
+
     def begin(self, problem: Problem, state: State) -> State:
         """Prepare a client's state at the start of a round, e.g. remember where it started."""
         return state
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Make one local step; ``decay`` multiplies every step size. The new state holds ``loss`` [K]."""
+        """Make one local step; ``decay`` multiplies the step sizes of clients. The new state holds ``loss`` [K]."""
         raise NotImplementedError
 
     def end(self, problem: Problem, state: State) -> State:
@@ -112,7 +117,11 @@ class FederatedMethod:
         return {}
 
     def mean(self, clients: State) -> State:
-        """Return the plain means of everything that is averaged, statistics included."""
+        """Return the plain means of everything that is averaged, statistics included.
+
+        All clients weigh the same in every method, also where a paper weighs them by their samples (FedAvg, FedNova,
+        MOON, FedLC). A step size of the server stays as it is when those of clients decay.
+        """
         names = [*self.averaged, *(name for name in self.running if name in clients)]
         return {name: clients[name].mean(0) for name in names}
 

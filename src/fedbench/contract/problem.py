@@ -23,15 +23,17 @@ State = dict[str, Tensor]
 
 @dataclass
 class Charges:
-    """Floats that a method sends besides its averaged tensors, summed over clients; the ledger collects them."""
+    """What a method spends besides its averaged tensors and steps, summed over clients; the ledger collects it."""
 
     up: float = 0
     down: float = 0
+    forward: int = 0
 
-    def add(self, up: float = 0, down: float = 0) -> None:
-        """Count ``up`` floats to the server and ``down`` floats from it."""
+    def add(self, up: float = 0, down: float = 0, forward: int = 0) -> None:
+        """Count ``up`` floats to the server, ``down`` floats from it, and ``forward`` samples that are only scored."""
         self.up += up
         self.down += down
+        self.forward += forward
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Problem:
         clip_value: largest absolute value of one of its entries, after that, or None.
         draw: (client, n, label) -> a batch of up to n of that client's samples without replacement, for steps that need
             more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
+            They count as ``samples_forward``, like those of ``client_losses``.
         auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
         client_losses: (w, buffers) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
         batches: () -> how many mini-batches an epoch of each client has, [N].

@@ -116,8 +116,8 @@ class Task:
         """Collect the batches of several clients for one round; ``purpose`` names the stream they are drawn by."""
         return data.work(clients, round_index, purpose)
 
-    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Any:
-        """Draw one batch of each client apart from its rounds, for methods that start from data."""
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
+        """Draw one batch of each client apart from its rounds, for methods that start from data: a single step."""
         return data.first(clients, purpose)
 
     def shape(self, data: ClientData, client: int) -> tuple[int, ...]:

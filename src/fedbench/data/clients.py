@@ -216,10 +216,10 @@ class ClientData:
         plans = [self.plan(client, round_index, purpose) for client in clients]
         return Work(self, plans, list(clients), round_index, purpose, self.spec.augment)
 
-    def first(self, clients: Sequence[int], purpose: str) -> Batch:
+    def first(self, clients: Sequence[int], purpose: str) -> Work:
         """Draw one mini-batch of each client apart from its rounds, untouched by augmentation, padded likewise."""
         plans = [[self._first(client, purpose)] for client in clients]
-        return Work(self, plans, list(clients), 0, purpose, "none").batch(0)
+        return Work(self, plans, list(clients), 0, purpose, "none")
 
     def _first(self, client: int, purpose: str) -> np.ndarray:
         if self.pairs is not None:

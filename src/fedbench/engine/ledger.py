@@ -1,4 +1,4 @@
-"""Counts what a run sends: floats, per client, up and down, batch-norm statistics apart."""
+"""Counts what a run costs: floats sent, per client and direction, and samples drawn."""
 
 from __future__ import annotations
 
@@ -13,17 +13,32 @@ from fedbench.contract.problem import Charges
 
 @dataclass
 class Ledger:
-    """Cumulative floats per client (totals divided by the number of clients), one direction each.
+    """What was spent so far: floats per client (totals divided by the number of clients), samples of all clients.
 
     Attributes:
         up: floats sent to the server.
         down: floats received from it.
         buffers: batch-norm statistics sent to the server (as many come back).
+        samples: drawn for steps, each as often as it is drawn, inner ones and those that a method starts from too.
+        forward: drawn besides, only to be scored: no gradient is taken.
     """
 
     up: float = 0.0
     down: float = 0.0
     buffers: float = 0.0
+    samples: int = 0
+    forward: int = 0
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What was spent, by the columns of the curve."""
+        return {
+            "samples": self.samples,
+            "samples_forward": self.forward,
+            "floats_up": self.up,
+            "floats_down": self.down,
+            "floats_buffers": self.buffers,
+        }
 
     def add_round(
         self,
@@ -44,4 +59,5 @@ class Ledger:
         """Count and clear what a method charged besides its averaged tensors."""
         self.up += charges.up / n_clients
         self.down += charges.down / n_clients
-        charges.up = charges.down = 0
+        self.forward += charges.forward
+        charges.up = charges.down = charges.forward = 0

@@ -141,7 +141,7 @@ class Loop:
     def _train_chunk(self, now: RunState, chosen: list[int]) -> State:
         """Train some clients of a round, stacked."""
         method, problem, data, n = self._method, self._problem, self._data, len(chosen)
-        task = problem.task
+        task, ledger = problem.task, self._record.ledger
         state = {name: tensor[None].expand(n, *tensor.shape) for name, tensor in now.server.items()}
         for name in method.running:
             if name in state:
@@ -149,9 +149,10 @@ class Loop:
         state |= {name: rows.take(tensor, chosen) for name, tensor in now.own.items()}
         state["client"] = torch.tensor(chosen, device=data.device)
         state["round"] = torch.full_like(state["client"], now.round)
-        if now.round == 0:
+        if now.round == 0 and method.starts_from_data:
             firsts = [task.first(data, chosen, f"first {name}") for name in PURPOSES[: method.batches]]
-            state = method.first(problem, state, firsts)
+            state = method.first(problem, state, [first.batch(0) for first in firsts])
+            ledger.samples += sum(first.samples for first in firsts)
         state = method.begin(problem, state)
         works = [task.rounds(data, chosen, now.round, purpose) for purpose in PURPOSES[: method.batches]]
         problem.overwrite = bool(method.overwrites) and not works[0].unequal and not self.compiled
@@ -171,7 +172,8 @@ class Loop:
                 losses += state["loss"]
         problem.overwrite = False
         state = method.end(problem, state)
-        self._record.trained(losses / works[0].steps_of_each, sum(work.samples for work in works))
+        self._record.trained(losses / works[0].steps_of_each)
+        ledger.samples += sum(work.samples for work in works)
         kept = {*method.averaged, *method.own, *method.uploaded, *method.gathered, *method.running}
         return {name: tensor for name, tensor in state.items() if name in kept}
 

@@ -1,10 +1,11 @@
-"""What a run leaves behind: a row per evaluation, the floats it sent, its losses and times."""
+"""What a run leaves behind: a row per evaluation, what it cost, its losses and times."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 from torch import Tensor
@@ -23,7 +24,7 @@ class Recorder:
     """Collects what is measured while a run trains.
 
     Attributes:
-        ledger: floats sent so far.
+        ledger: what it has cost so far.
         curve: one row per evaluation.
         clients: one row per evaluation and quantity that the method traces for every client.
         seconds: of training and evaluation, earlier sessions of a resumed run included.
@@ -32,7 +33,7 @@ class Recorder:
     def __init__(self, method: FederatedMethod, evaluator: Evaluator, train: TrainSpec) -> None:
         self._method, self._evaluator = method, evaluator
         self._period, self._select = train.period, train.select
-        self.ledger, self.samples = Ledger(), 0
+        self.ledger = Ledger()
         self.curve, self.clients = list[dict[str, float]](), list[dict[str, float | str]]()
         self.seconds, self._evaluation_seconds, self._curve_seconds = 0.0, list[float](), list[float]()
         self._loss_sum, self._loss_count = 0.0, 0
@@ -48,9 +49,8 @@ class Recorder:
         self.seconds = self._before + passed
         return passed
 
-    def trained(self, losses: Tensor, samples: int) -> None:
-        """Count clients that have trained, by their mean losses [K], and the samples they drew."""
-        self.samples += samples
+    def trained(self, losses: Tensor) -> None:
+        """Count clients that have trained, by their mean losses [K]."""
         self._loss_sum += float(losses.sum())
         self._loss_count += len(losses)
 
@@ -62,10 +62,7 @@ class Recorder:
         row: dict[str, float] = {
             "iteration": round_index * (self._period or 1),
             "round": round_index,
-            "samples": self.samples,
-            "floats_up": self.ledger.up,
-            "floats_down": self.ledger.down,
-            "floats_buffers": self.ledger.buffers,
+            **self.ledger.costs,
             "train_loss": self._loss_sum / self._loss_count if self._loss_count else float("nan"),
         }
         for suffix, (x, buffers) in self._method.points(server).items():
@@ -81,9 +78,13 @@ class Recorder:
         self._evaluation_seconds.append(time.perf_counter() - begun)
 
     def outcome(self, final: dict[str, float], diverged: str = "") -> Outcome:
-        """Return what the run gave: the reported row and ``final`` metrics, or why it ``diverged``."""
+        """Return what the run gave, or why it ``diverged``.
+
+        That is the reported row and ``final`` metrics; what it cost is always that of all its rounds, as all are
+        trained before the best can be told.
+        """
         self.tick()
-        metrics = dict(self._reported()) | final if self.curve and not diverged else {}
+        metrics = self._reported() | self.ledger.costs | final if self.curve and not diverged else {}
         status = "diverged" if diverged else "finished"
         return Outcome(
             status, diverged, self.curve, self.clients, metrics, self.seconds, self._evaluation_seconds,
@@ -118,8 +119,7 @@ class Recorder:
     def dump(self) -> dict[str, Any]:
         """Return all that a resumed run goes on recording from."""
         return {
-            "samples": self.samples,
-            "ledger": [self.ledger.up, self.ledger.down, self.ledger.buffers],
+            "ledger": astuple(self.ledger),
             "curve": self.curve,
             "clients": self.clients,
             "seconds": self.seconds,
@@ -130,7 +130,7 @@ class Recorder:
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
-        self.samples, self.ledger = dumped["samples"], Ledger(*dumped["ledger"])
+        self.ledger = Ledger(*dumped["ledger"])
         self.curve, self.clients = dumped["curve"], dumped["clients"]
         self.seconds, self._evaluation_seconds = dumped["seconds"], dumped["evaluation_seconds"]
         self._curve_seconds = dumped["curve_seconds"]

@@ -49,14 +49,14 @@ class Simulation:
         spec: the run.
         arrays: its data.
         device: where tensors live.
-        client_chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``). Changes speed, never
-            results beyond rounding.
+        client_chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``). Changes speed, and
+            of results the rounding: where a row of the curve is selected it can be another one, .001 of AUC apart.
         checkpoint_path: where the checkpoint lives while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
         on_round: called after each round.
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
         start: the weights, by name, that a run with a ``start`` begins with.
-        compiling: compile the local steps. Changes speed, never results beyond rounding.
+        compiling: compile the local steps. Changes speed and rounding, as ``client_chunk`` does.
         reserve: told before the first round how many bytes the outcome will take on a disk, at most.
 
     Attributes:
@@ -97,7 +97,7 @@ class Simulation:
         self.evaluator = Evaluator(task, net, arrays, self.data)
         self.problem = Problem(
             task, net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
-            spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self.evaluator.client_losses,
+            spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self._client_losses,
             batches=self.data.epoch_batches, class_counts=lambda: self.data.class_counts,
             participants=self._participants, seed=spec.seed, period=spec.train.period,
         )  # fmt: skip
@@ -206,7 +206,14 @@ class Simulation:
 
     def _draw(self, client: int, n: int, label: str = "") -> Batch:
         """Draw samples of a client that no other round or label draws."""
-        return self.data.draw(client, n, f"draw {label}" if label else "draw", self.state.round)
+        batch = self.data.draw(client, n, f"draw {label}" if label else "draw", self.state.round)
+        self.problem.charges.add(forward=batch.labels.shape[1])
+        return batch
+
+    def _client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
+        """Return the mean cross-entropy of ``w`` [>= d] on each client's training data, [N]: all are scored once."""
+        self.problem.charges.add(forward=sum(self.data.sizes))
+        return self.evaluator.client_losses(w, buffers)
 
     def _participants(self, round_index: int) -> list[int]:
         return participants(self.spec.train.participation, len(self.data.sizes), round_index, self.spec.seed)

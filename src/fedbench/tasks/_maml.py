@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,34 +16,10 @@ from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.streams import stream
-from fedbench.tasks._nested import at_least, need_period
+from fedbench.tasks._nested import Drawn, at_least, need_period
 
 Episode = tuple[np.ndarray, np.ndarray]
 """Positions of the support set and of the query set among the samples it was drawn from."""
-
-
-class Episodes:
-    """A round's batches, each of some episodes of every client.
-
-    Args:
-        batches: one a step.
-        clients: how many are stacked.
-        samples: drawn by all of them together.
-    """
-
-    unequal = False
-
-    def __init__(self, batches: Sequence[Any], clients: int, samples: int, device: torch.device) -> None:
-        self._batches, self.steps, self.samples = batches, len(batches), samples
-        self.steps_of_each = torch.full((clients,), self.steps, device=device)
-
-    def active(self, step: int) -> Tensor:
-        """Return that all clients have work."""
-        return self.steps_of_each > step
-
-    def batch(self, step: int) -> Any:
-        """Return the nested batch of ``step``."""
-        return self._batches[step]
 
 
 @dataclass(frozen=True)
@@ -127,26 +103,33 @@ class Maml(ConditionalTask):
         """Return what is measured of each episode, [E] each."""
         raise NotImplementedError
 
-    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Episodes:
+    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Drawn:
         """Draw the episodes of each client's steps from a stream of the client and round."""
         steps = len(data.steps(round_index))
         drawn = [
             self._draw(data, client, steps * self.episodes, stream(data.seed, purpose, client, round_index))
             for client in clients
         ]
+        return self._gather(data, clients, drawn, steps)
+
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Drawn:
+        """Draw one step's episodes of each client."""
+        streams = [stream(data.seed, purpose, client) for client in clients]
+        drawn = [
+            self._draw(data, client, self.episodes, rng) for client, rng in zip(clients, streams, strict=True)
+        ]
+        return self._gather(data, clients, drawn, 1)
+
+    def _gather(
+        self, data: ClientData, clients: Sequence[int], drawn: Sequence[Sequence[Episode]], steps: int
+    ) -> Drawn:
+        """Share each client's episodes out to so many steps."""
         batches = [
             self._stack(data, clients, [own[step * self.episodes :][: self.episodes] for own in drawn])
             for step in range(steps)
         ]
         samples = sum(len(s) + len(q) for own in drawn for s, q in own)
-        return Episodes(batches, len(clients), samples, data.device)
-
-    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Conditional:
-        """Draw one step's episodes of each client."""
-        drawn = [
-            self._draw(data, client, self.episodes, stream(data.seed, purpose, client)) for client in clients
-        ]
-        return self._stack(data, clients, drawn)
+        return Drawn(batches, len(clients), samples, data.device)
 
     def _draw(self, data: ClientData, client: int, number: int, rng: np.random.Generator) -> list[Episode]:
         labels = data.labels[data.offsets[client] : data.offsets[client + 1]].cpu().numpy()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
 from fedbench.contract.task import Conditional, Rounds
@@ -33,6 +34,32 @@ class Nested:
     def batch(self, step: int) -> Conditional:
         """Return the nested batch of ``step``."""
         return self._pair(step, self._work.batch(step))
+
+
+class Drawn:
+    """Nested batches that were drawn beforehand.
+
+    Args:
+        batches: one a step.
+        clients: how many are stacked.
+        samples: drawn by all of them together.
+    """
+
+    unequal = False
+
+    def __init__(
+        self, batches: Sequence[Conditional], clients: int, samples: int, device: torch.device
+    ) -> None:
+        self._batches, self.steps, self.samples = batches, len(batches), samples
+        self.steps_of_each = torch.full((clients,), self.steps, device=device)
+
+    def active(self, step: int) -> Tensor:
+        """Return that all clients have work."""
+        return self.steps_of_each > step
+
+    def batch(self, step: int) -> Conditional:
+        """Return the nested batch of ``step``."""
+        return self._batches[step]
 
 
 def need_period(task: str, data: ClientData) -> None:

@@ -52,7 +52,7 @@ class Task(ConditionalTask):
         at_least(NAME, "margin", self.margin, 0, above=True)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
-        """Refuse several classes, local epochs, running statistics, and clients that all lack positives."""
+        """Refuse several classes, local epochs, and clients that all lack positives."""
         need_period(NAME, data)
         if arrays.n_classes != 2:
             raise UserError(
@@ -76,10 +76,14 @@ class Task(ConditionalTask):
             work, lambda step, inner: self._pair(data, clients, [own[step] for own in drawn], inner), more
         )
 
-    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Conditional:
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
         """Draw one nested batch of each client."""
         drawn = [self._drawn(data, client, [0], purpose)[0] for client in clients]
-        return self._pair(data, clients, drawn, data.first(clients, purpose))
+        return Nested(
+            data.first(clients, purpose),
+            lambda step, inner: self._pair(data, clients, drawn, inner),
+            sum(map(len, drawn)),
+        )
 
     def _positives(self, data: ClientData, client: int) -> np.ndarray:
         own = data.labels[data.offsets[client] : data.offsets[client + 1]]

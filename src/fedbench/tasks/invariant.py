@@ -17,7 +17,7 @@ from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import cross_entropy
 from fedbench.streams import stream
-from fedbench.tasks._nested import Nested, at_least, need_period
+from fedbench.tasks._nested import Drawn, Nested, at_least, need_period
 
 NAME = "invariant"
 
@@ -84,7 +84,7 @@ class Task(ConditionalTask):
             work, lambda step, outer: self._noisy(outer, everyone[step]), work.samples * self.copies
         )
 
-    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Conditional:
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Drawn:
         """Draw ``first_samples`` points of each client, and copies of them."""
         drawn = [data.draw(client, self.first_samples, purpose) for client in clients]
         outer = Batch(torch.cat([part.inputs for part in drawn]), torch.cat([part.labels for part in drawn]))
@@ -93,7 +93,8 @@ class Task(ConditionalTask):
             stream(data.seed, f"inner {purpose}", client).standard_normal(shape, dtype=np.float32)
             for client in clients
         ]
-        return self._noisy(outer, torch.from_numpy(np.stack(noise)).to(data.device))
+        batch = self._noisy(outer, torch.from_numpy(np.stack(noise)).to(data.device))
+        return Drawn([batch], len(clients), outer.labels.numel() * (1 + self.copies), data.device)
 
     def _noisy(self, outer: Batch, noise: Tensor) -> Conditional:
         copies = outer.inputs[:, :, None] + self.sigma * noise.to(outer.inputs.dtype)

@@ -79,7 +79,7 @@ def poster(
     ]
     x_0 = run.problem.net.initial()
     x = [x_0.clone() for _ in range(n)]
-    u = [plug_in(x_0, task.first(data, [k], "first batches")) for k in range(n)]
+    u = [plug_in(x_0, task.first(data, [k], "first batches").batch(0)) for k in range(n)]
     for t in range(1, rounds * q + 2):
         x_old = x
         if t > 1 and (t - 1) % q == 0:
@@ -209,7 +209,7 @@ def test_the_inner_state_is_the_running_mean_of_inner_values() -> None:
     x = run.problem.net.initial()
     s = (inputs @ x[:-1] + x[-1]).mean()
     run.train_round()
-    first = x - LR * plug_in(x, run.problem.task.first(run.data, [0], "first batches"))
+    first = x - LR * plug_in(x, run.problem.task.first(run.data, [0], "first batches").batch(0))
     s = 0.4 * s + 0.6 * (inputs @ first[:-1] + first[-1]).mean()
     assert float(run.server["s"]) == pytest.approx(float(s), abs=1e-12)
 

@@ -86,7 +86,7 @@ def compare(
     )
     expected = reference.method(method)(world, **(PARAMS[method] | params))
     found = {**simulation.server, **simulation.own}
-    assert found.keys() - expected.keys() <= {"anchor", "path", "passed", "kept", *A_SCAFFOLD}
+    assert found.keys() - expected.keys() <= {"anchor", "holders", "path", "passed", "kept", *A_SCAFFOLD}
     for name in found.keys() & expected.keys():
         torch.testing.assert_close(
             found[name],

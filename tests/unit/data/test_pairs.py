@@ -125,7 +125,7 @@ def test_a_client_with_few_or_none_of_a_sign_gives_what_it_has() -> None:
     assert [pairs.batch_size(client) for client in range(4)] == [8, 7, 5, 3]
     work, first = pairs.work([0, 1, 2, 3], 0, "batches"), pairs.first([0, 1, 2, 3], "first batches")
     assert work.samples == 5 * (8 + 7 + 5 + 3) and not work.unequal
-    for batch in (*map(work.batch, range(5)), first):
+    for batch in (*map(work.batch, range(5)), first.batch(0)):
         assert batch.weight is not None
         torch.testing.assert_close(batch.weight.sum(1), torch.ones(4))
         used = [

@@ -95,16 +95,16 @@ def test_stacked_batches_hold_each_clients_own_samples_and_shares() -> None:
 
 def test_first_batches_are_whole_whoever_is_stacked() -> None:
     data = client_data()
-    together = data.first([0, 1, 2], "first batches")
+    together = data.first([0, 1, 2], "first batches").batch(0)
     for client in range(3):
-        alone = data.first([client], "first batches")
+        alone = data.first([client], "first batches").batch(0)
         count = alone.labels.shape[1]
         assert count == min(6, SIZES[client]) and alone.weight is None
         assert torch.equal(together.inputs[client, :count], alone.inputs[0])
         assert together.weight is not None
         assert together.weight[client].sum() == pytest.approx(1)
         assert not together.weight[client, count:].any()
-    equal = client_data((20, 26)).first([0, 1], "first batches")
+    equal = client_data((20, 26)).first([0, 1], "first batches").batch(0)
     assert equal.weight is None
 
 

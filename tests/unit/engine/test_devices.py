@@ -111,10 +111,10 @@ def test_nested_draws_stay_on_their_device(
         method, CONDITIONAL[method], arrays(), chunk, network, None, described, weight_decay=0.1, batch_size=4
     )
     here, found = copy.copy(run.data), type(run.problem.task)
-    for name, hand_on in (("rounds", Moved), ("first", moved)):
+    for name in ("rounds", "first"):
         draw = getattr(found, name)
         monkeypatch.setattr(
-            found, name, lambda self, data, *rest, d=draw, h=hand_on: h(d(self, here, *rest)), raising=False
+            found, name, lambda self, data, *rest, d=draw: Moved(d(self, here, *rest)), raising=False
         )
     run.data.device = META
     run.state.server = moved_state(run.state.server)
@@ -180,7 +180,7 @@ def test_batches_are_made_on_the_gpu(train: dict[str, Any]) -> None:
         data = as_if_on_a_gpu(**train).data
         work = data.work([0, 1, 2, 3], 0, "batches")
         made = [work.batch(step) for step in range(work.steps)]
-        made += [data.first([0, 3], "first"), data.draw(1, 5)]
+        made += [data.first([0, 3], "first").batch(0), data.draw(1, 5)]
         found = [part for batch in made for part in batch if part is not None]
         found += [work.active(0), work.steps_of_each]
         assert {tensor.device.type for tensor in found} == {"cuda"}

@@ -51,6 +51,15 @@ def test_every_run_is_a_whole_number_of_cycles(scale: str) -> None:
         train.participation.check(run.data.clients)
 
 
+@pytest.mark.parametrize("table", PRINTED)
+def test_100_epochs_are_100_cycles_whatever_the_number_of_groups(table: str) -> None:
+    """Insurance has five groups; stages of 10, 20, 40 and 30 cycles."""
+    for cell in cells_at("paper", table):
+        train = cell.runs[0].train
+        assert train.iterations and train.period and train.participation.groups
+        assert train.iterations / train.period / train.participation.groups == 100, cell.name
+
+
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 def test_methods_of_a_table_differ_in_what_they_are_alone(scale: str) -> None:
     """The same data, rounds, steps and numbers of clients for all; RS draws at random, CyCp by group."""

@@ -120,7 +120,7 @@ def test_a_client_without_positives_stands_still_and_is_named(caplog: pytest.Log
         lambda w: task.loss(net, w, batch, None), net.initial().expand(2, -1)
     )
     assert losses[1] == 0 and not gradient[1].any() and gradient[0].any()
-    assert run.run().metrics["samples"] == 6 * 4 * (8 + 3 + 8)
+    assert run.run().metrics["samples"] == (1 + 6 * 4) * (8 + 3 + 8)
 
 
 def test_it_ranks_and_is_measured_like_classification() -> None:

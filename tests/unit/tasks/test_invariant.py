@@ -115,7 +115,7 @@ def test_noise_is_each_clients_own_whoever_is_stacked() -> None:
 
 def test_samples_are_all_that_is_drawn() -> None:
     outcome = run_of(arrays=points(dtype=np.float32), train={"rounds": 2}).run()
-    assert outcome.metrics["samples"] == 2 * 4 * 3 * 8 * (1 + 3)
+    assert outcome.metrics["samples"] == 3 * (5 + 2 * 4 * 8) * (1 + 3)
     assert {name for name in outcome.metrics if name.startswith("test_")} == {
         "test_accuracy", "test_loss", "test_gradient_norm",
     }  # fmt: skip

@@ -151,7 +151,7 @@ def test_what_is_measured_are_fixed_episodes_of_the_part() -> None:
     assert first == task.measure(model, part) and set(first) == {"accuracy", "loss"}
     longer = run_of(arrays=arrays, test_steps=20).problem.task.measure(model, part)
     assert longer["accuracy"] > max(first["accuracy"], 0.5)  # adapting helps on classes nobody trained on
-    assert run.run().metrics["samples"] == 6 * 4 * 2 * 3 * 3 * (1 + 2)
+    assert run.run().metrics["samples"] == (1 + 6 * 4) * 2 * 3 * 3 * (1 + 2)
 
 
 @pytest.mark.parametrize(
