@@ -221,21 +221,20 @@ class Print:
     """The paper's own numbers, each as if it were one seed."""
 
     def __init__(self, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
-        named = dict.fromkeys(
-            (name, frozenset(_pooled_by(spec)))
-            for spec in (shown(paper, target) for target in targets)
-            if (name := getattr(spec, "published", None))
-        )
-        self._tables = [(published.load(paper.key, name, root), pooled) for name, pooled in named]
+        self._tables: dict[Place, list[published.PublishedTable]] = {}
+        for target in targets:
+            if name := getattr(shown(paper, target), "published", None):
+                table = published.load(paper.key, name, root)
+                for place in places_of(paper, [target]):
+                    self._tables.setdefault(place, []).append(table)
 
     def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the printed value, nothing where there is none."""
-        asked = {axis for axis, value in place if isinstance(value, Pooled)}
-        setting = dict(members(place)[0][1:])
-        for table, pooled in self._tables:
-            found = table.find(str(place[0][1]), method, setting, metric) if pooled == asked else None
-            if found is not None and found.mean is not None:
-                return {0: found.mean}
+        """Return the value printed in a table that has the place, nothing where there is none."""
+        dataset, setting = str(place[0][1]), dict(members(place)[0][1:])
+        for table in self._tables.get(place, ()):
+            number = table.find(dataset, method, setting, metric)
+            if number is not None and number.mean is not None:
+                return {0: number.mean}
         return {}
 
     def mean(self, place: Place, method: str, metric: str) -> Values:
