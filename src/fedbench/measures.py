@@ -96,6 +96,8 @@ OF_DATA = _table(
 PARTS = {"test": "test", "val": "validation", "train": "training"}
 POINTS = {"_h": "at the running mean"}
 """Suffixes of the further points that a method evaluates, here LocalSCGDAM's h."""
+SITES = {"worst_site_": "worst site's", "site_std_": "spread between sites of"}
+"""Prefixes of numbers over the sites of the test samples; ``test_auc@SITE`` is that of one."""
 DEVICES = {"device_mean_": "mean over clients of", "device_var_": "variance over clients of"}
 
 
@@ -176,9 +178,12 @@ def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
     if (limit := budget(name)) and (base := find(limit.metric, own)):
         spent = "rounds" if limit.spent == "rounds" else OF_RUNS[limit.spent].label
         return _renamed(base, name, f"{base.label} within {limit.amount:g} {spent}")
-    for prefix, words in DEVICES.items():
+    plain_name, at, site = name.partition("@")
+    if at and site and (base := find(plain_name, own)):
+        return _renamed(base, name, f"{base.label}, {site}")
+    for prefix, words in (DEVICES | SITES).items():
         if name.startswith(prefix) and (base := find(name.removeprefix(prefix), own)):
-            spread = prefix == "device_var_"
+            spread = prefix in ("device_var_", "site_std_")
             changed: dict[str, Any] = {"better": "lower", "high": math.inf, "matters": 0.0} if spread else {}
             return _renamed(base, name, f"{words} {base.label}", **changed)
     for suffix, words in POINTS.items():

@@ -35,6 +35,7 @@ class Arrays:
         clients: positions in ``x_train`` of each client's samples.
         validation: positions in ``x_train`` held out from all clients.
         n_classes: number of classes of the labels.
+        site_test: [n] int64 site of each test sample, an index into ``sites``, their names; None where there are none.
     """
 
     x_train: np.ndarray
@@ -44,6 +45,8 @@ class Arrays:
     clients: Sequence[np.ndarray]
     validation: np.ndarray
     n_classes: int
+    site_test: np.ndarray | None = None
+    sites: tuple[str, ...] = ()
 
 
 def gathered(inputs: np.ndarray, used: np.ndarray, device: torch.device) -> Tensor:

@@ -22,9 +22,12 @@ class Arrays:
         y_train: ``[n]`` int64 original class of each sample, an index into the dataset's ``classes``;
             ``y_test`` alike.
         group_train: ``[n]`` int64 patient or site of each training sample, where the dataset knows it.
+        site_train: ``[n]`` int64 hospital or the like that owns each training sample, an index into ``sites``;
+            ``site_test`` alike.
         held_train: ``[n]`` bool, true for the samples of ``x_train`` that are the dataset's official validation part,
             where it has one.
         classes: names of the classes, where only the files know them.
+        sites: names of the sites.
         notes: what was decided while preparing, for the record.
     """
 
@@ -34,7 +37,10 @@ class Arrays:
     y_test: np.ndarray
     group_train: np.ndarray | None = None
     held_train: np.ndarray | None = None
+    site_train: np.ndarray | None = None
+    site_test: np.ndarray | None = None
     classes: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

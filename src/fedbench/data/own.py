@@ -5,6 +5,7 @@
     layout: NHWC                  # images whose channels come last, where the shape does not say so
     label: diagnosis              # csv: the column of classes; the others are features
     group: patient                # csv: the column of groups, if any
+    site: hospital                # csv: the column of who owns each sample; groups are patients then and stay whole
     whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
     test_share: 0.2               # share of each class that becomes the test part, if the file has none
     standardize: true             # features less their mean, over their standard deviation, both of the training part
@@ -46,6 +47,7 @@ class OwnSpec(Spec):
     file: Path | None = None
     label: str | None = None
     group: str | None = None
+    site: str | None = Field(None, repr=False)
     whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
     format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
     layout: Literal["NCHW", "NHWC"] | None = None
@@ -73,7 +75,14 @@ class OwnSpec(Spec):
             raise ValueError("whole_groups goes with file; a base keeps its own")
         if self.whole_groups and self.label is not None and self.group is None:
             raise ValueError("whole_groups needs group, the column of groups")
+        if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
+            raise ValueError("site names a column of a .csv file that is neither label nor group")
         return self
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether no group has samples in two of the parts: where a site is named, groups are its patients."""
+        return self.whole_groups or (self.site is not None and self.group is not None)
 
 
 def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
@@ -88,7 +97,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             shape=(),
             licence=spec.licence,
             source=spec.source or str(spec.file),
-            whole_groups=spec.whole_groups,
+            whole_groups=spec.keeps_groups,
             spec=spec,
         )
     base = get(spec.base)
@@ -137,13 +146,14 @@ class OwnDataset(Dataset):
         """Change with the YAML file and with the data it points at."""
         # a format that was not said before is held against the file again
         form = f" as {self.spec.format}" if self.spec.format else ""
-        return f"{self!r} {self._data()}{form}"
+        site = f" of {self.spec.site}" if self.spec.site else ""
+        return f"{self!r} {self._data()}{form}{site}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
         without = {"file", "format", "title", "licence", "source", "whole_groups"}
-        if self.spec.layout is None:  # the keys of runs are older than this option
-            without.add("layout")
+        # the keys of runs are older than these options
+        without |= {name for name in ("layout", "site") if getattr(self.spec, name) is None}
         facts = self.spec.model_dump(exclude=without)
         return f"{facts} {self._data()}"
 
@@ -161,7 +171,7 @@ class OwnDataset(Dataset):
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         spec, is_csv = self.spec, self._file.suffix == ".csv"
         parts = (
-            csv_parts(self._file, spec.label, spec.group)
+            csv_parts(self._file, spec.label, spec.group, spec.site)
             if is_csv
             else npz_parts(self._file, spec.layout, spec.format)
         )
@@ -169,13 +179,18 @@ class OwnDataset(Dataset):
             x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
             if len(x) != len(y) or len(y if group is None else group) != len(y):
                 raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
-            test = self._test_part(y, group if self.whole_groups else None)
+            site = parts.get("site_train")
+            if site is not None and len(site) != len(y):
+                raise UserError(f"{self._file} has {len(y)} labels and {len(site)} sites.")
+            test, how = self._test_part(y, group if self.whole_groups else None, site)
             train = np.setdiff1d(np.arange(len(y)), test)
             parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
             parts["group_train"] = None if group is None else group[train]
             if "held_train" in parts:
                 parts["held_train"] = parts["held_train"][train]
-            how = ", in whole groups" if self.whole_groups else ""
+            if site is not None:
+                parts |= {"site_train": site[train], "site_test": site[test]}
+            how += ", in whole groups" if self.whole_groups else ""
             parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once",)
         if self.spec.standardize:
             mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
@@ -184,9 +199,22 @@ class OwnDataset(Dataset):
             parts["notes"] = (*parts.get("notes", ()), "features standardized by the training part")
         return Arrays(**parts)
 
-    def _test_part(self, y: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    def _test_part(
+        self, y: np.ndarray, group: np.ndarray | None, site: np.ndarray | None
+    ) -> tuple[np.ndarray, str]:
+        """Return the positions of the test part, and where each class is held out: at each site if its groups do."""
+        share, how = self.spec.test_share, ""
         try:
-            test = hold_out(y, self.spec.test_share, stream(0, "own test part"), group)
+            if site is None:
+                test = hold_out(y, share, stream(0, "own test part"), group)
+            else:
+                try:
+                    classes = site * (int(y.max(initial=0)) + 1) + y
+                    test = hold_out(classes, share, stream(0, "own test part"), group)
+                    how = " at each site"
+                except UserError:  # a site has a class in one group alone
+                    test = hold_out(y, share, stream(0, "own test part"), group)
+                    how = " over all sites together, as a site has too few groups of a class"
         except UserError as error:
             raise UserError(f"{self._file}: test_share: {error}") from None
         if len(y) and not len(test):
@@ -194,4 +222,4 @@ class OwnDataset(Dataset):
                 f"{self._file}: test_share: {self.spec.test_share:.4g} of each of {len(np.unique(y))} classes is no "
                 f"sample of {len(y)}: take a larger share, or labels of fewer classes"
             )
-        return test
+        return test, how

@@ -18,7 +18,8 @@ LONGEST = 100
 """Characters of a class's name."""
 _PARTS = ("train", "val", "test")
 FORMATS = {
-    "plain": {"x": "x_train", "y": "y_train", "group": "group_train"}
+    "plain": {"x": "x_train", "y": "y_train", "group": "group_train", "site": "site_train"}
+    | {"site_test": "site_test"}
     | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")},
     "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS},
     "medmnist": {
@@ -60,6 +61,10 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
     for needed in (name for pair in pairs for name in pair):
         if needed not in found:
             raise UserError(f"{file} has no array {needed.removesuffix('_train')!r}.")
+    wanted = {"site_train", *(["site_test"] if "x_test" in found else [])}
+    given = {"site_train", "site_test"} & {*found}
+    if given and given != wanted:
+        raise UserError(f"{file}: give the arrays site and x_test with site_test, or site alone.")
     return _parts(file, layout, found)
 
 
@@ -100,10 +105,15 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
         except (UnicodeError, SystemError):  # bytes, or numbers that are no characters
             raise UserError(f"{file}: its labels are no text; save them as str") from None
         parts |= {name: np.searchsorted(classes, text) for name, text in texts.items()}
+    if "site_train" in parts:
+        owned: dict[str, np.ndarray] = {
+            name: parts[name] for name in ("site_train", "site_test") if name in parts
+        }
+        parts |= numbered_sites(file, owned)
     if "x_val" in parts:
         x, y = parts.pop("x_val"), parts.pop("y_val")
-        if "group_train" in parts:
-            raise UserError(f"{file} has groups and a validation part: leave out one of them.")
+        if "group_train" in parts or "site_train" in parts:
+            raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
         like = parts["x_train"]
         if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
             raise UserError(
@@ -116,21 +126,32 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
     return parts
 
 
-def _class_names(file: Path, classes: np.ndarray) -> tuple[str, ...]:
-    """Return the names of classes, which stand in tables."""
+def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
+    try:
+        texts = {name: array.astype(str) for name, array in owned.items()}
+    except (UnicodeError, SystemError):
+        raise UserError(f"{file}: its sites are no text; save them as str") from None
+    names = np.unique(np.concatenate([*texts.values()]))
+    numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
+    return {"sites": _class_names(file, names, "site"), **numbers}
+
+
+def _class_names(file: Path, classes: np.ndarray, what: str = "class") -> tuple[str, ...]:
+    """Return the names of classes or sites, which stand in tables."""
     found = tuple(str(name) for name in classes)
     if len(found) > MOST_CLASSES:
-        raise UserError(f"{file} has {len(found)} classes; {MOST_CLASSES} is the most")
+        raise UserError(f"{file} has {len(found)} names of a {what}; {MOST_CLASSES} is the most")
     for name in found:
         if len(name) > LONGEST or any(unicodedata.category(sign)[0] == "C" for sign in name):
             raise UserError(
-                f"{file}: the class {shortened(name, 60)!r} has control characters, or more than {LONGEST}"
+                f"{file}: the {what} {shortened(name, 60)!r} has control characters, or more than {LONGEST}"
             )
     return found
 
 
-def csv_parts(file: Path, label: str | None, group: str | None) -> dict[str, Any]:
-    """Return the training part that a table holds: the column ``label`` is the class, ``group`` the group.
+def csv_parts(file: Path, label: str | None, group: str | None, site: str | None = None) -> dict[str, Any]:
+    """Return the training part that a table holds; ``label``, ``group`` and ``site`` name the columns of these.
 
     Raises:
         UserError: it is no table of numbers in UTF-8 with a header whose names differ.
@@ -152,7 +173,7 @@ def csv_parts(file: Path, label: str | None, group: str | None) -> dict[str, Any
             f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
             "feature: leave them out"
         )
-    named = [column for column in (label, group) if column is not None]
+    named = [column for column in (label, group, site) if column is not None]
     for column in named:
         if column not in frame:
             raise unknown(f"column in {file}", column, map(str, frame.columns))
@@ -165,7 +186,9 @@ def csv_parts(file: Path, label: str | None, group: str | None) -> dict[str, Any
     if bad := [str(column) for column in frame if frame[column].isna().any()]:
         raise UserError(f"{file}: column {bad[0]!r} has empty cells; fill or leave out those rows.")
     classes, labels = np.unique(frame[label].to_numpy(), return_inverse=True)
+    sites = {} if site is None else numbered_sites(file, {"site_train": frame[site].to_numpy()})
     return {
+        **sites,
         "x_train": features.to_numpy(np.float32),
         "y_train": labels,
         "group_train": frame[group].factorize()[0] if group else None,

@@ -20,15 +20,14 @@ from fedbench.specs import digest
 log = logging.getLogger(__name__)
 
 INPUTS = ("x_train", "x_test")
-LABELS = ("y_train", "y_test", "group_train", "held_train")
+LABELS = ("y_train", "y_test", "group_train", "held_train", "site_train", "site_test")
 
 
 @dataclass(frozen=True)
 class Prepared(Arrays):
-    """Arrays as they were prepared; ``summary`` is the JSON beside them, ``site_train`` [n] the dataset each is of."""
+    """Arrays as they were prepared; ``summary`` is the JSON beside them. Of joined datasets each is a site."""
 
     summary: dict[str, Any] = field(default_factory=dict)
-    site_train: np.ndarray | None = None
 
 
 def prepared_path(name: str, data_dir: str | Path) -> Path:
@@ -88,8 +87,9 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
     else:
         arrays = read_npz(path, cure, None if inputs else LABELS)
     try:
-        notes, classes = tuple(summary["notes"]), tuple(summary["classes"])
-        return Prepared(**arrays, **empty, notes=notes, classes=classes, summary=summary)
+        fields: dict[str, Any] = {**arrays, **empty, "sites": tuple(summary.get("sites", ()))}
+        fields |= {name: tuple(summary[name]) for name in ("notes", "classes")}
+        return Prepared(**fields, summary=summary)
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} does not hold what it should ({error}). Delete it. {cure}") from None
 
@@ -171,6 +171,15 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         fits = held.dtype == bool and held.shape == arrays.y_train.shape and held.any() and not held.all()
         check(bool(fits), "held_train must be true for some training samples and false for the others")
         content["held_train"] = held
+    for part, site, n in (
+        ("train", arrays.site_train, len(arrays.y_train)),
+        ("test", arrays.site_test, len(arrays.y_test)),
+    ):
+        if site is not None:
+            known = site.shape == (n,) and site.dtype.kind in "iu"
+            known = known and 0 <= site.min() <= site.max() < len(arrays.sites)
+            check(known, f"site_{part} must hold an index into sites for each {part} sample")
+            content[f"site_{part}"] = site.astype(np.int64)
     return content
 
 
@@ -188,6 +197,7 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
         "official_validation": 0 if arrays.held_train is None else int(arrays.held_train.sum()),
         "notes": list(arrays.notes),
+        **({"sites": list(arrays.sites)} if arrays.sites else {}),
         "files": {
             str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)
             for path in dataset.sources(folder)

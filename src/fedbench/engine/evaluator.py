@@ -1,4 +1,4 @@
-"""Evaluates parameters as the task measures: on the test part, on the validation part where there is one."""
+"""Evaluates parameters as the task measures: on the test part, at each site, on the validation part if any."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedbench import measures
 from fedbench.contract.problem import State
 from fedbench.contract.task import Model, Part, Task
 from fedbench.data.clients import Arrays, ClientData
@@ -29,6 +30,14 @@ class Evaluator:
         self._parts = {
             name: Part(name, torch.from_numpy(x).to(data.device), y) for name, (x, y) in parts.items()
         }
+        self._of_sites = dict[str, Part]()
+        if arrays.site_test is not None:
+            test = self._parts["test"]
+            for number, site in enumerate(arrays.sites):
+                at = np.flatnonzero(arrays.site_test == number)
+                if len(at):
+                    inputs = test.inputs[torch.from_numpy(at).to(data.device)]
+                    self._of_sites[site] = Part("test", inputs, test.labels[at])
 
     def metrics(
         self, x: Tensor, buffers: Tensor | None, suffix: str = "", parts: tuple[str, ...] = ()
@@ -37,6 +46,8 @@ class Evaluator:
 
         Returns:
             Metrics such as ``test_auc`` or, with ``suffix`` "_h", ``test_auc_h``; on all parts or on ``parts`` alone.
+            Where test samples have sites, also ``test_auc@SITE`` of each, and over the sites where it is defined
+            ``worst_site_test_auc`` and its standard deviation ``site_std_test_auc`` (divisor the number of sites).
 
         Raises:
             FloatingPointError: a score is not finite: the parameters are, but too large to compute with.
@@ -46,6 +57,19 @@ class Evaluator:
         for name in parts or self._parts:
             found = self._task.measure(model, self._parts[name])
             result |= {f"{name}_{metric}{suffix}": value for metric, value in found.items()}
+        return result if parts else result | self._by_site(model, suffix)
+
+    def _by_site(self, model: Model, suffix: str) -> dict[str, float]:
+        rows = {site: self._task.measure(model, part) for site, part in self._of_sites.items()}
+        result: dict[str, float] = {}
+        for metric in next(iter(rows.values()), {}):
+            name = f"test_{metric}{suffix}"
+            values = {site: row[metric] for site, row in rows.items()}
+            result |= {f"{name}@{site}": value for site, value in values.items()}
+            defined = np.array([value for value in values.values() if np.isfinite(value)])
+            worst = defined.min if measures.sign(name) > 0 else defined.max
+            result[f"worst_site_{name}"] = float(worst()) if len(defined) else float("nan")
+            result[f"site_std_{name}"] = float(defined.std()) if len(defined) else float("nan")
         return result
 
     def spread(self, clients: State) -> dict[str, float]:

@@ -118,7 +118,8 @@ def _on_part(metric: str) -> tuple[str, str] | None:
     """Return the part and the metric on it, ``("test", "auc")``; None for what is no task's, such as floats sent."""
     if found := measures.target(metric):
         metric = found[0]
-    for prefix in measures.DEVICES:
+    metric = metric.partition("@")[0]
+    for prefix in measures.DEVICES | measures.SITES:
         metric = metric.removeprefix(prefix)
     for suffix in measures.POINTS:
         metric = metric.removesuffix(suffix)

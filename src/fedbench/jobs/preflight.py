@@ -196,6 +196,17 @@ def _check_length(train: TrainSpec) -> None:
         raise UserError(f"{train.iterations} is less than a round (train.period: {train.period})")
 
 
+def _may_have_sites(name: str) -> bool:
+    """Say whether a dataset may know the site of each sample: of a table it is said, an archive shows it when read."""
+    try:
+        dataset = datasets.get(name)
+    except UserError:
+        return True  # said when it is prepared
+    if not isinstance(dataset, own.OwnDataset):
+        return name in registry.origins(datasets)  # those of the library have none
+    return dataset.spec.label is None or dataset.spec.site is not None
+
+
 def _check_partition(data: DataSpec) -> None:
     """Let one of our own rules deal made-up samples that it has every fact of: it complains if options are missing."""
     rule = registry.find(partitions, "partition rule", data.partition.rule, "partition")
@@ -206,6 +217,6 @@ def _check_partition(data: DataSpec) -> None:
     )  # a positive and a negative class of every client, which is a group
     client = np.repeat(np.arange(data.clients), each)
     labels = np.arange(len(client)) % 2
-    sites = client if data.sources else None
+    sites = client if data.sources or _may_have_sites(data.dataset) else None
     pool = Pool(labels, client + data.clients * (1 - labels), client, sites)
     rule(pool, data.partition, data.clients, np.random.default_rng(0))

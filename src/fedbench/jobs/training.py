@@ -82,6 +82,8 @@ def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) 
         clients,
         partition.validation,
         n_classes,
+        prepared.site_test,
+        prepared.sites,
     )
 
 

@@ -87,7 +87,9 @@ def test_clients_of_a_site_have_about_equally_many_samples_at_random() -> None:
 
 def test_without_sites_the_rule_says_what_to_do() -> None:
     spec = DataSpec(dataset="toy", clients=1, partition=SITES)
-    with pytest.raises(UserError, match=r"'sites' needs several datasets: name the others in data\.sources"):
+    with pytest.raises(
+        UserError, match=r"'sites' needs a dataset that knows the site of each sample, or several datasets"
+    ):
         split(Pool(np.array([0, 1]), np.array([0, 1])), spec, stream(0, "partition"))
 
 

@@ -22,7 +22,7 @@ class Pool:
         labels: ``[n]`` int64, as trained on.
         classes: ``[n]`` int64, original.
         groups: ``[n]`` int64 patient or site, where the dataset knows it.
-        sites: ``[n]`` int64 place of its dataset among those that are joined, where several are.
+        sites: ``[n]`` int64 hospital, where the dataset knows it, or the place of its dataset among several.
     """
 
     labels: np.ndarray

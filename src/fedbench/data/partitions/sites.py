@@ -16,7 +16,10 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
     patients each sample counts as one.
     """
     if pool.sites is None:
-        raise UserError("partition rule 'sites' needs several datasets: name the others in data.sources.")
+        raise UserError(
+            "partition rule 'sites' needs a dataset that knows the site of each sample, or several datasets,"
+            " named in data.sources."
+        )
     names, sizes = np.unique(pool.sites, return_counts=True)
     if n_clients < len(names):
         raise UserError(

@@ -1,0 +1,125 @@
+"""Samples that know their hospital and their patient: who trains, and who is tested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
+from fedbench.errors import UserError
+from fedbench.specs import DataSpec, PartitionSpec
+
+HOSPITALS = ("Basel", "Lyon", "Turin")
+SPEC = DataSpec(
+    dataset="patients",
+    clients=3,
+    partition=PartitionSpec(rule="by_site"),
+    labels={"rule": "halves"},
+    validation=0.25,
+)
+
+
+def table(folder: Path, keys: str = "site: hospital\ngroup: patient\n", patients: int = 180) -> Prepared:
+    """Prepare two samples of each patient; every third is sick, a feature is the patient's number."""
+    rows = ["number,diagnosis,patient,hospital"]
+    for number in range(patients):
+        sick = "sick" if number // 3 % 3 == 0 else "healthy"
+        rows += [f"{number},{sick},P{number},{HOSPITALS[number % 3]}"] * 2
+    if "site" not in keys:  # every column that is named nowhere is a feature
+        rows = [row.rpartition(",")[0] for row in rows]
+    (folder / "patients.csv").write_text("\n".join(rows))
+    (folder / "config/datasets").mkdir(parents=True, exist_ok=True)
+    (folder / "config/datasets/patients.yaml").write_text(f"file: patients.csv\nlabel: diagnosis\n{keys}")
+    prepare("patients", "data")
+    return load_prepared("patients", "data")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_each_sample_keeps_its_hospital_and_no_patient_is_in_two_parts(project: Path) -> None:
+    read = table(project)
+    assert read.sites == HOSPITALS and read.site_test is not None and read.site_train is not None
+    train, test = read.x_train[:, 0].astype(int), read.x_test[:, 0].astype(int)
+    assert read.site_train.tolist() == [number % 3 for number in train]
+    assert read.site_test.tolist() == [number % 3 for number in test]
+    assert not {*train} & {*test}
+    assert len(read.x_train) + len(read.x_test) == 360 and read.x_train.shape[1] == 1
+
+
+def test_every_hospital_is_tested_on_its_share_of_each_class(project: Path) -> None:
+    read = table(project)
+    pairs = list(zip(read.site_test, read.y_test, strict=True))  # type: ignore[arg-type]
+    assert [pairs.count((site, label)) for site in range(3) for label in range(2)] == [16, 8] * 3
+    assert any("at each site, in whole groups" in note for note in read.notes)
+
+
+def test_a_class_of_one_patient_of_a_hospital_is_drawn_over_all_hospitals(project: Path) -> None:
+    """Twenty samples of one patient are the sick ones of Turin: he cannot be on both sides."""
+    table(project)
+    text = [
+        line
+        for line in Path("patients.csv").read_text().split("\n")
+        if not line.endswith("Turin") or "sick" not in line
+    ]
+    Path("patients.csv").write_text("\n".join(text + ["7,sick,Q,Turin"] * 20))
+    prepare("patients", "data")
+    read = load_prepared("patients", "data")
+    assert any("over all sites together" in note for note in read.notes)
+
+
+def test_clients_are_hospitals_and_validation_is_drawn_by_patient(project: Path) -> None:
+    read = table(project)
+    make_partition(SPEC, 0, "data")
+    made = load_partition(SPEC, 0, "data")
+    number = read.x_train[:, 0].astype(int)
+    assert [{*(number[made.client(k)] % 3)} for k in range(3)] == [{0}, {1}, {2}]
+    held = {*number[made.validation]}
+    assert held and not held & {*number[made.indices]}
+    assert len(made.indices) + len(made.validation) == len(number)
+
+
+def test_another_number_of_clients_than_hospitals_is_named(project: Path) -> None:
+    table(project)
+    with pytest.raises(UserError, match=r"each of the 3 sites .* data\.clients is 2: set it to 3"):
+        make_partition(SPEC.model_copy(update={"clients": 2}), 0, "data")
+
+
+def test_a_table_without_site_is_as_it_was_and_one_with_it_another(project: Path) -> None:
+    read = table(project, "group: patient\n")
+    assert read.sites == () and read.site_test is None
+    before = prepared_path("patients", "data").read_bytes()
+    key = datasets.content("patients")
+    assert table(project).sites == HOSPITALS and datasets.content("patients") != key
+    table(project, "group: patient\n")
+    assert prepared_path("patients", "data").read_bytes() == before and datasets.content("patients") == key
+    with pytest.raises(UserError, match="'by_site' needs a dataset that knows the site"):
+        make_partition(SPEC, 0, "data")
+
+
+def test_an_npz_names_the_site_of_each_sample(own) -> None:  # type: ignore[no-untyped-def]
+    site = np.array(["north", "south"])[np.arange(40) % 2]
+    name = own(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), site=site)
+    prepare(name, "data")
+    read = load_prepared(name, "data")
+    assert read.sites == ("north", "south") and read.site_test is not None
+    assert read.site_test.tolist() == (read.x_test[:, 0].astype(int) % 2).tolist()
+
+
+def test_a_test_part_needs_its_sites_too(own) -> None:  # type: ignore[no-untyped-def]
+    x, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(UserError, match="give the arrays site and x_test with site_test"):
+        prepare(own(x=x, y=y, x_test=x, y_test=y, site=y), "data")
+
+
+@pytest.mark.parametrize("keys", ["site: diagnosis\n", "site: patient\ngroup: patient\n"])
+def test_a_site_is_a_column_of_its_own(project: Path, keys: str) -> None:
+    with pytest.raises(UserError, match="site names a column"):
+        table(project, keys)

@@ -1,0 +1,69 @@
+"""What is measured at each site is what the same model has on that site's own test samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+from world import points
+
+from fedbench import measures, tasks
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.engine.evaluator import Evaluator
+from fedbench.net import Net
+from fedbench.specs import TrainSpec
+
+TRAIN = TrainSpec(iterations=4, period=2, batch_size=4)
+
+
+def measured(arrays: Arrays, parts: tuple[str, ...] = ()) -> tuple[dict[str, float], np.ndarray]:
+    torch.manual_seed(0)
+    net = Net(torch.nn.Linear(3, 1).double())
+    data = ClientData(arrays, TRAIN, 0, torch.device("cpu"))
+    evaluator = Evaluator(tasks.make(None), net, arrays, data)
+    w = torch.tensor([1.0, -0.4, 0.3, 0.1], dtype=torch.float64)
+    inputs = torch.from_numpy(arrays.x_test)[None]
+    return evaluator.metrics(w, None, parts=parts), net.scores(w[None], inputs, None, train=False)[
+        0, :, 0
+    ].numpy()
+
+
+def sited(site: np.ndarray) -> Arrays:
+    return dataclasses.replace(points(), site_test=site, sites=("A", "B", "C"))
+
+
+def test_the_auc_of_a_site_its_worst_and_their_spread() -> None:
+    arrays = sited(np.arange(40) % 3)
+    found, scores = measured(arrays)
+    each = [roc_auc_score(arrays.y_test[k::3], scores[k::3]) for k in range(3)]
+    assert [found[f"test_auc@{name}"] for name in "ABC"] == pytest.approx(each)
+    assert found["worst_site_test_auc"] == pytest.approx(min(each)) and len({*each}) == 3
+    assert found["site_std_test_auc"] == pytest.approx(np.std(each))
+    assert found["test_auc"] == pytest.approx(roc_auc_score(arrays.y_test, scores))
+
+
+def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:
+    y = points().y_test
+    site = np.where(np.cumsum(y) <= 3, 0, 1)
+    site[(y == 1) & (site == 0)] = 1
+    found, _ = measured(sited(site))
+    assert math.isnan(found["test_auc@A"]) and found["worst_site_test_auc"] == found["test_auc@B"]
+    assert "test_auc@C" not in found  # no test sample
+
+
+def test_nothing_is_measured_by_site_where_nobody_knows_it_or_a_client_is_asked() -> None:
+    assert {*measured(points())[0]} == {"test_auc", "test_ap"}
+    assert {*measured(sited(np.arange(40) % 3), ("test",))[0]} == {"test_auc", "test_ap"}
+
+
+def test_the_names_have_labels_and_directions() -> None:
+    assert measures.label("test_auc@Basel") == "test AUC, Basel"
+    assert (
+        measures.label("worst_site_test_auc") == "worst site's test AUC"
+        and measures.sign("test_auc@Basel") == 1
+    )
+    assert measures.sign("site_std_test_auc") == -1 and measures.find("nothing@Basel") is None
