@@ -73,7 +73,9 @@ class TestRun:
         } <= record.provenance.keys()
         assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         lines = store.curve(spec.key).read_text().splitlines()
-        assert len(lines) == 1 + 3 and lines[0].startswith("iteration,round,samples,samples_forward,floats_up")
+        assert len(lines) == 1 + 3 and lines[0].startswith(
+            "iteration,round,samples,samples_forward,floats_up"
+        )
         no_training()
         assert train_run(spec, config(), store) == record
 

@@ -11,6 +11,7 @@ import pytest
 from report_project import Project
 
 from fedbench.errors import UserError
+from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.schema import Config, TableSpec
 from fedbench.report.numbers.compare import compare, unknown_names
@@ -92,6 +93,7 @@ def write(path: Path, text: str) -> Path:
 
 
 HEAD = "dataset,method,metric,mean,std,n_seeds\n"
+PERCENT = "dataset,method,metric,mean_percent,std_percent,n_seeds\n"
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
@@ -129,6 +131,30 @@ def test_users_own_file(tmp_path: Path) -> None:
     assert found is not None and (found.mean, found.comparable_std, found.n_seeds) == (0.9, 0.02, 5)
 
 
+def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
+    """Digits stay those of the print, moved by two places: 80.10 is 0.8010, and 0.5 % of a share is 0.005 of it."""
+    rows = "Toy,M,test_auc,80.10,2.5,5\nToy,N,test_auc,100,,\nToy,O,test_auc,,,\nToy,P,test_auc,7e-1,0.5,3\n"
+    table = PublishedTable(write(tmp_path / "percent.csv", PERCENT + rows), "std")
+    assert [value.text for value in table.values] == ["0.8010", "1.00", "", "0.007"]
+    assert [value.mean for value in table.values] == [0.801, 1.0, None, 0.007]
+    assert [value.std for value in table.values] == [0.025, None, None, 0.005]
+    assert table.values[0].std_text == "0.025" and table.decimals == 4 and not table.settings
+    one = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
+    assert [value.mean for value in one.values] == [0.9, 1.0], "one itself is no per cent"
+
+
+def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> None:
+    write(tmp_path / "mine.csv", HEAD + "Toy,M,gain,80.1,,\nToy,M,test_auc,1.5,,\n")
+    own = {
+        "gain": Measure(name="gain", label="gain", high=50.0),
+        "test_auc": Measure(name="test_auc", label="AUC"),
+    }
+    with pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
+        load("localscgdam", "mine.csv", tmp_path, own)
+    own["gain"] = Measure(name="gain", label="gain")
+    assert [value.mean for value in load("localscgdam", "mine.csv", tmp_path, own).values] == [80.1, 1.5]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -142,6 +168,24 @@ def test_users_own_file(tmp_path: Path) -> None:
         (f"{HEAD}Toy,M,test_auc,0.9,0.1,0\n", "line 2: n_seeds is '0', less than 1"),
         (f"{HEAD}Toy,M,test_auc,0.9\n", "line 2: 4 cells, the header has 6"),
         (f'{HEAD}Toy,"M,test_auc,0.9,,\n', "line 2: unexpected end of data"),
+        (
+            f"{HEAD}Toy,M,test_auc,80.1,,\n",
+            "line 2: mean is '80.1', more than 1; .*stands in a column mean_percent",
+        ),
+        (f"{HEAD}Toy,M,minority_test_accuracy,1.01,,\n", "line 2: mean is '1.01', more than 1"),
+        (f"{HEAD}Toy,M,test_auc,-0.1,,\n", "line 2: mean is '-0.1', less than 0"),
+        (
+            f"{HEAD}Toy,M,test_auc,0.801,2.5,\n",
+            "line 2: std is '2.5', more than 1; std of test_auc lies between 0",
+        ),
+        (
+            f"{HEAD}Toy,M,worst_site_test_auc,0.9,,\nToy,M,recall_3,1,,\nToy,M,n_samples,-1,,\n",
+            "line 4: mean is '-1'",
+        ),
+        (f"{PERCENT}Toy,M,test_auc,801,,\n", "line 2: mean_percent is '801', more than 100"),
+        (f"{PERCENT}Toy,M,test_auc,80.1,120,\n", "line 2: std_percent is '120', more than 100"),
+        (f"{PERCENT}Toy,M,n_samples,80.1,,\n", "line 2: mean_percent of n_samples, which is no share"),
+        ("method,metric,mean,mean_percent\n", "columns mean and mean_percent say the same"),
         ("dataset,method,metric,mean,mean\n", "column 5 'mean' is there twice"),
         ("dataset,methd,metric,mean\n", "lacks the column method"),
         ("dataset;method;metric;mean\nToy;M;test_auc;0,9\n", "separated by ';'"),

@@ -17,7 +17,7 @@ class Printed:
         """Open the files that the paper's tables of results are held against."""
         self._paper = paper
         self._tables: list[tuple[TableSpec, PublishedTable]] = [
-            (spec, load(paper.key, spec.published, root))
+            (spec, load(paper.key, spec.published, root, paper.measures))
             for spec in paper.tables.values()
             if spec.published and spec.kind == "results"
         ]

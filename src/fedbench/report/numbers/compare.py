@@ -107,7 +107,7 @@ def compare(
     The published table comes with them, unless it has nothing on any of these numbers. ``shelf`` holds the numbers that
     travel with the repository, where they have been read already.
     """
-    table = load(paper.key, spec.published, root) if spec.published else None
+    table = load(paper.key, spec.published, root, paper.measures) if spec.published else None
     shelf = shelf or Shelf(config, paper, root)
     by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
     run = list(by_place.values())
@@ -185,7 +185,9 @@ def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[st
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    return load(paper.key, spec.published, root).unknown_names(paper.methods, metrics, paper.values(spec))
+    return load(paper.key, spec.published, root, paper.measures).unknown_names(
+        paper.methods, metrics, paper.values(spec)
+    )
 
 
 def verdict_on(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
+from fedbench import measures
 from fedbench.errors import UserError, unknown
+from fedbench.measures import Measure
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, paper_keys
 from fedbench.report.numbers import sums
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 FOLDER = Path("tables", "published")
 COORDINATES = ("dataset", "method", "metric")
-BESIDE = {"paper", "table", "mean", "std", "note", "spread", "n_seeds", *COORDINATES}
+PERCENT = {"mean": "mean_percent", "std": "std_percent"}
+"""Columns of numbers, and what they are called where the numbers are in per cent."""
+BESIDE = {"paper", "table", "note", "spread", "n_seeds", *PERCENT, *PERCENT.values(), *COORDINATES}
 """Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
 
 
@@ -22,9 +27,10 @@ BESIDE = {"paper", "table", "mean", "std", "note", "spread", "n_seeds", *COORDIN
 class Published:
     """One printed number.
 
-    ``text`` and ``std_text`` are the digits as printed, ``mean`` is None where the print is lost. ``spread``
-    says what the printed ± is (``std`` over ``n_seeds`` runs, ``device variance``, ``none``), ``doubt`` is
-    the note of a cell that the transcription flags, empty otherwise. ``row`` counts data rows from 0.
+    ``text`` and ``std_text`` are the digits as printed (0.801 for 80.1 per cent), ``mean`` is None where the
+    print is lost. ``spread`` says what the printed ± is (``std`` over ``n_seeds`` runs, ``device variance``,
+    ``none``), ``doubt`` is the note of a cell that the transcription flags, empty otherwise. ``row`` counts data rows
+    from 0.
     """
 
     row: int
@@ -46,8 +52,18 @@ class Published:
 class PublishedTable:
     """A published CSV, searchable by the coordinates of a cell."""
 
-    def __init__(self, path: Path, spread: str = "none", n_seeds: int | None = None) -> None:
-        """Read ``path``; :class:`UserError` when it is missing, lacks a column or has words for a number."""
+    def __init__(
+        self,
+        path: Path,
+        spread: str = "none",
+        n_seeds: int | None = None,
+        own: Mapping[str, Measure] | None = None,
+    ) -> None:
+        """Read ``path``; ``own`` are metrics that a paper adds.
+
+        Raises:
+            UserError: it is missing, lacks a column, has words for a number or a number that its metric cannot have.
+        """
         self.path = path
         try:
             self._csv = StrictCsv(path)
@@ -56,34 +72,65 @@ class PublishedTable:
                 f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/"
             ) from None
         self.columns, self.rows = self._csv.columns, self._csv.rows
-        missing = [name for name in ("method", "metric", "mean") if name not in self.columns]
+        numbers = [name for name in ("mean", PERCENT["mean"]) if name in self.columns] or ["mean"]
+        missing = [name for name in ("method", "metric", *numbers) if name not in self.columns]
         if missing:
             raise UserError(f"{path} lacks the column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        for name, percent in PERCENT.items():
+            if name in self.columns and percent in self.columns:
+                raise UserError(
+                    f"{path}, line 1: columns {name} and {percent} say the same; keep one of them"
+                )
         self.settings = [name for name in self.columns if name not in BESIDE]
         notes = [row.get("note") or "" for row in self.rows]
         self.common_note = notes[0] if len(set(notes)) == 1 else ""
-        self.values = [self._value(i, row, spread, n_seeds) for i, row in enumerate(self.rows)]
+        known = {row["metric"]: _measure(row["metric"], own or {}) for row in self.rows}
+        self.values = [
+            self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
+        ]
         self._of_method: dict[str, list[int]] = {}
         for i, row in enumerate(self.rows):
             self._of_method.setdefault(row["method"].strip(), []).append(i)
         self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
 
-    def _value(self, index: int, row: Mapping[str, str], spread: str, n_seeds: int | None) -> Published:
-        mean = self._csv.number(index, "mean")
+    def _value(
+        self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: int | None
+    ) -> Published:
+        low, high = (known.low, known.high) if known else (-math.inf, math.inf)
+        mean, text = self._number(index, "mean", low, high)
+        std, std_text = self._number(index, "std", 0, high - low)
         runs = self._csv.number(index, "n_seeds", least=0 if mean is None else 1, whole=True)
         note = row.get("note") or ""
         plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
         return Published(
             row=index,
             mean=mean,
-            text=(row["mean"] or "").strip(),
-            std=self._csv.number(index, "std", least=0),
-            std_text=(row.get("std") or "").strip(),
+            text=text,
+            std=std,
+            std_text=std_text,
             note=note,
             doubt="" if plain else note,
             spread=row.get("spread") or spread,
             n_seeds=n_seeds if runs is None else int(runs),
         )
+
+    def _number(self, index: int, name: str, least: float, most: float) -> tuple[float | None, str]:
+        """Return a number between bounds and its digits; those of a column in per cent move by two places."""
+        metric = self.rows[index]["metric"]
+        if (percent := PERCENT[name]) not in self.columns:
+            share = f", and per cent stands in a column {percent}" if most == 1 else ""
+            why = f"; {name} of {metric} lies between {least:g} and {most:g}{share}"
+            value = self._csv.number(index, name, least, most, why=why)
+            return value, (self.rows[index].get(name) or "").strip()
+        if most != 1 and self.rows[index][percent].strip():
+            raise UserError(
+                f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is no share; "
+                f"its numbers stand in a column {name}"
+            )
+        if self._csv.number(index, percent, 100 * least, 100 * most) is None:
+            return None, ""
+        text = format(Decimal(self.rows[index][percent].strip()).scaleb(-2), "f")
+        return float(text), text
 
     def line(self, value: Published) -> int:
         """Return where in the file a number is."""
@@ -164,17 +211,27 @@ def _parts(metric: str) -> tuple[str, ...]:
     return tuple(sorted(metric.split("_")))
 
 
+def _measure(metric: str, own: Mapping[str, Measure]) -> Measure | None:
+    """Return what is known of a metric, also where the file has the words of its name in another order."""
+    words = metric.strip().split("_")
+    words.sort(key=lambda word: word not in measures.PARTS)
+    return measures.find(metric.strip(), own) or measures.find("_".join(words), own)
+
+
 def locate(paper: str, filename: str, root: Path = Path()) -> Path:
     """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file under ``root``."""
     usual = FOLDER / paper / filename
     return usual if (root / usual).exists() or not (root / filename).is_file() else Path(filename)
 
 
-def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
+def load(
+    paper: str, filename: str, root: Path = Path(), own: Mapping[str, Measure] | None = None
+) -> PublishedTable:
     """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
     What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
-    standard deviation over runs, unless its column ``spread`` says something else.
+    standard deviation over runs, unless its column ``spread`` says something else. ``own`` are metrics that the
+    paper adds.
     """
     path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
     for each in (path, FOLDER / "index.csv"):
@@ -185,8 +242,8 @@ def load(paper: str, filename: str, root: Path = Path()) -> PublishedTable:
         for number, row in enumerate(listed.rows):
             if row.get("file") == path.relative_to(FOLDER).as_posix():
                 runs = listed.number(number, "n_seeds", least=1, whole=True)
-                return PublishedTable(root / path, row["spread"], None if runs is None else int(runs))
-    table = PublishedTable(root / path, "std")
+                return PublishedTable(root / path, row["spread"], None if runs is None else int(runs), own)
+    table = PublishedTable(root / path, "std", own=own)
     _check_columns(table, paper, root)
     return table
 

@@ -224,7 +224,7 @@ class Print:
         self._tables: dict[Place, list[published.PublishedTable]] = {}
         for target in targets:
             if name := getattr(shown(paper, target), "published", None):
-                table = published.load(paper.key, name, root)
+                table = published.load(paper.key, name, root, paper.measures)
                 for place in places_of(paper, [target]):
                     self._tables.setdefault(place, []).append(table)
 

@@ -46,7 +46,7 @@ class Shelf:
         for path in found:
             if (scale := path.parent.parent.name) in known:
                 sums.check(root / REPRODUCED, path)
-                self._tables.setdefault(scale, []).append(PublishedTable(path))
+                self._tables.setdefault(scale, []).append(PublishedTable(path, own=paper.measures))
         self.scales = sorted(
             self._tables, key=lambda scale: (scale not in FIRST, scale not in FIRST[:1], scale)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,21 +63,30 @@ class StrictCsv:
         self.rows.append(dict(zip(self.columns, cells, strict=True)))
         self.lines.append(line)
 
-    def number(self, row: int, name: str, least: float | None = None, whole: bool = False) -> float | None:
+    def number(
+        self,
+        row: int,
+        name: str,
+        least: float = -math.inf,
+        most: float = math.inf,
+        whole: bool = False,
+        why: str = "",
+    ) -> float | None:
         """Return the number in a cell, None where it is empty or there is no such column.
 
         Raises:
-            UserError: it is no plain number (nan, inf and 8_0 are none), not whole, or less than ``least``.
+            UserError: it is no plain number (nan, inf and 8_0 are none), not whole, less than ``least`` or more than
+                ``most``; ``why`` says what sets these bounds.
         """
         text = self.rows[row].get(name, "").strip()
         if not text:
             return None
-        value = float(text) if _NUMBER.fullmatch(text) else float("nan")
-        problem = "not a number" if not abs(value) < float("inf") else ""
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        problem = "not a number" if not math.isfinite(value) else ""
         if not problem and whole and not value.is_integer():
             problem = "not a whole number"
-        if not problem and least is not None and value < least:
-            problem = f"less than {least:g}"
+        if not problem and not least <= value <= most:
+            problem = (f"less than {least:g}" if value < least else f"more than {most:g}") + why
         if problem:
             raise UserError(
                 f"{self.path}, line {self.lines[row]}: {name} is {shortened(text, 60)!r}, {problem}"

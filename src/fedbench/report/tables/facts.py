@@ -73,7 +73,7 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
     seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
     facts = Facts(config, paper, scale, seed, root, spec.splits)
-    published = load(paper.key, spec.published, root) if spec.published else None
+    published = load(paper.key, spec.published, root, paper.measures) if spec.published else None
     builder = _Builder(paper, spec, axes, facts, published)
     grid = builder.grid()
     return Table(
