@@ -129,7 +129,10 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
     for name, table in paper.tables.items():
         yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
         yield f"{name}: pool", "setting", table.pool, paper.settings
+    earlier: list[str] = []
     for name, method in paper.methods.items():
+        yield f"{name}: twin", "earlier method", [method.twin.of] if method.twin else [], list(earlier)
+        earlier.append(name)
         for part, chosen in (("only", method.only), ("at", method.at)):
             yield f"{name}: {part}", "setting", chosen, ["dataset", *paper.settings]
             for setting, values in chosen.items():

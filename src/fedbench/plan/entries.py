@@ -39,6 +39,13 @@ class DatasetEntry(Entry):
     fixed: dict[str, Any] = {}
 
 
+class TwinSpec(Spec):
+    """A method is the method ``of`` if its hyper-parameters have the values in ``when``, which may be empty."""
+
+    of: str
+    when: dict[str, Any] = {}
+
+
 class MethodEntry(Entry):
     """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries.
 
@@ -46,7 +53,8 @@ class MethodEntry(Entry):
     gives, for values of a setting or for datasets, a piece of a run specification that is laid over the settings. A key
     of ``grid`` with dots is a place in the run specification (``train.decay_at``), any other a hyper-parameter.
     ``published`` names those of ``params`` that are the paper's or its program's: they stand before tuned ones where
-    ``constants`` is ``paper``.
+    ``constants`` is ``paper``. ``twin`` names the method that this one is under some values: on a leaderboard the two
+    have one rank.
     """
 
     algorithm: Name
@@ -55,12 +63,17 @@ class MethodEntry(Entry):
     published: list[str] = []
     only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     at: dict[str, dict[Value, dict[str, Any]]] = {}
+    twin: TwinSpec | None = None
 
     @model_validator(mode="after")
-    def _published_are_given(self) -> MethodEntry:
-        """Refuse a published hyper-parameter without its value."""
-        if lost := [name for name in self.published if name not in self.params]:
-            raise ValueError(f"published: {lost[0]!r} is none of params")
+    def _params_are_given(self) -> MethodEntry:
+        """Refuse a hyper-parameter that is named elsewhere and has no value."""
+        for place, names in (
+            ("published", self.published),
+            ("twin.when", self.twin.when if self.twin else []),
+        ):
+            if lost := [name for name in names if name not in self.params]:
+                raise ValueError(f"{place}: {lost[0]!r} is none of params")
         return self
 
     def has(self, place: Mapping[str, Value]) -> bool:

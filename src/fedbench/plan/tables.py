@@ -15,13 +15,14 @@ from fedbench.specs import Spec
 class BoardSpec(Spec):
     """What a leaderboard has besides its methods.
 
-    ``random`` is the method in whose place a failed cell counts, ``ceiling`` the one trained without federation: both
-    are shown without a rank. With ``budget`` the board is not of the end of training, but of the last evaluation within
-    an amount, fixed for each dataset in ``within``; it tells when the first metric reaches the target in ``to``.
+    ``random`` is the method in whose place a failed cell counts, ``pooled`` the one trained without federation, with
+    the same budget: both are shown without a rank. With ``budget`` the board is not of the end of training, but of the
+    last evaluation within an amount, fixed for each dataset in ``within``; it tells when the first metric reaches the
+    target in ``to``.
     """
 
     random: str
-    ceiling: str | None = None
+    pooled: str | None = None
     budget: Literal["floats_up", "samples", "seconds"] | None = None
     within: dict[str, Annotated[float, Field(gt=0)]] = {}
     to: dict[str, float] = {}
@@ -29,7 +30,7 @@ class BoardSpec(Spec):
     @property
     def controls(self) -> list[str]:
         """The methods without a rank."""
-        return [name for name in (self.random, self.ceiling) if name]
+        return [name for name in (self.random, self.pooled) if name]
 
 
 class TableSpec(Spec):

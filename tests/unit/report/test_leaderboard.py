@@ -20,13 +20,13 @@ from fedbench.report.tables import build as tables
 from fedbench.workflow.inputs import Inputs
 
 SEEDS = list(range(8))
-LEVELS = {"Good": 0.95, "Fair": 0.949, "Bad": 0.8, "Guess": 0.5, "Ceiling": 0.97, "Mine": 0.9}
-SENT = {"Good": 400.0, "Fair": 200.0, "Bad": 300.0, "Guess": 100.0, "Ceiling": 800.0, "Mine": 250.0}
+LEVELS = {"Good": 0.95, "Fair": 0.949, "Bad": 0.8, "Guess": 0.5, "Pooled": 0.97, "Mine": 0.9}
+SENT = {"Good": 400.0, "Fair": 200.0, "Bad": 300.0, "Guess": 100.0, "Pooled": 800.0, "Mine": 250.0}
 
 
 def league() -> dict[str, Any]:
     dataset = {"data": {"dataset": "digits"}, "network": {"name": "mlp"}}
-    board = {"random": "Guess", "ceiling": "Ceiling"}
+    board = {"random": "Guess", "pooled": "Pooled"}
     common = {"title": "t", "kind": "leaderboard", "datasets": ["Ones"], "metrics": ["test_auc"]}
     budget = {"budget": "floats_up", "within": {"Ones": 100}, "to": {"Ones": 0.85}}
     return {
@@ -96,7 +96,41 @@ def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Proj
     said = tables.make("league", "leaderboard", config, board.root).markdown()
     assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
     assert "No critical-difference diagram: it needs 6 independent datasets, and these are 2." in said
-    assert said.index("Good") < said.index("Bad") < said.index("Ceiling")
+    assert said.index("Good") < said.index("Bad") < said.index("Pooled")
+
+
+def test_a_method_that_is_another_with_its_values_shares_its_rank(board: Project, config: Config) -> None:
+    """Bad is Fair at mu = 0 and Fair is always Good: with mu = 0 one method is ranked, with mu = 1 two are."""
+    paper = league()
+    paper["methods"]["Fair"]["twin"] = {"of": "Good"}
+    for mu, ranked in ((0.0, {"Good": 1, "Fair": 1, "Bad": 1}), (1.0, {"Good": 1, "Fair": 1, "Bad": 2})):
+        paper["methods"]["Bad"] |= {"params": {"mu": mu}, "twin": {"of": "Fair", "when": {"mu": 0.0}}}
+        board.save_paper("league", paper)
+        fill(board, "league", config)
+        table = tables.make("league", "leaderboard", config, board.root)
+        rows = table.rows.set_index(["dataset", "method"]).loc["Ones"]
+        assert rows["rank_worst"].dropna().to_dict() == ranked
+        block = next(block for block in table.grid.blocks if block.heading.startswith("Ones"))
+        ranks = {row.label: row.entries[0][0].value for row in block.rows}
+        assert ranks["Fair"] == "1 (is Good)"
+        assert ranks["Bad"] == ("1 (is Good)" if mu == 0 else "2")
+
+
+@pytest.mark.parametrize(
+    "twin, message",
+    [
+        ({"of": "Fair"}, "earlier method 'Fair'"),  # its own name, and so any circle
+        ({"of": "Good", "when": {"mu": 0.0}}, "twin.when: 'mu' is none of params"),
+    ],
+)
+def test_a_twin_names_an_earlier_method_and_its_own_values(
+    project: Project, twin: dict[str, Any], message: str
+) -> None:
+    paper = league()
+    paper["methods"]["Fair"]["twin"] = twin
+    project.save_paper("league", paper)
+    with pytest.raises(UserError, match=message):
+        load_paper("league", project.root / "config")
 
 
 def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:

@@ -38,7 +38,7 @@ def found(
         additions=[],
         methods=spec.methods,
         metrics=spec.metrics,
-        board=BoardSpec(random=given.random, ceiling=given.ceiling),
+        board=BoardSpec(random=given.random, pooled=given.pooled),
     )
     cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
     made = boards(config, paper, scale, table, cells, root)

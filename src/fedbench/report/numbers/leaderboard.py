@@ -41,6 +41,7 @@ class Line:
         values: what it is ranked by, of each seed, larger is better.
         rank: None for a control, and where nothing was run.
         lost: whether its cell failed, so that ``values`` are those of random scores.
+        twin: the method that it is with its values of this dataset, whose rank it has; empty mostly.
     """
 
     method: str
@@ -48,6 +49,7 @@ class Line:
     values: Mapping[Repeat, float]
     rank: Rank | None = None
     lost: bool = False
+    twin: str = ""
 
     @property
     def measured(self) -> Measurement:
@@ -77,9 +79,14 @@ class Board:
         return [line for line in self.lines if line.rank is not None]
 
     @property
+    def count(self) -> int:
+        """How many methods have a rank; twins are one."""
+        return sum(not line.twin for line in self.ranked)
+
+    @property
     def tied(self) -> bool:
         """Whether no two methods can be told apart."""
-        return all(line.rank == Rank(1, len(self.ranked)) for line in self.ranked)
+        return all(line.rank == Rank(1, self.count) for line in self.ranked)
 
     @property
     def scales(self) -> frozenset[str]:
@@ -118,14 +125,30 @@ def boards(
             config, paper, scale, spec.model_copy(update=alone), own, root, shelf=shelf
         )
         if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
-            found.append(_board(name, spec.board, compared, paper.measure(spec.metrics[0])))
+            found.append(
+                _board(name, spec.board, compared, paper.measure(spec.metrics[0]), _twins(paper, own))
+            )
     by_scale: dict[frozenset[str], list[Board]] = {}
     for board in found:
         by_scale.setdefault(board.scales, []).append(board)
     return [*(_averaged(alike, spec.board) for alike in by_scale.values() if len(alike) > 1), *found]
 
 
-def _board(dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure: Measure) -> Board:
+def _twins(paper: Paper, cells: Sequence[Cell]) -> dict[str, str]:
+    """Return which methods are another one with the hyper-parameters of some cells."""
+    params = {cell.method: cell.runs[0].params for cell in cells}
+    twins: dict[str, str] = {}
+    for method, entry in paper.methods.items():
+        if entry.twin is None or method not in params:
+            continue
+        if all(params[method][name] == value for name, value in entry.twin.when.items()):
+            twins[method] = twins.get(entry.twin.of, entry.twin.of)
+    return twins
+
+
+def _board(
+    dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure: Measure, twins: Mapping[str, str]
+) -> Board:
     by_method: dict[str, list[Compared]] = {}
     for item in compared:
         by_method.setdefault(str(item.place["method"]), []).append(item)
@@ -133,7 +156,8 @@ def _board(dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure:
     lines = []
     for method, shown in by_method.items():
         lost = shown[0].measured.status in LOST
-        lines.append(Line(method, shown, guessed if lost else _values(shown[0], measure), lost=lost))
+        values = guessed if lost else _values(shown[0], measure)
+        lines.append(Line(method, shown, values, lost=lost, twin="" if lost else twins.get(method, "")))
     return _ranked(dataset, measure, lines, spec.controls)
 
 
@@ -141,27 +165,30 @@ def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
     """Average over datasets, seed by seed; a method without all of them stands apart."""
     lines = []
     for method in dict.fromkeys(line.method for board in found for line in board.lines):
-        parts = [line.values for board in found for line in board.lines if line.method == method]
+        same = [line for board in found for line in board.lines if line.method == method]
+        parts, twins = [line.values for line in same], {line.twin for line in same}
         shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
         whole = len(parts) == len(found)
         means = {seed: float(np.mean([part[seed] for part in parts])) for seed in shared if whole}
-        lines.append(Line(method, [], means))
+        lines.append(Line(method, [], means, twin=twins.pop() if len(twins) == 1 else ""))
     return replace(_ranked(None, found[0].measure, lines, spec.controls), over=found)
 
 
 def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], controls: Sequence[str]) -> Board:
-    """Rank the methods over the seeds that all of them have, and order them."""
-    ranked = [line for line in lines if line.values and line.method not in controls]
+    """Rank the methods over the seeds that all of them have, and order them; a twin stands below the method it is."""
+    ran = {line.method: line for line in lines if line.values and line.method not in controls}
+    twins = [line for line in ran.values() if line.twin in ran]
+    ranked = [replace(line, twin="") for line in ran.values() if line not in twins]
     ranked.sort(key=lambda line: -line.mean)
     seeds = (
         [seed for seed in ranked[0].values if all(seed in line.values for line in ranked)] if ranked else []
     )
     given = ranks(np.array([[line.values[seed] for seed in seeds] for line in ranked])) if ranked else []
-    placed = [
-        Line(line.method, line.shown, line.values, rank, line.lost)
-        for line, rank in zip(ranked, given, strict=True)
-    ]
-    rest = [line for line in lines if line not in ranked]
+    placed = []
+    for line, rank in zip(ranked, given, strict=True):
+        same = [twin for twin in twins if twin.twin == line.method]
+        placed += [replace(each, rank=rank) for each in (line, *same)]
+    rest = [line for line in lines if line.method not in ran]
     rest.sort(key=lambda line: (line.method not in controls, -line.mean if line.values else math.inf))
     return Board(dataset, measure, [*placed, *rest], seeds)
 

@@ -96,6 +96,7 @@ def _heading(board: BoardSpec, one: Board) -> str:
 def _row(line: Line, spec: TableSpec, board: BoardSpec) -> Row:
     rank = str(line.rank) if line.rank else ("control" if line.method in board.controls else ABSENT)
     rank = f"{rank} (as {board.random})" if line.lost else rank
+    rank = f"{rank} (is {line.twin})" if line.twin else rank
     columns = len(spec.metrics) + (1 if board.budget else 2)
     if not line.shown:
         mean = "" if math.isnan(line.mean) else f"{abs(line.mean):.{DECIMALS}f}"
@@ -148,10 +149,16 @@ def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
             else "Not every method is tuned yet, so a rank says nothing of a method at its best. "
         )
         + f"What counts is {when}: the best test round is never taken. A cell that diverged or failed counts as "
-        f"{board.random}. {' and '.join(board.controls)}: controls without a rank.",
+        f"{board.random}. {' and '.join(board.controls)}: controls without a rank."
+        + (
+            f" {board.pooled}: all data in one place, the same budget; no upper bound."
+            if board.pooled
+            else ""
+        ),
         f"Rank: by {first}. Two methods are told apart by a t-test paired by seed, corrected for all pairs (Holm), at "
         "level 0.05, from five seeds on confirmed by exact sign flips. The interval runs from behind all that are "
-        "shown to be better to before all that are shown to be worse: methods that cannot be told apart share a rank.",
+        "shown to be better to before all that are shown to be worse: methods that cannot be told apart share a rank. "
+        "A method that is another one with the values that it has here stands beside it and shares its rank.",
     ]
     lines += [_ties(one) for one in found if one.ranked]
     if board.budget:
@@ -173,13 +180,13 @@ def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
 
 
 def _ties(one: Board) -> str:
-    where, seeds, count = one.dataset or "On average", len(one.seeds), len(one.ranked)
+    where, seeds, count = one.dataset or "On average", len(one.seeds), one.count
     if seeds < FEWEST:
         few = f"{seeds} seed{'s' * (seeds != 1)}"
         return f"{where}: {few}, too few to tell any two of {count} methods apart: all are tied."
     if one.tied:
         return f"{where}: with {seeds} seeds no two of {count} methods can be told apart: all are tied."
-    top = [line.method for line in one.ranked if line.rank and line.rank.best == 1]
+    top = [line.method for line in one.ranked if line.rank and line.rank.best == 1 and not line.twin]
     return f"{where}: {len(top)} of {count} methods may be the best ({seeds} seeds): {', '.join(top)}."
 
 
@@ -192,7 +199,7 @@ def _own(paper: Paper, found: Sequence[Board]) -> list[str]:
             if line.method not in own:
                 continue
             where = f"on {board.dataset}" if board.dataset else "on average"
-            text = f"{line.method} {where}: rank {line.rank} of {len(board.ranked)}"
+            text = f"{line.method} {where}: rank {line.rank} of {board.count}"
             said.append(f"{text}{_front(board, line)}.")
     return said
 
