@@ -14,24 +14,31 @@ COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 
 
 class FigureSpec(Spec):
-    """What a figure shows, against what, and what its panels are.
-
-    ``kind``: ``curves`` over the course of training, ``final`` values against a setting, ``duals`` of every client,
-    ``pareto``: final values of all methods (those of the paper, if none is named) against what they cost. ``x`` is one
-    of :data:`COURSE`, or for ``final`` a setting with numbers for values. ``panels`` is an axis (dataset, method, a
-    setting or metric), or two: one for the rows, one for the columns. ``log`` names the axes that are logarithmic.
-    """
+    """What a figure shows, against what, and what its panels are."""
 
     title: str
+    """Title of the figure."""
     kind: Literal["curves", "final", "duals", "pareto"] = "curves"
+    """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
+    every client; `pareto`: final values of all methods against their cost."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
+    """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
+    """
     datasets: list[str]
+    """Its datasets."""
     methods: list[str]
+    """Its methods; a `pareto` figure that names none has all."""
     settings: dict[str, list[Value]]
+    """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str]
+    """Its metrics."""
     x: str = "iteration"
+    """The horizontal axis: `iteration`, `round`, `cycle`, `samples`, `floats_up` or `seconds`; of `final`
+    figures a setting with numbers."""
     log: Literal["", "x", "y", "xy"] = ""
+    """Which axes are logarithmic."""
     caption: str = ""
+    """A sentence below the figure."""
 
     @model_validator(mode="after")
     def _pareto_fits(self) -> FigureSpec:

@@ -51,32 +51,52 @@ class Config(Spec):
     """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
 
     scale: str = "demo"
+    """How much is computed: `demo` (minutes), `reduced` (about an hour for a row of a table) or `paper` (the
+    published protocol), or a file of your own in `config/scales`."""
     paper: str = "localscgdam"
+    """The paper whose tables are also copied to `tables/` and `figures/`."""
     seeds: Seeds | None = None
+    """Seeds of the runs, for example `[0, 1, 2]`. Default: the seeds of the scale."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where training runs; `auto` takes a GPU if there is one."""
     client_chunk: int | None = Field(None, ge=1)
+    """Number of clients that are computed together. Default: chosen automatically. It changes speed, and
+    results by rounding alone."""
     compile: bool = False
+    """Compile the local steps before training. It takes minutes once and needs a C++ compiler; MLPs then train
+    faster. It changes results by rounding alone."""
     checkpoint_seconds: float = Field(30.0, ge=0)
+    """Seconds between checkpoints of an unfinished run; 0: after every round."""
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"
+    """Folder of raw files, prepared arrays and partitions."""
     mirror: str | None = None
+    """A folder or an address that is asked for raw files before their official source."""
     datasets: list[str] | None = None
+    """Names of datasets as in the paper. Default: the datasets of the scale."""
     tolerance: float = Field(0.01, ge=0, allow_inf_nan=False)
+    """The largest difference between our number and the printed one that counts as a match."""
     shipped: bool = True
+    """Show numbers that ship with fedbench where nothing was trained on this machine."""
     constants: Constants | None = None
+    """`paper`: published hyper-parameters come before tuned ones. `tuned`: tuned ones come first. Default: as
+    the scale says."""
     set: dict[str, Any] = {}
+    """Places of a run and their values, for this call: `{train.iterations: 500}`."""
 
 
 class ScalePaper(Spec):
-    """What one scale runs of one paper (``None``: all its datasets), and what it shortens.
-
-    ``settings`` lists the values of a setting that the scale runs, where it does not run all that a table names.
-    """
+    """What one scale runs of one paper, and what it shortens."""
 
     datasets: list[str] | None = None
+    """The datasets that run at this scale. Default: all of the paper."""
     stand_in: str | None = None
+    """A small dataset that stands in for those of the paper."""
     settings: dict[str, list[Value]] = {}
+    """The values of a setting that run at this scale. Default: all that a table names."""
     train: dict[str, Any] = {}
+    """Changes to `train` at this scale, for all datasets."""
     per_dataset: dict[str, dict[str, Any]] = {}
+    """Further changes to `train`, by dataset."""
 
 
 def _entered(specs: Any, methods: list[str]) -> Any:
@@ -91,28 +111,39 @@ def _entered(specs: Any, methods: list[str]) -> Any:
 
 
 class Paper(Spec):
-    """The experiments of one paper.
-
-    One that ``extends`` another takes over what that defines (:mod:`fedbench.plan.extend`); ``defined`` is what its own
-    file adds or changes. ``measures`` adds metrics to :mod:`fedbench.measures`. ``scales`` says here what a file under
-    ``config/scales`` could say about it.
-    """
+    """The experiments of one paper; :mod:`fedbench.plan.extend` adds the definitions of the paper it extends."""
 
     key: Name
+    """Name of the file, filled in by fedbench."""
     extends: str | None = None
+    """Another paper whose definitions are taken over."""
     title: str
+    """Title, for tables and reports."""
     citation: str
+    """Citation, for tables and reports."""
     defaults: dict[str, Any] = {}
+    """What all runs share: `data`, `network`, `train`, `task`, `start`."""
     datasets: dict[Name, DatasetEntry]
+    """Datasets by their label in tables."""
     methods: dict[Name, MethodEntry]
+    """Methods by their label in tables."""
     settings: dict[Name, SettingEntry] = {}
+    """What tables vary, such as the number of clients."""
     measures: Measures = {}
+    """Metrics of your own, beside those of fedbench."""
     tables: dict[Name, TableSpec] = {}
+    """Tables by name."""
     figures: dict[Name, FigureSpec] = {}
+    """Figures by name."""
     claims: list[ClaimSpec] = []
+    """What the paper says, one sentence an entry."""
     tune: TuneSpec | None = None
+    """How hyper-parameters are chosen."""
     scales: dict[str, ScalePaper] = {}
+    """What each scale runs of this paper; the same as an entry under `papers` in `config/scales/NAME.yaml`.
+    """
     defined: dict[str, list[str]] = {}
+    """Filled in by fedbench: what this file adds to the paper that it extends."""
 
     @model_validator(mode="before")
     @classmethod
@@ -152,7 +183,12 @@ class Scale(Spec):
     """How much is computed: never what."""
 
     name: Name
+    """Name of the file, filled in by fedbench."""
     description: str
+    """What the scale is for; captions of tables print it."""
     seeds: Seeds
+    """Seeds of the runs."""
     constants: Constants = "tuned"
+    """Whether published (`paper`) or tuned (`tuned`) hyper-parameters come first."""
     papers: dict[str, ScalePaper]
+    """What it runs of each paper, by the name of the paper's file."""

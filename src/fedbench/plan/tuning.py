@@ -27,54 +27,69 @@ Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterV
 
 
 class StableSpec(Spec):
-    """Short runs that the trial in the lead must survive: if one diverges or ends short of ``reach``, it is out.
+    """Short runs of the leading trial: it is rejected if one of them diverges or scores below ``reach``.
 
     Training mostly fails early and depends on the seed there, so that many short runs show what a few long ones miss.
-    ``train`` and ``setting`` are laid over those of the trials; ``metric`` is what has to reach it, that of the trials
-    where it is left out.
     """
 
     late: ClassVar[tuple[str, ...]] = ("metric",)
 
     train: dict[str, Any]
+    """Changes to `train` of the short runs."""
     setting: dict[str, Value] = {}
+    """The setting of the short runs, laid over that of the trials."""
     seeds: Seeds
+    """Their seeds; none of the trials'."""
     reach: float | None = None
+    """The score that each short run has to reach."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
+    """The validation metric that has to reach it. Default: that of the trials."""
 
 
 class TrialSpec(Spec):
-    """What trials on one dataset have of their own."""
+    """How trials differ on one dataset."""
 
     trials: int | None = Field(None, ge=1)
+    """Number of trials of each method on this dataset: the first of its grid."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
+    """The validation metric on this dataset."""
     train: dict[str, Any] = {}
+    """Changes to `train` on this dataset."""
     seeds: Seeds | None = None
+    """Seeds of a trial on this dataset."""
     stable: StableSpec | None = None
+    """Short runs on this dataset."""
 
 
 class TuneSpec(Spec):
-    """How hyper-parameters are chosen: on which setting, how long a trial is, how many a method gets.
+    """How hyper-parameters are chosen: at which setting, how long a trial is, how many trials a method gets.
 
-    A trial is a run for each of ``seeds``, which are none of the final runs', as long as it leads
-    (:func:`fedbench.jobs.race.race`), and then the short runs of ``stable``. ``validation`` is the share of
-    the training data held out for it; left out, the runs have a validation part as they are configured. ``per_dataset``
-    changes metric, ``train``, seeds, ``stable`` and ``trials`` (each method makes the first of its grid), for all
-    methods alike. With ``each``, everything is tuned apart at each of some values of a setting, such as every
-    communication window, with the same trials; elsewhere nothing is.
+    A trial is a run for each of ``seeds``, as long as it leads (:func:`fedbench.jobs.race.race`), and then the short
+    runs of ``stable``.
     """
 
     late: ClassVar[tuple[str, ...]] = ("each",)
 
     setting: dict[str, Value]
+    """The setting that trials run at."""
     each: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field({}, max_length=1)
+    """A setting and its values: everything is tuned apart at each of them. Other settings are not tuned apart.
+    """
     trials: int = Field(ge=1)
+    """Number of trials of each method."""
     metric: Annotated[str, AfterValidator(_on_validation)]
+    """The validation metric by which trials are compared."""
     validation: float | None = Field(None, gt=0, lt=1)
+    """The share of training data that is held out for trials. Default: the validation part of the runs
+    themselves."""
     train: dict[str, Any] = {}
+    """Changes to `train` in trials."""
     per_dataset: dict[str, TrialSpec] = {}
+    """What is different on a dataset, for all methods alike."""
     seeds: Seeds
+    """Seeds of a trial; none of the final runs'."""
     stable: StableSpec | None = None
+    """Short runs that the leading trial must survive."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> TuneSpec:

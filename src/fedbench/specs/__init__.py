@@ -39,27 +39,31 @@ class NetworkSpec(Spec):
     """A network by the name of its file in ``fedbench.models``, with its options."""
 
     name: Name
+    """Name of a network: a file in `src/fedbench/models`, or an entry point."""
     options: dict[str, Any] = {}
+    """Arguments of its `build` function."""
 
 
 class TaskSpec(Spec):
     """What is learned, by the name of its file in ``fedbench.tasks``, with its options."""
 
     name: Name
+    """Name of a task: a file in `src/fedbench/tasks`, or an entry point."""
     options: dict[str, Any] = {}
+    """Its fields."""
 
 
 class StartSpec(Spec):
-    """Where training starts, if not from random weights: the final model of ``run``, or a file of ``weights``.
-
-    ``sha256`` is the file's checksum: it, and not the path, is part of the key. ``drop_head`` takes all but the output
-    layer, which starts at random.
-    """
+    """Where training starts, if not from random weights: the final model of ``run``, or a file of ``weights``."""
 
     run: RunSpec | None = None
+    """The run whose final model training starts from; a study names it as a `cell`."""
     weights: str | None = Field(None, exclude=True)
+    """A file that `torch.save(module.state_dict(), path)` wrote."""
     sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$")
+    """Checksum of the file of `weights`. It enters the key of the run; the path does not."""
     drop_head: bool = False
+    """Take all layers but the output layer, which starts at random."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -78,14 +82,24 @@ class RunSpec(Spec):
     late: ClassVar[tuple[str, ...]] = ("task", "start")
 
     data: DataSpec
+    """What is trained on."""
     network: NetworkSpec
+    """The network."""
     task: TaskSpec | None = None
+    """What is learned. Default: classification."""
     method: Name
+    """Name of a method: a file in `src/fedbench/algorithms`, or an entry point."""
     params: dict[str, Any]
+    """Every hyper-parameter of the method."""
     train: TrainSpec
+    """How long and how it trains."""
     start: StartSpec | None = None
+    """Where training starts. Default: random weights."""
     seed: int = Field(ge=0)
+    """Seed of everything random."""
     numerics: int = NUMERICS
+    """Version of fedbench's numerics. A change of code that changes results raises it, and with it all keys.
+    """
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

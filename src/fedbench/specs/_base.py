@@ -57,7 +57,7 @@ class Spec(BaseModel):
             keys of runs from before it stay what they were.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
     late: ClassVar[tuple[str, ...]] = ()
 
     @model_serializer(mode="wrap")

@@ -13,19 +13,21 @@ NUMERICS = 1
 
 
 class LabelSpec(Spec):
-    """How original classes become the labels that are trained on.
-
-    ``halves`` takes the first or second half of the classes, ``random_halves`` a half drawn by the seed; ``named`` the
-    classes that ``positive`` lists by number or name. ``flip`` is the share of the clients' positives that are called
-    negative, as noise: validation and test part stay clean.
-    """
+    """How original classes become the labels that are trained on."""
 
     late: ClassVar[tuple[str, ...]] = ("positive", "flip")
 
     rule: Literal["original", "halves", "random_halves", "named"] = "original"
+    """`original`: the classes as they are (of two, the second is positive). `halves`: one half of the classes
+    is positive. `random_halves`: the same, with the classes in an order drawn by the seed. `named`: those
+    listed in `positive` are positive."""
     positive_half: Literal["first", "second"] = "first"
+    """With `halves` and `random_halves`: which half of the classes is positive."""
     positive: tuple[int | str, ...] = ()
+    """With `named`: the positive classes, by name or number."""
     flip: float = Field(0.0, ge=0, lt=1)
+    """The share of the clients' positives that are called negative, as noise. Validation and test part stay
+    clean."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -35,20 +37,25 @@ class LabelSpec(Spec):
 
 
 class ImbalanceSpec(Spec):
-    """Which training samples are dropped: positives to a ratio, a share of them, or minority classes to 1/rho.
-
-    ``drop_positives_per_class`` keeps as many of each positive class.
-    """
+    """Which training samples are dropped: positives to a ratio, a share of them, or minority classes to 1/rho."""
 
     late: ClassVar[tuple[str, ...]] = ("share",)
 
     rule: Literal["none", "drop_positives", "drop_positives_per_class", "minority", "remove_positives"] = (
         "none"
     )
+    """Which training samples are dropped. `drop_positives`: random positives, until the share `imratio` is
+    positive. `drop_positives_per_class`: the same, with equally many of each positive class.
+    `remove_positives`: the share `share` of the positives. `minority`: all but one in `rho` of each class
+    in `minority`."""
     imratio: float | None = Field(None, gt=0, lt=1)
+    """Share of positives among the training samples that are left."""
     rho: float | None = Field(None, ge=1)
+    """Each minority class keeps 1/rho of its training samples."""
     minority: tuple[int, ...] = ()
+    """The minority classes, by number."""
     share: float | None = Field(None, ge=0, lt=1)
+    """The share of the positives that is removed."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -64,26 +71,34 @@ class ImbalanceSpec(Spec):
 
 
 class PartitionSpec(Spec):
-    """How the training samples are dealt to clients; ``options`` are for rules that are not ours.
-
-    ``by`` and ``least`` are for ``class_dirichlet``: whether original classes or the labels are dealt in shares, and
-    how many samples a client has at least. ``paired`` is for ``silos``: positive and negative classes are dealt in the
-    same shuffled order. ``remainder`` is for ``mix``: which samples are left out when they do not divide evenly.
-    ``of`` is for all rules: the samples are dealt to so many clients, of whom the first ``data.clients`` are there;
-    with one of them, a client trains alone.
-    """
+    """How the training samples are dealt to clients."""
 
     late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
 
     rule: Name = "even"
+    """How training samples are dealt to clients. `even`: a random split. `mix`: a share `alpha` at random, the
+    rest sorted by class. `dirichlet`: clients of equal size with class shares drawn from Dir(`delta`).
+    `class_dirichlet`: each class dealt in shares drawn from Dir(`delta`). `silos`: no class lies with two
+    clients. `groups`: whole groups (patients, characters) are dealt. `sites`: the samples of a site to
+    clients of its own. `by_group`, `by_site`: a client for each group or site."""
     alpha: float | None = Field(None, ge=0, le=1)
+    """Of `mix`: the share of samples that is dealt at random; 0 is one class a client, 1 is i.i.d."""
     delta: float | None = Field(None, gt=0)
+    """Of `dirichlet` and `class_dirichlet`: the concentration; smaller is more unequal."""
     by: Literal["classes", "labels"] = "classes"
+    """Of `class_dirichlet`: whether the original classes or the labels are dealt in shares."""
     least: int = Field(8, ge=1)
+    """Of `class_dirichlet`: the fewest samples of a client."""
     paired: bool = False
+    """Of `silos`: positive and negative classes are dealt in the same shuffled order."""
     remainder: Literal["last", "random"] = "last"
+    """Of `mix`: which samples are left out if they do not divide evenly, those of the last class or random
+    ones."""
     of: int | None = Field(None, ge=1, le=1_000_000)
+    """The samples are dealt to this many clients and only the first `data.clients` of them train. With
+    `clients: 1`, one client trains alone on its share."""
     options: dict[str, Any] = {}
+    """Options of a rule from a file or package of your own."""
 
 
 def _share_or_own(value: Any) -> Any:
@@ -97,31 +112,36 @@ def _share_or_own(value: Any) -> Any:
 
 
 class DataSpec(Spec):
-    """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation.
-
-    ``content`` is the digest of a dataset that a user's own file describes (None for those of the library): when the
-    file or what it points at changes, so do the keys, and nothing stale is taken for a result. ``draw`` is the seed of
-    all that is drawn here (what is dropped, held out and dealt) where it is not to follow the run's own seed.
-    ``validation: own`` is the dataset's official validation part; a share is drawn from what the imbalance rule kept,
-    or before it (``validation_of: all``).
-
-    ``sources`` lists further datasets, of other sites, whose training parts are joined to that of ``dataset``; the test
-    part is that of ``dataset``, or with ``tests: all`` of each of them.
-    """
+    """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation."""
 
     late: ClassVar[tuple[str, ...]] = ("content", "draw", "validation_of", "sources", "tests")
 
     dataset: Name
+    """Name of a dataset: a file in `src/fedbench/data/datasets`, a YAML file in `config/datasets`, or an entry
+    point."""
     content: str | None = None
+    """Filled in by fedbench: the digest of a dataset that a YAML file describes. When the file or its data
+    change, so do the keys of runs."""
     labels: LabelSpec = LabelSpec()
+    """How original classes become labels."""
     imbalance: ImbalanceSpec = ImbalanceSpec()
+    """Which training samples are dropped."""
     partition: PartitionSpec = PartitionSpec()
+    """How training samples are dealt to clients."""
     clients: int = Field(ge=1, le=1_000_000)
+    """Number of clients."""
     validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
+    """The share of training samples that is held out for validation, or `own`: the dataset's official
+    validation part."""
     validation_of: Literal["kept", "all"] = "kept"
+    """Whether the validation share is drawn from the samples that the imbalance rule `kept`, or from `all`
+    before it."""
     draw: int | None = Field(None, ge=0)
+    """Seed of all that is drawn here (dropped, held out, dealt). Default: the seed of the run."""
     sources: tuple[str, ...] = ()
+    """Further datasets, of other sites. Their training parts are added to that of `dataset`."""
     tests: Literal["own", "all"] = "own"
+    """With `sources`: whether the test part is that of `dataset` alone (`own`) or of all of them."""
 
     @model_validator(mode="after")
     def _no_more_than_were_dealt_to(self) -> Self:

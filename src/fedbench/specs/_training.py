@@ -16,18 +16,18 @@ MOST_EVALUATIONS = 100_000
 
 
 class ParticipationSpec(Spec):
-    """Who takes part in a round.
-
-    ``full``: everybody. ``random``: ``clients`` of all, drawn without replacement. ``cyclic``: ``clients`` of the group
-    whose turn it is; the clients are dealt to ``groups`` fixed groups once. A cycle is ``groups`` rounds; under
-    ``random`` it has no other meaning than this length.
-    """
+    """Who takes part in a round."""
 
     late: ClassVar[tuple[str, ...]] = ("groups",)
 
     rule: Literal["full", "random", "cyclic"] = "full"
+    """Who takes part in a round. `full`: all clients. `random`: `clients` of all, drawn without replacement.
+    `cyclic`: `clients` of the group whose turn it is."""
     clients: int | None = Field(None, ge=1)
+    """Number of clients in a round, with `random` and `cyclic`."""
     groups: int | None = Field(None, ge=1)
+    """With `cyclic`: the clients are dealt to this many fixed groups once; a cycle is one round of each group.
+    With `random` it only says how many rounds a cycle has."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -53,13 +53,13 @@ class ParticipationSpec(Spec):
 
 
 class NormalizeSpec(Spec):
-    """Per-channel mean and standard deviation subtracted from and divided into inputs in [0, 1].
-
-    Grey images that are normalised with three of each become images of three channels.
-    """
+    """Mean and standard deviation of each channel, by which inputs in [0, 1] are normalised."""
 
     mean: tuple[FiniteFloat, ...] = Field(min_length=1)
+    """Mean of each channel, of inputs in [0, 1]."""
     std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    """Standard deviation of each channel. A grey image with three of them becomes an image of three channels.
+    """
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
@@ -75,57 +75,73 @@ class NormalizeSpec(Spec):
 
 
 class StagesSpec(Spec):
-    """Stages that grow: the first is ``first`` cycles long (rounds, where there are no cycles), each later one
-    ``scale`` times the one before; at each change step sizes are multiplied by ``factor``.
-    """
+    """Stages of training that grow; step sizes fall after each."""
 
     first: int = Field(ge=1)
+    """Length of the first stage in cycles, or in rounds where there are no cycles."""
     scale: float = Field(1.0, ge=1)
+    """Each later stage is this many times as long as the one before."""
     factor: float = Field(gt=0, le=1)
+    """Step sizes are multiplied by this after each stage."""
 
 
 class TrainSpec(Spec):
-    """How long, in what portions and with which step schedule a run trains.
-
-    ``iterations`` counts local steps of one client, ``epochs`` passes over its data, ``rounds`` communications,
-    ``cycles`` turns of all groups: exactly one is given. A round is ``period`` steps, or ``local_epochs`` passes for
-    clients of unequal size.
-
-    Step sizes fall at ``decay_at`` (fractions of the run, by ``decay_factor``), or every ``stage_every`` iterations (by
-    ``stage_factor``), or as ``stages`` says. ``positives`` of each mini-batch are of class 1, the rest of class 0, each
-    drawn from its own. ``select`` names the validation metric by which the reported evaluation is chosen; without it
-    that is the last. ``keep_model`` stores the final model, for runs that start from it. ``clip_norm`` bounds the norm
-    of a gradient, ``clip_value`` its entries.
-    """
+    """How long, in what portions and with which step schedule a run trains."""
 
     late: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "select", "keep_model", "clip_value",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
+    """Length of training in local steps of one client. Give exactly one of `iterations`, `epochs`, `rounds`,
+    `cycles`."""
     epochs: float | None = Field(None, gt=0, le=LONGEST)
+    """Length of training in passes over a client's data."""
     rounds: int | None = Field(None, ge=1, le=LONGEST)
+    """Length of training in communication rounds."""
     cycles: int | None = Field(None, ge=1, le=LONGEST)
+    """Length of training in cycles: `participation.groups` rounds each."""
     period: int | None = Field(None, ge=1)
+    """Local steps of a round. Give either `period` or `local_epochs`."""
     local_epochs: int | None = Field(None, ge=1)
+    """Passes of a round over the client's data, for clients of unequal size."""
     batch_size: int | None = Field(None, ge=1)
+    """Samples of a mini-batch. Give either `batch_size` or `batches_per_epoch`."""
     batches_per_epoch: int | None = Field(None, ge=1)
+    """Mini-batches of a pass; the batch size follows from the client's number of samples."""
     positives: int | None = Field(None, ge=1)
+    """Positives in each mini-batch; the rest are negatives, each drawn from its own class."""
     participation: ParticipationSpec = ParticipationSpec()
+    """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()
+    """Step sizes fall at these fractions of training, in (0, 1)."""
     decay_factor: float = Field(0.1, gt=0, le=1)
+    """With `decay_at`: step sizes are multiplied by this."""
     stage_every: int | None = Field(None, ge=1)
+    """Step sizes fall every this many iterations."""
     stage_factor: float | None = Field(None, gt=0, le=1)
+    """With `stage_every`: step sizes are multiplied by this."""
     stages: StagesSpec | None = None
+    """Step sizes fall at the ends of stages that grow."""
     weight_decay: float = Field(0.0, ge=0)
+    """This multiple of the parameters is added to each gradient."""
     clip_norm: float | None = Field(None, gt=0)
+    """The largest norm of a gradient."""
     clip_value: float | None = Field(None, gt=0)
+    """The largest absolute value of a gradient's entries."""
     augment: Literal["none", "crop_flip", "pad_crop_flip", "affine"] = "none"
+    """Random changes of training images."""
     normalize: NormalizeSpec | None = None
+    """Mean and standard deviation by which inputs are normalised."""
     minority_classes: tuple[int, ...] = ()
+    """The classes of the metric `minority_accuracy`."""
     evaluations: int = Field(20, ge=1, le=MOST_EVALUATIONS)
+    """Number of evaluations, evenly spaced; the curve has so many points."""
     select: str | None = Field(None, pattern=r"^val_.")
+    """The validation metric that chooses the reported evaluation. Default: the last evaluation is reported.
+    """
     keep_model: bool = False
+    """Store the final model, for runs that start from it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
