@@ -1,4 +1,4 @@
-"""The linters are clean: Python, Snakemake, types, and imports go down."""
+"""The linters are clean: Python, Snakemake, types, the citation, and imports go down."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ BIN = Path(sys.executable).parent
         ["snakemake", "--lint"],
         ["mypy"],
         ["lint-imports", "--no-cache"],
+        ["check-jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"],
     ],
     ids=" ".join,
 )
