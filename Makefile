@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs picture test gpu test-cluster chaos fuzz published-sums reproduced-sums lint format lock clean
+.PHONY: help setup table1 tables report docs picture test gpu test-cluster chaos fuzz error-rates published-sums reproduced-sums lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table mu
 
 fuzz: $(INSTALLED)  ## damage and odd input of every kind, thousands of cases: a right result or one line, never another number
 	FEDBENCH_FUZZ=1 $(BIN)/python -m pytest -n $(WORKERS) tests/faults/test_fuzz.py
+
+error-rates: $(INSTALLED)  ## how often verdicts are wrong, simulated with 100,000 draws a case
+	FEDBENCH_DRAWS=100000 $(BIN)/python -m pytest -s tests/unit/results -k rates
 
 published-sums:  ## list the checksums of tables/published again, after a meant change
 	cd tables/published && sha256sum */*.csv index.csv > SHA256SUMS

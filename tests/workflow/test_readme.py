@@ -103,8 +103,8 @@ def test_a_section_ends_in_a_table_with_the_new_row(section: str, clone: Project
         assert held["FedAvg", "0.1"][0] == "0.80" and held["FedAvg", "10"][0] == "0.84"
         assert {verdict for _, verdict in held.values()} <= {
             "matches",
-            "better",
-            "worse",
+            "above print",
+            "below print",
             "inconclusive",
             "no reference",
         }

@@ -15,9 +15,8 @@ from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.ranking import holm
 from fedbench.report.numbers.shipped import Shelf
-from fedbench.report.numbers.significance import LEVEL, POWER, ROUNDING
+from fedbench.results.statistics import LEVEL, POWER, ROUNDING, holm
 
 PAPER, TABLE, SCALE, METRIC = "check", "table1", "demo", "test_auc"
 DIGITS = 1e-6

@@ -12,6 +12,9 @@ from fedbench.plan.schema import FigureSpec, Paper, TableSpec
 
 def claim_mistakes(paper: Paper) -> Iterator[str]:
     """Name what the claims call by a name that the paper does not have, and conditions that cannot be read."""
+    for name in paper.proposes:
+        if name not in paper.methods:
+            yield f"proposes: {unknown('method', name, paper.methods)}"
     for number, claim in enumerate(paper.claims, 1):
         try:
             _check(paper, claim)

@@ -127,6 +127,8 @@ class Paper(Spec):
     """Datasets by their label in tables."""
     methods: dict[Name, MethodEntry]
     """Methods by their label in tables."""
+    proposes: list[str] = []
+    """The methods that are the paper's own: tables count them and their rivals apart."""
     settings: dict[Name, SettingEntry] = {}
     """What tables vary, such as the number of clients."""
     measures: Measures = {}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.report.numbers.ranking import Rank, dominators, holm, ranks
+from fedbench.report.numbers.ranking import Rank, dominators, ranks
+from fedbench.results.statistics import holm
 
 
 def test_below_three_seeds_all_are_tied() -> None:

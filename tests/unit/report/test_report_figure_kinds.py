@@ -19,7 +19,7 @@ from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.plot import Across, Curve, Panel, draw
 from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.stats import LEVEL
+from fedbench.results.statistics import COVERAGE
 
 BASE: dict[str, Any] = {
     "title": "T",
@@ -74,7 +74,7 @@ def test_final_values_stand_against_a_setting_with_their_interval(project: Proje
     project.write(found["CoDA", 8, 0.1], runs)
     drawing = make(project, reduced)
     points = drawing.points.set_index("x")
-    half = t.ppf(0.5 + LEVEL / 2, 2) * 0.1 / np.sqrt(3)
+    half = t.ppf(0.5 + COVERAGE / 2, 2) * 0.1 / np.sqrt(3)
     assert list(points.index) == [4, 16], "what diverged has no point"
     assert points.loc[4, ["mean", "low", "high"]].tolist() == pytest.approx([0.9, 0.9 - half, 0.9 + half])
     assert points.loc[16, ["mean", "low", "high"]].tolist() == pytest.approx([0.7, 0.7, 0.7])

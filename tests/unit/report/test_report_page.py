@@ -74,7 +74,7 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     heads = [e.text for e in shown.root.one("table", "overview").one("thead").all("th")][2:]
     counts = dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False))
     assert counts["match"] == verdicts["matches"] > 0
-    assert counts["differ"] == verdicts["better"] + verdicts["worse"] > 0
+    assert counts["differ"] == verdicts["above print"] + verdicts["below print"] > 0
     assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
@@ -89,7 +89,7 @@ def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: P
     shown = read(reported)
     table = shown.root.one("article", id="reduced/localscgdam/table1")
     ours = table.one("a", "tag", href=f"#{ANCHOR}")
-    assert ours.text == "0.810 ±0.010" and "worse" in ours["class"].split()
+    assert ours.text == "0.810 ±0.010" and "below" in ours["class"].split()
     row = next(r for r in table.all("tr") if ours in r.walk())
     cells = [e.text for e in row.all("td")]
     at = cells.index("0.810 ±0.010")

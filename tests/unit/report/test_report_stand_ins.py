@@ -20,7 +20,7 @@ from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims
 
 VERDICTS = re.compile(
-    r"\b(match(es)?|better|worse|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
+    r"\b(match(es)?|above print|below print|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
 )
 CONFIG = Config(scale="demo", seeds=[0, 1, 2])
 SAYS = "LocalSCGDAM leads"

@@ -77,11 +77,14 @@ def test_verdicts_in_the_csv(tiny: Project) -> None:
     rows = pd.read_csv(StringIO(table.csv())).set_index(["dataset", "method", "p"])
     best = rows.loc[("FashionMNIST", "LocalSCGDAM", 4)]
     assert (best["mean"], best["std"], best["n_seeds"]) == (0.98, 0.005, 3)
-    assert (best["published_mean"], best["verdict"], best["half_width"] < 0.01) == (0.98, "matches", True)
+    assert (best["published_mean"], best["verdict"]) == (0.98, "inconclusive"), (
+        "print is one run as noisy as ours"
+    )
+    assert best["half_width"] == pytest.approx(2.919986 * 0.005 * (1 / 3 + 1) ** 0.5, rel=1e-5)
     noisy = rows.loc[("FashionMNIST", "CoDA", 4)]
     assert noisy["difference"] == pytest.approx(-0.036)
-    assert noisy["half_width"] == pytest.approx(2.919986 * 0.04 / 3**0.5, rel=1e-5)
-    assert (noisy["verdict"], noisy["seeds_to_decide"]) == ("inconclusive", 9)
+    assert noisy["half_width"] == pytest.approx(2.919986 * 0.04 * (1 / 3 + 1) ** 0.5, rel=1e-5)
+    assert noisy["verdict"] == "inconclusive"
     absent = rows.loc[("Melanoma", "CoDA", 8)]
     assert (absent["status"], absent["verdict"], absent["published_mean"]) == ("not run", "not run", 0.721)
 
@@ -93,7 +96,7 @@ def test_one_seed_prints_no_spread(project: Project) -> None:
     assert "one seed, so no spread" in text and "(1 seed; 100 iterations)" in text
     row = line(text, "CoDA", "**CIFAR10**")
     assert "±" not in row and "↓¹" in row
-    assert "worse (one seed)" in text and "¹ one seed: there is no interval" in text
+    assert "below print (one seed)" in text and "¹ one seed: there is no interval" in text
 
 
 def test_rank_agreement_is_reported(filled: Fill, reduced: Config) -> None:
@@ -136,7 +139,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     row = line(table.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "standard deviation over 3 runs" in table.markdown()
-    assert "both sides' seeds" in table.markdown()
+    assert "print counts as its own runs with their spread" in table.markdown()
     kinds = table.rows.set_index("method")["verdict"]
     assert kinds["CoDA"] == "no reference"
 

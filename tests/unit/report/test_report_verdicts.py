@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from fedbench.report.numbers import significance, verdicts
-from fedbench.report.numbers.significance import detectable, effect, equivalent, flipped, p_above, p_positive
+from fedbench.report.numbers.significance import detectable, effect, equivalent
 from fedbench.report.numbers.verdicts import (
     CONTRADICTED,
     NOT_RUN,
@@ -22,6 +22,7 @@ from fedbench.report.numbers.verdicts import (
     decided,
     verdict,
 )
+from fedbench.results.statistics import false_discovery, flipped, p_above, p_positive
 
 BETTER = Rule("better", matters=0.005)
 NAN = math.nan
@@ -214,7 +215,7 @@ class TestAgainstScipy:
         assert verdicts.needed(1.0, Rule("better", matters=1e-9)) is None
 
     def test_false_discovery(self) -> None:
-        q = significance.false_discovery([0.01, NAN, 0.04, 0.03])
+        q = false_discovery([0.01, NAN, 0.04, 0.03])
         assert math.isnan(q[1])
         assert [q[0], q[2], q[3]] == pytest.approx([0.03, 0.04, 0.04])
 

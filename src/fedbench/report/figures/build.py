@@ -24,11 +24,12 @@ from fedbench.report.figures.parts import Across, Panel
 from fedbench.report.figures.plot import draw, render
 from fedbench.report.figures.style import Style, style_of, styles_in_order
 from fedbench.report.files import FIGURES, write_forms
-from fedbench.report.numbers import collect, described, stats
+from fedbench.report.numbers import collect, described
 from fedbench.report.numbers.names import axis_name, phrase
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.shipped import Shelf
 from fedbench.report.tables.document import stamp
+from fedbench.results.statistics import COVERAGE
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -160,7 +161,7 @@ def subtitle(
     if spec.kind == "duals":
         words += ["one line per client, first seed"]
     elif seeds:
-        interval = f"bars: {stats.LEVEL:.0%} t-interval, dots: each seed"
+        interval = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
         spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
         words.append("one seed" if seeds == "1" else f"mean over {seeds} seeds, {spread}")
     own = [name for name in here if name not in spec.datasets]

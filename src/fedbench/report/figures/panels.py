@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError
@@ -16,10 +17,11 @@ from fedbench.plan.schema import FigureSpec, Paper, Value
 from fedbench.report.figures.parts import Bundle, Curve, Panel
 from fedbench.report.figures.printed import Printed
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
-from fedbench.report.numbers import collect, stats
+from fedbench.report.numbers import collect
 from fedbench.report.numbers.measurement import NOT_RUN, Measurement
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.shipped import Shelf
+from fedbench.results.statistics import half_width
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {
@@ -184,7 +186,7 @@ def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], prin
         if one.status not in (collect.FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
-            half = stats.half_width(one.std, one.n_seeds) or 0.0
+            half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
             ends = {"low": one.mean - half, "high": one.mean + half}
             rows.append({"x": at, "mean": one.mean, **ends, "published": printed.value(cell, one.metric)})
             repeats += [{"x": at, "value": value} for value in one.values.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError
@@ -13,8 +14,8 @@ from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import BoardSpec, Config, FigureSpec, Paper, Scale, TableSpec
 from fedbench.report.figures.parts import Curve, Panel
 from fedbench.report.figures.style import BLACK, Style
-from fedbench.report.numbers import stats
 from fedbench.report.numbers.leaderboard import Board, boards
+from fedbench.results.statistics import half_width
 
 FRONT = "Pareto front"
 FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
@@ -57,7 +58,7 @@ def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
         if line.lost or cost != cost:
             continue
         one = line.measured
-        half = stats.half_width(one.std, one.n_seeds) or 0.0
+        half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
         point = {"x": cost, "mean": one.mean, "low": one.mean - half, "high": one.mean + half}
         repeats = pd.DataFrame([{"x": cost, "value": value} for value in one.values.values()])
         curves.append(Curve(line.method, pd.DataFrame([point]), repeats=repeats))

@@ -24,13 +24,12 @@ from fedbench.report.numbers.measurement import (
     Repeat,
 )
 from fedbench.report.numbers.names import AVERAGE, SLOPE
+from fedbench.results.statistics import LEAST, slope
 
 Place = tuple[tuple[str, Value], ...]
 """Where a number stands: (axis, value) for dataset, every setting, and method."""
 Measured = Mapping[tuple[Place, str], Measurement]
 """Measurements by place and metric."""
-LEAST = 3
-"""Fewest points that a slope is fitted to."""
 
 
 def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str], Measurement]:
@@ -104,15 +103,6 @@ def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
     elif fits and not values and result.status == NOT_RUN:
         result = replace(result, status=UNDEFINED, reason="a slope of logarithms takes positive numbers")
     return replace(result, setting={**parts[0].setting, axis: SLOPE})
-
-
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Return the least-squares slope of log ``y`` over log ``x``; nan below three points or without a logarithm."""
-    points = np.array([x, y])
-    if points.shape[1] < LEAST or not (np.isfinite(points).all() and (points > 0).all()):
-        return math.nan
-    log_x, log_y = np.log(points)
-    return float(np.polyfit(log_x, log_y, deg=1)[0])
 
 
 def _along(

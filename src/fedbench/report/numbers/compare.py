@@ -8,25 +8,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
 from fedbench.plan.cells import Cell, datasets_run
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
-from fedbench.report.numbers import collect, combine, rates, stats
+from fedbench.report.numbers import collect, combine, rates
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.numbers.shipped import Shelf
+from fedbench.results.print_verdicts import MATCHES, hold_against_print
+from fedbench.results.statistics import LEAST, rank_agreement
 
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
+BOUND = "bound"
+"""The verdict where the paper prints a bound of the theory: a measurement is not held against it."""
 OURS = ("mean", "std", "values_text", "paces_text", "n_seeds", "n_wanted", "status", "reason")
 MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "source", "key")
 """Columns of a table's CSV that say what was measured, and how it was made."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a measured mean stands to a printed one, as :mod:`fedbench.results.print_verdicts` judges it.
+
+    ``kind`` is one of its words, no reference, bound, or the status of a cell without a mean (not run, diverged, ...).
+    """
+
+    kind: str
+    difference: float | None = None
+    half_width: float | None = None
+    basis: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,7 +55,7 @@ class Compared:
     metric: str
     measured: Measurement
     published: Published | None
-    verdict: stats.Verdict
+    verdict: Verdict
     here: bool
     measure: Measure
 
@@ -91,9 +109,9 @@ def _check_slope(
     if axis not in settings:
         raise unknown("setting to fit a slope along", axis, settings)
     numbers = [v for v in found[axis] if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
-    if len(numbers) < max(combine.LEAST, len(found[axis])):
+    if len(numbers) < max(LEAST, len(found[axis])):
         raise UserError(
-            f"slope: {axis} takes {', '.join(map(str, found[axis]))}; a slope of logarithms takes {combine.LEAST} or "
+            f"slope: {axis} takes {', '.join(map(str, found[axis]))}; a slope of logarithms takes {LEAST} or "
             "more positive numbers"
         )
 
@@ -145,7 +163,7 @@ def compare(
             measure = paper.measure(metric)
             if sloped:
                 measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})
-            verdict = verdict_on(ours, found, config.tolerance, measure)
+            verdict = verdict_on(ours, found, config.tolerance, bound=spec.kind == "rates")
             here = key in measured and ours.scale == scale.name
             result.append(Compared(place, metric, ours, found, verdict, here, measure))
     return result, table if any(item.published for item in result) else None
@@ -190,18 +208,32 @@ def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[st
     )
 
 
-def verdict_on(
-    ours: Measurement, found: Published | None, tolerance: float, measure: Measure
-) -> stats.Verdict:
+def verdict_on(ours: Measurement, found: Published | None, tolerance: float, bound: bool = False) -> Verdict:
     """Return the verdict on one measurement; without a full mean it is the measurement's status."""
     if ours.status != collect.FINISHED:
-        return stats.Verdict(ours.status)
+        return Verdict(ours.status)
     if found is None or found.mean is None:
-        return stats.Verdict(NO_REFERENCE)
-    std = None if math.isnan(ours.std) else ours.std
-    theirs = found.comparable_std, found.n_seeds
-    higher = measure.better == "higher"
-    return stats.verdict(ours.mean, found.mean, tolerance, std, ours.n_seeds, *theirs, higher)
+        return Verdict(NO_REFERENCE)
+    if bound:
+        return Verdict(BOUND)
+    theirs = (math.nan if side is None else side for side in (found.comparable_std, found.n_seeds))
+    judged = hold_against_print(ours.mean, ours.std, ours.n_seeds, found.mean, tolerance, *theirs)
+    half = None if np.isnan(judged.half_width) else float(judged.half_width)
+    return Verdict(str(judged.kind), float(judged.difference), half, str(judged.basis))
+
+
+def resemblance(compared: Sequence[Compared], tolerance: float) -> tuple[int, int]:
+    """Count how many of the numbers that match would match the print of another method, of how many comparisons.
+
+    Where many do, the tolerance does not tell the methods apart, and matches say nothing of their order.
+    """
+    same = total = 0
+    for group in method_groups(compared):
+        for item, other in itertools.permutations(group, 2):
+            if item.verdict.kind == MATCHES and other.published and math.isfinite(other.printed):
+                total += 1
+                same += verdict_on(item.measured, other.published, tolerance).kind == MATCHES
+    return same, total
 
 
 def method_groups(compared: Sequence[Compared]) -> list[list[Compared]]:
@@ -215,9 +247,10 @@ def method_groups(compared: Sequence[Compared]) -> list[list[Compared]]:
 
 def agreement(group: Sequence[Compared]) -> tuple[float | None, int]:
     """Kendall's tau between our order of the methods of one group and the published one, and of how many."""
-    both = [item for item in group if math.isfinite(item.mean) and math.isfinite(item.printed)]
-    ours = {str(item.place["method"]): item.mean for item in both}
-    return stats.rank_agreement(ours, {str(item.place["method"]): item.printed for item in both})
+    known = [item for item in group if math.isfinite(item.mean) and math.isfinite(item.printed)]
+    both = [item for item in known if item.verdict.kind != BOUND]
+    tau = rank_agreement(*(np.array(side) for side in ([i.mean for i in both], [i.printed for i in both])))
+    return None if math.isnan(tau) else tau, len(both)
 
 
 def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
@@ -239,7 +272,6 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
                 "half_width": verdict.half_width,
                 "verdict": verdict.kind,
                 "basis": verdict.basis,
-                "seeds_to_decide": verdict.seeds,
                 # seconds differ from run to run, and a table's bytes do not: they are in exports and on the page
                 **{name: value for name, value in asdict(ours.cost).items() if name != "seconds"},
                 **{name: getattr(ours, name) for name in MADE},

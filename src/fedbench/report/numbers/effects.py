@@ -13,8 +13,9 @@ from fedbench.measures import Measure
 from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
 from fedbench.plan.conditions import conditions
 from fedbench.report.numbers.measurement import Repeat
-from fedbench.report.numbers.significance import ROUNDING, Array, log_ratio
+from fedbench.report.numbers.significance import log_ratio
 from fedbench.report.numbers.verdicts import FEWEST, Rule
+from fedbench.results.statistics import ROUNDING, Array
 
 Place = tuple[tuple[str, Value], ...]
 """A dataset and a setting: (axis, value) for each axis but the method; in effects without those a claim runs over."""

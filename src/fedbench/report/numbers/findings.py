@@ -16,7 +16,6 @@ from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
 from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
-from fedbench.report.numbers.significance import false_discovery
 from fedbench.report.numbers.variants import LONGER, Variants
 from fedbench.report.numbers.verdicts import (
     FEWEST,
@@ -29,6 +28,7 @@ from fedbench.report.numbers.verdicts import (
     leans,
     verdict,
 )
+from fedbench.results.statistics import false_discovery
 
 LAST = ("reduced", "paper")
 """Scales in the order in which they come nearer to the paper; others come before."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedbench.report.numbers import student
-from fedbench.report.numbers.significance import LEVEL, MANY, ROUNDING, Array, flipped
 from fedbench.report.numbers.verdicts import FEWEST
+from fedbench.results.statistics import LEVEL, MANY, Array, flipped, holm, p_differ
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def ranks(values: Array) -> list[Rank]:
     if seeds >= FEWEST and pairs:
         first, second = (np.array(side) for side in zip(*pairs, strict=True))
         d = values[first] - values[second]
-        apart = holm(_p_differ(d)) <= LEVEL
+        apart = holm(p_differ(d)) <= LEVEL
         if seeds >= MANY:
             apart &= 2 * np.minimum(flipped(d), flipped(-d)) <= LEVEL
         better = apart & (d.mean(-1) > 0)
@@ -48,23 +46,6 @@ def ranks(values: Array) -> list[Rank]:
         ahead[first[better], second[better]] = True
         ahead[second[worse], first[worse]] = True
     return [Rank(1 + int(ahead[:, i].sum()), count - int(ahead[i].sum())) for i in range(count)]
-
-
-def _p_differ(d: Array) -> Array:
-    """Return the two-sided p-values of paired differences [pairs, seeds]; equal values differ in nothing."""
-    seeds, mean, sd = d.shape[-1], d.mean(-1), d.std(-1, ddof=1)
-    same, flat = np.abs(d).max(-1) <= ROUNDING, sd <= ROUNDING * np.abs(mean)
-    t = np.where(flat, math.inf, np.abs(mean) / np.where(sd > 0, sd, 1.0) * math.sqrt(seeds))
-    return np.where(same, 1.0, 2 * student.tail(t, seeds - 1))
-
-
-def holm(ps: Array) -> Array:
-    """Return p-values corrected for their number (Holm, 1979)."""
-    order = np.argsort(ps)
-    stepped = np.maximum.accumulate(ps[order] * np.arange(len(ps), 0, -1))
-    result = np.empty_like(stepped)
-    result[order] = np.minimum(stepped, 1.0)
-    return result
 
 
 def dominators(costs: Sequence[float], values: Sequence[float]) -> list[int | None]:

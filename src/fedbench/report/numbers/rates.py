@@ -11,9 +11,10 @@ from typing import NamedTuple
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.combine import LEAST, joined, slope
+from fedbench.report.numbers.combine import joined
 from fedbench.report.numbers.measurement import FINISHED, UNDEFINED, Measurement, Repeat
 from fedbench.report.numbers.shipped import Shelf
+from fedbench.results.statistics import LEAST, slope
 
 EPSILON = "test_gradient_norm"
 SPENT = {"sample_exponent": "samples", "communication_exponent": "round"}
@@ -33,7 +34,7 @@ def rule(spec: TableSpec) -> str:
     return (
         f"ε of a run: the mean over {EPSILONS[spec.epsilon]}. Exponents: slopes of log samples (log rounds) over "
         f"log 1/ε by least squares over the budgets, seed by seed; fewer than {LEAST} budgets, or an ε that does not "
-        "fall, give none. The paper's are bounds: lower is better."
+        "fall, give none. The paper's are bounds, which give no verdict."
     )
 
 

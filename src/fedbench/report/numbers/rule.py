@@ -2,61 +2,49 @@
 
 from __future__ import annotations
 
-from fedbench.report.numbers import stats
-from fedbench.report.numbers.compare import NO_REFERENCE
+from fedbench.report.numbers.compare import BOUND, NO_REFERENCE, Verdict
+from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.results.statistics import COVERAGE
 
-LEVEL_TEXT = f"{stats.LEVEL:.0%} interval".replace("%", " %")
+LEVEL_TEXT = f"{COVERAGE:.0%} interval".replace("%", " %")
 INTERVAL = f"{LEVEL_TEXT} of the difference"
 MEANING = {
-    stats.MATCHES: f"the {INTERVAL} lies within the tolerance",
-    stats.BETTER: f"the {INTERVAL} lies outside the tolerance, on the better side",
-    stats.WORSE: f"the {INTERVAL} lies outside the tolerance, on the worse side",
-    stats.INCONCLUSIVE: f"the {INTERVAL} lies partly within the tolerance, partly outside",
-    stats.ONE_SEED: "there is no interval, so the difference alone is held against the tolerance",
+    MATCHES: f"the {INTERVAL} lies within the tolerance",
+    ABOVE: f"the {INTERVAL} lies outside the tolerance, and our number is the larger one",
+    BELOW: f"the {INTERVAL} lies outside the tolerance, and our number is the smaller one",
+    INCONCLUSIVE: f"the {INTERVAL} lies partly within the tolerance, partly outside",
+    ONE_SEED: "there is no interval, so the difference alone is held against the tolerance",
     NO_REFERENCE: "the paper has no value for this cell",
+    BOUND: "the paper prints a bound of its theory; a measurement is not held against it",
 }
-SYMBOLS = {
-    stats.MATCHES: "≈",
-    stats.BETTER: "↑",
-    stats.WORSE: "↓",
-    stats.INCONCLUSIVE: "?",
-    stats.ONE_SEED: "¹",
-}
+SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
 
 
-def symbol(verdict: stats.Verdict) -> str:
+def symbol(verdict: Verdict) -> str:
     """Return what stands beside a difference; a verdict on one seed is marked."""
     return SYMBOLS.get(verdict.kind, "") + SYMBOLS.get(verdict.basis, "")
 
 
-def name(verdict: stats.Verdict) -> str:
+def name(verdict: Verdict) -> str:
     """Name a verdict; on one seed it is a case of its own: ``matches (one seed)``."""
     return f"{verdict.kind} ({verdict.basis})" if verdict.basis else verdict.kind
 
 
-def seeds(verdict: stats.Verdict) -> str:
-    """Say how many seeds would decide an inconclusive number; empty for any other."""
-    if verdict.kind != stats.INCONCLUSIVE:
-        return ""
-    many = f"about {verdict.seeds}" if verdict.seeds else f"more than {stats.MOST_SEEDS}"
-    return f"{many} seeds would decide"
-
-
-def sentences(tolerance: float, several: bool, one: bool, side: str) -> str:
+def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> str:
     """Return the rule as a note below a table.
 
     Args:
         tolerance: the limit of the difference.
         several: whether numbers of several seeds are held against print.
         one: whether numbers of one seed are.
-        side: whose seeds the interval is of.
+        print_runs: how many runs print counts as.
     """
-    short = f"the {INTERVAL.replace('the difference', 'Δ')} ({side})"
+    short = f"the {INTERVAL.replace('the difference', 'Δ')} (print counts as {print_runs})"
     rules = [
-        f"≈ matches: {short} lies within ±{tolerance:g}. ↑ better, ↓ worse: it lies outside."
-        " ? inconclusive: partly within, partly outside."
+        f"≈ matches: {short} lies within ±{tolerance:g}. ↑ above, ↓ below print: it lies outside."
+        " ? inconclusive: partly."
     ]
     alone = [f"¹ one seed: there is no interval, so Δ alone is held against ±{tolerance:g}."]
     if not several:
-        rules = ["≈ matches, ↑ better, ↓ worse."]
+        rules = ["≈ matches, ↑ above, ↓ below print."]
     return " ".join([*rules, *alone * one])

@@ -21,8 +21,8 @@ from fedbench.report.numbers.effects import Effects, Needs, Place, Values, effec
 from fedbench.report.numbers.measurement import FINISHED, Repeat
 from fedbench.report.numbers.pace import PARTS
 from fedbench.report.numbers.readers import Runs, members
-from fedbench.report.numbers.significance import Array
 from fedbench.report.numbers.verdicts import NOT_RUN, Rule, counted, leans, verdict
+from fedbench.results.statistics import Array
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 

@@ -2,7 +2,7 @@
 
 The unit is the seed. All methods of a seed share partitions, participants and batches, so effects are paired by seed;
 seeds recur at every place (dataset and setting), so effects are averaged over places first: 12 places with 3 seeds are
-3 blocks, not 36 repeats. The tests are those of :mod:`fedbench.report.numbers.significance`.
+3 blocks, not 36 repeats. The tests are those of :mod:`fedbench.results.statistics`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbench.report.numbers.significance import (
-    LEVEL,
-    MANY,
-    ROUNDING,
-    Array,
-    Effect,
-    complete,
-    detectable,
-    effect,
-    equivalent,
-    p_above,
-    p_below,
-    p_share,
-    seeds_needed,
-)
+from fedbench.report.numbers.significance import Effect, detectable, effect, equivalent, p_share, seeds_needed
+from fedbench.results.statistics import LEVEL, MANY, ROUNDING, Array, complete, p_above, p_below
 
 Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
 Holds = Literal["all", "average", "most", "some"]

@@ -18,8 +18,8 @@ from fedbench.jobs import progress
 from fedbench.plan.schema import Config
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
-from fedbench.report.numbers import collect, stats
-from fedbench.report.numbers.compare import NO_REFERENCE
+from fedbench.report.numbers import collect
+from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
 from fedbench.report.numbers.findings import AtScale
 from fedbench.report.numbers.names import target_name
 from fedbench.report.numbers.verdicts import CONTRADICTED, SUPPORTED, UNSUPPORTED
@@ -27,6 +27,7 @@ from fedbench.report.page.cells import troubled
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
+from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 from fedbench.store.provenance import commit, package_version
 
 PAGE = Path("report.html")
@@ -47,21 +48,21 @@ class Card:
     def detail(self, counts: Mapping[str, int]) -> str:
         """Say which cases make the count, unless its name says so."""
         found = [name for name in self.states if name in counts]
-        said = found in ([self.name], [stats.MATCHES])
-        words = {name: name.replace(stats.MATCHES, "match") for name in found}
+        said = found in ([self.name], [MATCHES])
+        words = {name: name.replace(MATCHES, "match") for name in found}
         return "" if said else ", ".join(f"{counts[name]} {word}" for name, word in words.items())
 
 
 def _both(*kinds: str) -> tuple[str, ...]:
     """Name verdicts over several seeds and on one."""
-    return tuple(f"{kind}{one}" for kind in kinds for one in ("", f" ({stats.ONE_SEED})"))
+    return tuple(f"{kind}{one}" for kind in kinds for one in ("", f" ({ONE_SEED})"))
 
 
 CARDS = (
-    Card("match", "match", _both(stats.MATCHES)),
-    Card("differ", "worse", _both(stats.BETTER, stats.WORSE)),
-    Card(stats.INCONCLUSIVE, "open", (stats.INCONCLUSIVE,)),
-    Card(NO_REFERENCE, "plain", (NO_REFERENCE,)),
+    Card("match", "match", _both(MATCHES)),
+    Card("differ", "below", _both(ABOVE, BELOW)),
+    Card(INCONCLUSIVE, "open", (INCONCLUSIVE,)),
+    Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
     Card("diverged", "diverged", (collect.DIVERGED,)),
     Card("failed", "failed", (collect.FAILED,)),
     Card(
@@ -117,7 +118,7 @@ def colour_of_claim(at: AtScale) -> str:
     """Return the class of a verdict's colour; what decides nothing is grey."""
     if at.stand_in or not at.ran:
         return "absent"
-    return {SUPPORTED: "match", CONTRADICTED: "worse", UNSUPPORTED: "worse"}.get(at.verdict.kind, "plain")
+    return {SUPPORTED: "match", CONTRADICTED: "below", UNSUPPORTED: "below"}.get(at.verdict.kind, "plain")
 
 
 def exact(value: float | None) -> str:

@@ -67,7 +67,7 @@ class Number:
         said = [self.state.meaning]
         if verdict.difference is not None:
             half = "" if verdict.half_width is None else f", {rule.LEVEL_TEXT} ±{verdict.half_width:.2g}"
-            said = [f"Δ {self.entry.delta}{half}: {self.state.meaning}", rule.seeds(verdict)]
+            said = [f"Δ {self.entry.delta}{half}: {self.state.meaning}"]
         return "; ".join(filter(None, [*said, self.idle, self.moving]))
 
 

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fedbench.report.numbers import collect, logs, rule, stats
-from fedbench.report.numbers.compare import NO_REFERENCE, Compared
+from fedbench.report.numbers import collect, logs, rule
+from fedbench.report.numbers.compare import BOUND, NO_REFERENCE, Compared, Verdict
+from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
 
@@ -22,10 +23,10 @@ class State:
     meaning: str
 
 
-COLOURS = {stats.MATCHES: "match", stats.BETTER: "better", stats.WORSE: "worse", stats.INCONCLUSIVE: "open"}
+COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
 
 
-def _compared(verdict: stats.Verdict, css: str) -> State:
+def _compared(verdict: Verdict, css: str) -> State:
     meaning = rule.MEANING[verdict.basis or verdict.kind]
     return State(rule.name(verdict), rule.symbol(verdict), css, meaning)
 
@@ -33,13 +34,14 @@ def _compared(verdict: stats.Verdict, css: str) -> State:
 STATES = {
     state.name: state
     for state in (
-        *(_compared(stats.Verdict(kind), css) for kind, css in COLOURS.items()),
+        *(_compared(Verdict(kind), css) for kind, css in COLOURS.items()),
         *(
-            _compared(stats.Verdict(kind, basis=stats.ONE_SEED), f"{css} one")
+            _compared(Verdict(kind, basis=ONE_SEED), f"{css} one")
             for kind, css in COLOURS.items()
             if css != "open"
         ),
         State(NO_REFERENCE, "○", "plain", rule.MEANING[NO_REFERENCE]),
+        State(BOUND, "○", "plain", rule.MEANING[BOUND]),
         State(collect.DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
         State(collect.FAILED, "!", "failed", "the job ended with an error; its log says why"),
         State(TRAINING, "▸", "partial", "in training while this page was made"),

@@ -28,7 +28,6 @@ INDEPENDENT = 6
 """Datasets from which a critical-difference diagram would mean something."""
 OF_PRINT = (
     "published_mean", "published_std", "published_note", "difference", "half_width", "verdict", "basis",
-    "seeds_to_decide",
 )  # fmt: skip
 """Columns of a table's CSV that hold it against print: a leaderboard has none."""
 WORDS = {"floats_up": "numbers sent", "samples": "samples", "seconds": "seconds"}

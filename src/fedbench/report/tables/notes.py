@@ -96,7 +96,9 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
             of_rules.numbers(paper, shown.spec, compared, table if comparable else None),
             of_rules.letters(paper, compared),
         ],
-        [of_rules.verdicts(compared, shown.tolerance), of_cells.score(compared)] if comparable else [],
+        [of_rules.verdicts(compared, shown.tolerance), of_cells.score(paper, compared, shown.tolerance)]
+        if comparable
+        else of_cells.bounds(compared),
         [*of_cells.additions(paper, compared), *shown.tasks],
         [*of_cells.absent(compared, shown.dashes), *of_cells.shipped(compared)],
         of_cells.trouble(paper, compared),
@@ -110,7 +112,6 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         [of_rules.combined(paper, shown.spec), of_rules.selection(paper, shown.cells)],
         [*what, *shown.facts],
         of_cells.origin(compared),
-        of_cells.inconclusive(paper, compared),
         of_cells.moved(paper, compared),
         [f"{shown.stamp}."],
     ]

@@ -7,32 +7,42 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers import collect, idle, rule, stats
-from fedbench.report.numbers.compare import Compared
+from fedbench.report.numbers import collect, idle, rule
+from fedbench.report.numbers.compare import BOUND, Compared, resemblance
 from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_text
+from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
 LONGEST_LIST = 8
 """A list of troubled cells longer than this ends in a count: the CSV has them all."""
 
 
-def score(compared: Sequence[Compared]) -> str:
-    """Count the outcomes of all published values."""
+def score(paper: Paper, compared: Sequence[Compared], tolerance: float) -> str:
+    """Count the outcomes of all published values, those of the paper's own methods apart from their rivals'."""
     held = [item for item in compared if math.isfinite(item.printed)]
-    counts = Counter(rule.name(item.verdict) for item in held)
-    kinds = (stats.MATCHES, stats.BETTER, stats.WORSE, stats.INCONCLUSIVE)
-    first = [f"{kind}{one}" for kind in kinds for one in ("", f" ({stats.ONE_SEED})")]
+    own = [item for item in held if item.place["method"] in paper.proposes]
+    rivals = [item for item in held if item.place["method"] not in paper.proposes]
+    names = ", ".join(dict.fromkeys(str(item.place["method"]) for item in own))
+    parts = [(f" for {names}", own), (" for its rivals", rivals)] if own and rivals else [("", held)]
+    lines = [f"Of {len(items)} published values{whose}: {_counts(items)}." for whose, items in parts]
+    same, total = resemblance(compared, tolerance)
+    alike = f"Held against another method's print, they match in {same} of {total} cases too." if same else ""
+    return " ".join(filter(None, [*lines, alike]))
+
+
+def _counts(items: Sequence[Compared]) -> str:
+    counts = Counter(rule.name(item.verdict) for item in items)
+    kinds = (MATCHES, ABOVE, BELOW, INCONCLUSIVE)
+    first = [f"{kind}{one}" for kind in kinds for one in ("", f" ({ONE_SEED})")]
     last = [collect.NOT_RUN]
     order = [*first, *sorted(set(counts) - {*first, *last}), *last]
-    words = [f"{counts[kind]} {kind.replace('matches', 'match')}" for kind in order if counts[kind]]
-    return f"Of {len(held)} published values: {', '.join(words)}."
+    return ", ".join(f"{counts[kind]} {kind.replace(MATCHES, 'match')}" for kind in order if counts[kind])
 
 
-def inconclusive(paper: Paper, compared: Sequence[Compared]) -> list[str]:
-    """List the inconclusive numbers with how many seeds would decide, those that need the fewest first."""
-    items = [item for item in compared if item.verdict.kind == stats.INCONCLUSIVE]
-    items.sort(key=lambda item: item.verdict.seeds or math.inf)
-    found = [f"{_where(paper, item, compared)}: {rule.seeds(item.verdict)}" for item in items]
-    return listed("inconclusive, if mean and spread stay what they are", found)
+def bounds(compared: Sequence[Compared]) -> list[str]:
+    """Say how measured numbers lie to printed bounds, which give no verdict."""
+    pairs = [(i.mean, i.printed) for i in compared if i.verdict.kind == BOUND]
+    within = sum(ours <= printed for ours, printed in pairs)
+    return [f"The paper prints bounds: {within} of {len(pairs)} means lie within theirs."] if pairs else []
 
 
 def additions(paper: Paper, compared: Sequence[Compared]) -> list[str]:

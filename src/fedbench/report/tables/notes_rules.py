@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, TableSpec
-from fedbench.report.numbers import rates, rule, stats
+from fedbench.report.numbers import rates, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
 from fedbench.report.numbers.names import AVERAGE, SLOPE, axis_name
 from fedbench.report.numbers.published import PublishedTable
+from fedbench.results.print_verdicts import ONE_SEED
+from fedbench.results.statistics import LEAST
 
 
 def letters(paper: Paper, compared: Sequence[Compared]) -> str:
@@ -76,12 +78,14 @@ def verdicts(compared: Sequence[Compared], tolerance: float) -> str:
     """State the rule by which values were compared."""
     found = [item.verdict for item in compared if item.verdict.difference is not None]
     several = any(verdict.half_width is not None for verdict in found)
-    one = any(verdict.basis == stats.ONE_SEED for verdict in found)
-    two = any(
-        i.verdict.half_width is not None and (p := i.published) and p.comparable_std and (p.n_seeds or 0) > 1
-        for i in compared
-    )
-    return rule.sentences(tolerance, several, one, "both sides' seeds" if two else "our seeds alone")
+    one = any(verdict.basis == ONE_SEED for verdict in found)
+    prints = [i.published for i in compared if i.published and i.verdict.half_width is not None]
+    if any(p.comparable_std is not None for p in prints):
+        runs = "its own runs with their spread"
+    else:
+        counts = {p.n_seeds or 1 for p in prints}
+        runs = "one run" if counts <= {1} else f"{' or '.join(map(str, sorted(counts)))} runs"
+    return rule.sentences(tolerance, several, one, runs)
 
 
 def bold(compared: Sequence[Compared], decimals: int) -> str:
@@ -91,7 +95,7 @@ def bold(compared: Sequence[Compared], decimals: int) -> str:
     tau = ""
     if any(agreement(group)[0] is not None for group in method_groups(compared)):
         tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
-        part = any(stats.RANKED <= agreement(group)[1] < len(group) for group in method_groups(compared))
+        part = any(LEAST <= agreement(group)[1] < len(group) for group in method_groups(compared))
         tau += "; (3/5): of 3 in 5 methods." if part else "."
     side = " of each side" if any(item.published for item in compared) else ""
     return f"Bold: the best method{side}; values equal to {decimals} decimals tie.{tau}"

@@ -1,0 +1,1 @@
+"""What runs say: tests and intervals, verdicts against print, claims."""

@@ -1,0 +1,167 @@
+"""Every interval, test and fit: arrays in, arrays out.
+
+Tests are one-sided at level .05 and intervals two-sided at 90 %, so that each end of an interval is a test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+LEVEL = 0.05
+COVERAGE = 1 - 2 * LEVEL
+POWER = 0.8
+MANY = 5
+"""Seeds from which exact sign flips have to confirm the paired t-test."""
+EXACT, RESAMPLES = 12, 9999
+"""Up to so many seeds all sign flips are tried, beyond a sample of them."""
+ROUNDING = 1e-9
+"""0.943 - 0.933 is a hair above 0.01 in binary."""
+LEAST = 3
+"""Fewest points that a slope is fitted to, and methods that an order is made of."""
+
+
+def quantile(share: ArrayLike, freedom: ArrayLike) -> Any:
+    """Return the value that a ``share`` of Student's t lies below; `scipy.stats` takes a second to import."""
+    return special.stdtrit(freedom, share)
+
+
+def tail(t: ArrayLike, freedom: ArrayLike) -> Any:
+    """Return the share of Student's t above each ``t``, infinite ones included."""
+    return special.stdtr(freedom, -np.asarray(t, dtype=float))
+
+
+def half_width(std: ArrayLike, n: ArrayLike) -> Any:
+    """Return half the t-interval of a mean of ``n`` values, ``std`` with ddof 1; NaN below two values."""
+    n = np.asarray(n, dtype=float)
+    fit = np.where(n >= 2, n, np.nan)
+    return quantile(1 - LEVEL, fit - 1) * np.asarray(std, dtype=float) / np.sqrt(fit)
+
+
+def prediction_half_width(
+    std: ArrayLike, n: ArrayLike, print_std: ArrayLike = np.nan, print_n: ArrayLike = np.nan
+) -> Any:
+    """Return half the interval of the difference between a mean of ours and a printed one; NaN below two seeds.
+
+    Print is uncertain too. It counts as the mean of ``print_n`` runs, one where the paper does not say (two where it
+    prints a spread), which spread as ours do: t s sqrt(1/n + 1/m). Where it prints a spread over runs the interval is
+    Welch's.
+    """
+    std, n, print_std, print_n = np.broadcast_arrays(
+        *(np.asarray(v, dtype=float) for v in (std, n, print_std, print_n))
+    )
+    n = np.where(n >= 2, n, np.nan)
+    welch = np.isfinite(print_std)
+    m = np.fmax(print_n, np.where(welch, 2.0, 1.0))
+    ours, theirs = std**2 / n, np.where(welch, print_std, std) ** 2 / m
+    variance = ours + theirs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = variance**2 / (ours**2 / (n - 1) + theirs**2 / (m - 1))
+    freedom = np.where(welch & (variance > 0), both, n - 1)
+    return quantile(1 - LEVEL, freedom) * np.sqrt(variance)
+
+
+def p_positive(d: Array, among: int = 1) -> Array:
+    """Return the p-values of "the mean is not positive" for differences [..., seeds], as [...].
+
+    Student's t; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value of the t-test
+    (Holm's first step) and not that of the flips: these of five seeds never go below 1/32.
+    """
+    seeds = d.shape[-1]
+    mean, sd = d.mean(-1), d.std(-1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
+    p = np.minimum(among * tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1), 1)
+    return np.asarray(p if seeds < MANY else np.maximum(p, flipped(d)))
+
+
+def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
+    """Return the p-values of "the mean is not above ``bound``" of values [..., seeds], NaN left out, as [...].
+
+    A miss (an infinite value) shows nothing: p is 1.
+    """
+    d = np.atleast_1d(np.asarray(values, dtype=float)) - bound
+    if np.isfinite(d).all():
+        return p_positive(d, among)
+
+    def of_seeds(row: Array) -> Array:
+        there = complete(row)
+        return p_positive(there, among) if np.isfinite(there).all() else np.ones(())
+
+    return np.apply_along_axis(of_seeds, -1, d)
+
+
+def p_below(values: ArrayLike, bound: float, among: int = 1) -> Array:
+    """Return the p-values of "the mean is not below ``bound``"."""
+    return p_above(-np.asarray(values, dtype=float), -bound, among)
+
+
+def p_differ(d: Array) -> Array:
+    """Return the two-sided p-values of paired differences [pairs, seeds]; equal values differ in nothing."""
+    seeds, mean, sd = d.shape[-1], d.mean(-1), d.std(-1, ddof=1)
+    same, flat = np.abs(d).max(-1) <= ROUNDING, sd <= ROUNDING * np.abs(mean)
+    t = np.where(flat, math.inf, np.abs(mean) / np.where(sd > 0, sd, 1.0) * math.sqrt(seeds))
+    return np.where(same, 1.0, 2 * tail(t, seeds - 1))
+
+
+def flipped(d: Array) -> Array:
+    """Return the sign-flip p-values of "symmetric about 0 or lower" for differences [..., seeds]."""
+    seeds = d.shape[-1]
+    if seeds <= EXACT:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=seeds)))
+    else:
+        signs = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES + 1, seeds))
+        signs[0] = 1.0
+    sums = d @ signs.T
+    return np.asarray((sums >= sums[..., :1] - ROUNDING).mean(-1))
+
+
+def complete(values: Array) -> Array:
+    """Leave out what did not run."""
+    return values[~np.isnan(values)]
+
+
+def holm(ps: Array) -> Array:
+    """Return p-values corrected for their number (Holm, 1979)."""
+    order = np.argsort(ps)
+    stepped = np.maximum.accumulate(ps[order] * np.arange(len(ps), 0, -1))
+    result = np.empty_like(stepped)
+    result[order] = np.minimum(stepped, 1.0)
+    return result
+
+
+def false_discovery(ps: Sequence[float]) -> list[float]:
+    """Return Benjamini and Hochberg's q of each p-value; NaN stays and is not counted."""
+    known = [i for i, p in enumerate(ps) if not math.isnan(p)]
+    result = [math.nan] * len(ps)
+    if known:
+        from scipy import stats
+
+        for i, q in zip(known, stats.false_discovery_control([ps[i] for i in known]), strict=True):
+            result[i] = float(q)
+    return result
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the least-squares slope of log ``y`` over log ``x``; nan below three points or without a logarithm."""
+    points = np.array([x, y])
+    if points.shape[1] < LEAST or not (np.isfinite(points).all() and (points > 0).all()):
+        return math.nan
+    log_x, log_y = np.log(points)
+    return float(np.polyfit(log_x, log_y, deg=1)[0])
+
+
+def rank_agreement(ours: Array, printed: Array) -> float:
+    """Return Kendall's tau-b between two orders; NaN below three values, or where one side ties all."""
+    if len(ours) < LEAST or len(set(ours)) == 1 or len(set(printed)) == 1:
+        return math.nan
+    from scipy import stats  # a second of import, which most tables have no use for
+
+    return float(stats.kendalltau(ours, printed).statistic)

@@ -1,0 +1,119 @@
+"""Verdicts against print: at their limits, and how often they are wrong."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from error_draws import DRAWS, KINDS, slack
+
+from fedbench.report.numbers import rule
+from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED, hold_against_print
+
+README = Path(__file__).parents[3] / "README.md"
+TOLERANCE, PRINTED = 0.01, 0.933
+SPREAD = 0.002
+HALF = 2.919986 * SPREAD * math.sqrt(1 / 3 + 1)  # of the 90 % interval of three seeds less one printed run
+
+
+@pytest.mark.parametrize(
+    ("difference", "kind"),
+    [
+        (0.0, MATCHES),
+        (TOLERANCE - HALF - 1e-7, MATCHES),  # all of the interval is inside
+        (TOLERANCE - HALF + 1e-7, INCONCLUSIVE),
+        (TOLERANCE + HALF - 1e-7, INCONCLUSIVE),
+        (TOLERANCE + HALF + 1e-7, ABOVE),  # all of it is outside
+        (HALF - TOLERANCE - 1e-7, INCONCLUSIVE),
+        (-TOLERANCE - HALF - 1e-7, BELOW),
+    ],
+)
+def test_a_match_has_its_whole_interval_inside_the_tolerance(difference: float, kind: str) -> None:
+    judged = hold_against_print(PRINTED + difference, SPREAD, 3, PRINTED, TOLERANCE)
+    assert (judged.kind, judged.basis) == (kind, "")
+    assert judged.half_width == pytest.approx(HALF, rel=1e-6)
+    assert judged.difference == pytest.approx(difference, abs=1e-12)
+
+
+def test_noise_never_matches_and_a_stable_number_is_not_punished() -> None:
+    """0.853 +- 0.129 of two seeds against 0.980, the same spread about print, and 0.949 +- 0.000 against 0.963."""
+    judged = hold_against_print(
+        [0.853, 0.980, 0.949, 0.955],
+        [0.129, 0.129, 0.0, 0.0],
+        [2, 2, 3, 3],
+        [0.980, 0.980, 0.963, 0.963],
+        TOLERANCE,
+    )
+    assert judged.kind.tolist() == [INCONCLUSIVE, INCONCLUSIVE, BELOW, MATCHES]
+    assert judged.half_width[0] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("mean", "kind"),
+    [(0.943, MATCHES), (0.923, MATCHES), (0.9431, ABOVE), (0.9229, BELOW)],  # 0.943 - 0.933 > 0.01 in binary
+)
+def test_one_seed_is_held_against_the_tolerance_alone_and_marked(mean: float, kind: str) -> None:
+    judged = hold_against_print(mean, math.nan, 1, PRINTED, TOLERANCE, 0.5, 3)
+    assert (judged.kind, judged.basis) == (kind, ONE_SEED)
+    assert math.isnan(judged.half_width)
+
+
+RATES = {"normal": 0.05, "skewed": 0.11, "failing": 0.13}
+"""How often a verdict is wrong at the limit of the tolerance, at most, as the README says."""
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("kind", RATES)
+def test_error_rates(kind: str, seeds: int) -> None:
+    """Print is one run of our distribution, and the expectations differ by the tolerance or nothing."""
+    rng = np.random.default_rng([seeds, len(kind)])
+    ours, printed = (KINDS[kind](rng, (DRAWS, n)) for n in (seeds, 1))
+    rates = {}
+    for tolerance in (1.0, 4.0):
+        for shift in (tolerance, -tolerance):
+            means = ours.mean(1) + shift
+            said = hold_against_print(means, ours.std(1, ddof=1), seeds, printed[:, 0], tolerance).kind
+            rates[f"matches at {shift:+}"] = (said == MATCHES).mean()
+            rates[f"differs at {shift:+}"] = np.isin(said, (ABOVE, BELOW)).mean()
+    worst = max(rates, key=lambda case: rates[case])
+    print(f"print, {kind}, {seeds} seeds: at most {rates[worst]:.3f} ({worst})")
+    assert rates[worst] <= RATES[kind] + slack(RATES[kind])
+    if kind == "normal":
+        assert rates["differs at +4.0"] == pytest.approx(0.05, abs=slack(0.05)), "the test is not merely deaf"
+
+
+@pytest.mark.parametrize("runs", [3, 9])
+def test_error_rates_where_print_has_a_spread(runs: int) -> None:
+    """Welch's interval, print with three times our spread."""
+    rng = np.random.default_rng(runs)
+    ours, printed = rng.normal(size=(DRAWS, 3)), 3 * rng.normal(size=(DRAWS, runs))
+    means, spreads = printed.mean(1), printed.std(1, ddof=1)
+    said = hold_against_print(ours.mean(1) + 9, ours.std(1, ddof=1), 3, means, 9.0, spreads, runs).kind
+    for wrong in (said == MATCHES, np.isin(said, (ABOVE, BELOW))):
+        assert wrong.mean() <= 0.06 + slack(0.06)
+
+
+def test_the_same_distribution_is_seldom_called_different() -> None:
+    """Against a tolerance of one standard deviation; print without an error of its own made it one in four."""
+    rng = np.random.default_rng(0)
+    for draw in KINDS.values():
+        ours, printed = draw(rng, (DRAWS, 5)), draw(rng, (DRAWS,))
+        said = hold_against_print(ours.mean(1), ours.std(1, ddof=1), 5, printed, 1.0).kind
+        assert np.isin(said, (ABOVE, BELOW)).mean() <= 0.07 + slack(0.07)
+
+
+def test_the_readme_says_no_more_than_the_rates() -> None:
+    said = " ".join(README.read_text(encoding="utf-8").split())
+    normal, skewed, failing = (round(100 * rate) for rate in RATES.values())
+    assert f"in {normal} of 100 cases where runs are normally distributed" in said
+    assert f"in up to {skewed} where they are skewed" in said
+    assert f"in up to {failing} where one run in five fails" in said
+
+
+def test_the_readme_gives_the_rule_in_the_words_of_legends() -> None:
+    said = " ".join(README.read_text(encoding="utf-8").split())
+    for kind, meaning in rule.MEANING.items():
+        line = f"**{kind}**: {meaning}"
+        assert f"{rule.SYMBOLS[kind]} {line}" in said if kind in rule.SYMBOLS else line in said
