@@ -19,10 +19,12 @@ def main() -> int:
         "--mirror", default="", help="folder or address that is asked before the official one"
     )
     parser.add_argument("--force", action="store_true", help="prepare again what is prepared already")
+    parser.add_argument("--cores", type=int, default=1, help="processes that decode pictures")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        print(prepare(arguments.dataset, arguments.data_dir, arguments.mirror or None, arguments.force))
+        mirror = arguments.mirror or None
+        print(prepare(arguments.dataset, arguments.data_dir, mirror, arguments.force, arguments.cores))
     except (UserError, OSError) as error:
         print(f"error: {explain(error)}", file=sys.stderr)
         return 2

@@ -209,7 +209,7 @@ def test_the_key_is_the_same_on_every_machine() -> None:
 
 
 def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
-    for name in ("device", "data_dir", "client_chunk", "compile", "mirror", "checkpoint_seconds"):
+    for name in ("device", "data_dir", "client_chunk", "compile", "inputs", "mirror", "checkpoint_seconds"):
         assert name in Config.model_fields
         with pytest.raises(ValueError, match=r"[Ee]xtra"):
             RunSpec(**(BASE | {name: "x"}))

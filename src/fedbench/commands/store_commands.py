@@ -123,9 +123,9 @@ def verify(
         bool, typer.Option("--adopt", help="take runs from before there were checksums as they are")
     ] = False,
 ) -> None:
-    """Hold every run against its checksums, its key and its specification.
+    """Hold every run against its checksums, its key and its specification, and all prepared data against theirs.
 
-    A run that cannot be read now is not damaged: it is named and stays.
+    A run that cannot be read now is not damaged: it is named and stays. With a pattern, data are left out.
     """
     from fedbench.store.runs import Store
 
@@ -145,12 +145,24 @@ def verify(
             left += [] if done else [f"{key} ({kind})"]
     others = "".join(f", {n} {kind}" for kind, n in count.items() if kind not in ("whole", "damaged"))
     print(f"{count['whole']} runs are whole, {count['damaged']} damaged{others}")
+    if pattern == "*":
+        _verify_data(Path(configuration.load_config().data_dir))
     if left:
         raise UserError(
             f"not whole: {', '.join(left)}. `fedbench store verify --set-aside` moves damaged runs out of the way; "
             "then they are trained again, or imported. --adopt takes unverified ones as they are. What cannot be "
             "read now stays"
         )
+
+
+def _verify_data(data_dir: Path) -> None:
+    """Read all prepared arrays and partitions; say which are damaged: they are made again when they are needed."""
+    from fedbench.data import stamps
+
+    checked = [*stamps.check_all(data_dir)]
+    wrong = [f"{path} is damaged and will be made again: {why}" for path, why in checked if why]
+    if checked:
+        print("\n".join([*map(visible, wrong), f"{len(checked) - len(wrong)} files of data are whole"]))
 
 
 def _adopted(key: str) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.inputs import Inputs
 from fedbench.net import Leaf, Net
 from fedbench.specs import TrainSpec
 
@@ -47,12 +48,13 @@ class Part:
 
     Attributes:
         name: ``test`` or ``val``.
-        inputs: [n, ...] as stored, on the device.
+        inputs: [n, ...] as stored, on the device or, where they do not fit there, in their file: ``Model.outputs`` and
+            ``ClientData.prepare`` take both.
         labels: [n] int64.
     """
 
     name: str
-    inputs: Tensor
+    inputs: Inputs
     labels: np.ndarray
 
 
@@ -65,7 +67,7 @@ class Model:
     buffers: Tensor | None
     data: ClientData
 
-    def outputs(self, inputs: Tensor) -> Tensor:
+    def outputs(self, inputs: Inputs) -> Tensor:
         """Return the evaluation-mode outputs [n, C] for stored inputs [n, ...].
 
         Raises:
@@ -74,7 +76,7 @@ class Model:
         statistics = None if self.buffers is None else self.buffers[None]
         parts = []
         with torch.no_grad():
-            for chunk in torch.split(inputs, CHUNK.get(inputs.device.type, 500)):
+            for chunk in inputs.split(CHUNK.get(inputs.device.type, 500)):
                 prepared = self.data.prepare(chunk)
                 parts.append(self.net.scores(self.w[None], prepared[None], statistics, train=False)[0])
         outputs = torch.cat(parts)

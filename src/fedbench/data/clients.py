@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedbench.data.batch import Batch
 from fedbench.data.cycle import Cycle
+from fedbench.data.inputs import Inputs, Mapped, Where, place, size_of, stored
 from fedbench.data.pairs import Pairs
 from fedbench.data.work import Work
 from fedbench.errors import UserError
@@ -49,16 +50,7 @@ class Arrays:
     sites: tuple[str, ...] = ()
 
 
-def gathered(inputs: np.ndarray, used: np.ndarray, device: torch.device) -> Tensor:
-    """Copy rows of an array that may be mapped from a file to a device, a part at a time: ``[len(used), ...]``."""
-    first = torch.from_numpy(inputs[used[:1]])
-    result = torch.empty((len(used), *first.shape[1:]), dtype=first.dtype, device=device)
-    for at in range(0, len(used), _ROWS):
-        result[at : at + _ROWS] = torch.from_numpy(inputs[used[at : at + _ROWS]])
-    return result
-
-
-def _rows(stored: Tensor, index: Tensor) -> Tensor:
+def _rows(stored: Inputs, index: Tensor) -> Tensor:
     """Select rows [K, B, ...] at positions [K, B], several times faster than by indexing."""
     return stored.index_select(0, index.flatten()).view(*index.shape, *stored.shape[1:])
 
@@ -84,11 +76,14 @@ class ClientData:
     ``train.positives`` a batch is a fixed number of positives, then negatives, each class visited in its own order.
 
     Attributes:
+        where: where inputs are, ``device`` or ``host`` (:mod:`fedbench.data.inputs`).
         sample: shape of a sample as the network sees it: a grey image that is normalised as a coloured one has three
             channels.
     """
 
-    def __init__(self, arrays: Arrays, spec: TrainSpec, seed: int, device: torch.device) -> None:
+    def __init__(
+        self, arrays: Arrays, spec: TrainSpec, seed: int, device: torch.device, inputs: Where = "auto"
+    ) -> None:
         for client, positions in enumerate(arrays.clients):
             if len(positions) == 0:
                 raise UserError(
@@ -98,7 +93,9 @@ class ClientData:
         self.sizes = [len(positions) for positions in arrays.clients]
         self.n_classes = arrays.n_classes
         used = np.concatenate(arrays.clients)
-        self.inputs = gathered(arrays.x_train, used, device)
+        held = (arrays.x_train, len(used) + len(arrays.validation)), (arrays.x_test, len(arrays.x_test))
+        self.where = place(inputs, size_of(*held), device)
+        self.inputs = stored(arrays.x_train, used, device, self.where)
         self.labels = torch.from_numpy(arrays.y_train[used].astype(np.int64)).to(device)
         self.offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         self._orders: dict[tuple[str, int], tuple[int, np.ndarray]] = {}
@@ -279,15 +276,17 @@ class ClientData:
 
         Every sample is seen in every epoch: to prepare it each time takes longer than to read four times as much.
         """
+        if isinstance(self.inputs, Mapped):
+            return None
         if self.inputs.dtype != torch.uint8 and self.spec.normalize is None:
             return self.inputs
         if self.spec.augment != "none" or len(self.labels) * math.prod(self.sample) > READY:
             return None
         return torch.cat([self.prepare(part) for part in torch.split(self.inputs, _ROWS)])
 
-    def prepare(self, inputs: Tensor) -> Tensor:
+    def prepare(self, inputs: Inputs) -> Tensor:
         """Turn stored inputs [..., C, H, W] into the network's: float32 in [0, 1], then normalised if asked for."""
-        return self.normalize(self.scale(inputs))
+        return self.normalize(self.scale(inputs.all() if isinstance(inputs, Mapped) else inputs))
 
     def scale(self, inputs: Tensor) -> Tensor:
         """Turn images stored as whole numbers into float32 in [0, 1]; leave others as they are."""

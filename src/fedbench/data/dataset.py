@@ -157,3 +157,23 @@ class Dataset(ABC):
             return Status(self.name, "needs account", self.cure(folder))
         more = f" and {len(items) - 1} more" if len(items) > 1 else ""
         return Status(self.name, "downloadable", items[0].urls[0] + more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSet(Dataset):
+    """One made of picture files, decoded and resized to ``shape``.
+
+    Attributes:
+        draft: decode large JPEGs at a part of their size (:class:`fedbench.data.picture.Form`): other arrays, in a
+            fraction of the time.
+    """
+
+    draft: bool = field(default=False, repr=False, metadata={"option": True})  # keys are older than it
+
+    def definition(self) -> str:
+        """As of any dataset, with a word where JPEGs are drafted."""
+        return super().definition() + (" draft" if self.draft else "")
+
+    def content(self) -> str:
+        """As of any dataset, with a word where JPEGs are drafted."""
+        return super().content() + (" draft" if self.draft else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import functools
 import hashlib
 import json
 import math
@@ -20,10 +19,7 @@ import numpy as np
 
 from fedbench import seal
 from fedbench.errors import UserError, cannot_read
-from fedbench.files import Mark, atomic, mark
-
-LARGE = 4 << 30
-"""Bytes from which on arrays of inputs are kept on disk and mapped into memory."""
+from fedbench.files import atomic
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same bytes on every day
 
@@ -71,7 +67,7 @@ def read_npz(
     if not path.is_file():
         raise UserError(f"{path} is missing. {cure}")
     try:
-        _bounded(path)
+        _bounded(path, only)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if only is None or name in only}
     except OSError as error:
@@ -116,28 +112,31 @@ def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
         raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
 
 
-def _bounded(path: Path) -> None:
+def _bounded(path: Path, only: Collection[str] | None) -> None:
     """Hold the sizes that an archive and its arrays claim against each other before memory is taken for them.
 
     Raises:
-        ValueError: an array and its member differ in size, all claim more than this machine's memory, or two have one
-            name.
+        ValueError: an array and its member differ in size, those in ``only`` (None: all) claim more than this machine's
+            memory, or two have one name.
     """
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with zipfile.ZipFile(path) as archive:
-        if sum(info.file_size for info in archive.infolist()) > room:
+        read = [
+            info for info in archive.infolist() if only is None or info.filename.removesuffix(".npy") in only
+        ]
+        if sum(info.file_size for info in read) > room:
             raise ValueError("its arrays are larger than the memory of this machine")
         if len({*archive.namelist()}) < len(archive.namelist()):
             raise ValueError("two of its arrays have the same name")
         for info in archive.infolist():
             with archive.open(info) as member:
                 version = np.lib.format.read_magic(member)
-                read = (
+                header = (
                     np.lib.format.read_array_header_1_0
                     if version == (1, 0)
                     else np.lib.format.read_array_header_2_0
                 )
-                shape, _, dtype = read(member)
+                shape, _, dtype = header(member)
                 held = info.file_size - member.tell()
             # texts of no length would be any number of samples
             if dtype.hasobject or (
@@ -145,26 +144,6 @@ def _bounded(path: Path) -> None:
             ):
                 continue  # numpy refuses objects
             raise ValueError(f"{info.filename} claims the shape {list(shape)}, which is not what it holds")
-
-
-def intact(path: Path, sha: object) -> bool:
-    """Say whether a file has this SHA-256; one that has not changed since it was asked for is not read again.
-
-    Raises:
-        ReadError: it cannot be read now.
-    """
-    marked = mark(path)
-    try:
-        return marked is not None and _sha256(path, marked) == sha
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise cannot_read(path, error) from None
-
-
-@functools.lru_cache(maxsize=256)
-def _sha256(path: Path, _mark: Mark) -> str:
-    return checksum(path)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -32,11 +32,15 @@ class Rows:
     def __getitem__(self, positions: np.ndarray) -> np.ndarray:
         """Copy the rows at ``positions`` ``[m]``, in their order."""
         rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
+        self.take(positions, 0, rows)
+        return rows
+
+    def take(self, positions: np.ndarray, axis: int, out: np.ndarray, mode: str = "clip") -> None:
+        """Copy the rows at ``positions`` ``[m]`` into ``out`` [m, ...]; ``axis`` is 0, and they are in range."""
         owner = np.searchsorted(self._ends, positions, side="right")
         for place, part in enumerate(self._parts):
             mine = owner == place
-            rows[mine] = part[positions[mine] - (self._ends[place] - len(part))]
-        return rows
+            out[mine] = part[positions[mine] - (self._ends[place] - len(part))]
 
 
 def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
@@ -65,7 +69,7 @@ def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
     return Prepared(
         x_train=Rows([part.x_train for part in parts]),  # type: ignore[arg-type]  # read by positions alone
         y_train=np.concatenate([part.y_train for part in parts]),
-        x_test=np.concatenate([part.x_test for part in tested]),
+        x_test=Rows([part.x_test for part in tested]),  # type: ignore[arg-type]
         y_test=np.concatenate([part.y_test for part in tested]),
         group_train=_numbered(parts),
         classes=first.classes,

@@ -102,18 +102,19 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
         )
     base = get(spec.base)
     # what is not in its repr does not change what is prepared
-    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
+    options = [item.name for item in dataclasses.fields(base) if item.repr or item.metadata.get("option")]
+    fields = {*options} - {"name", "raw", "classes"}
     for option in spec.options:
         if option not in fields:
             raise unknown(f"option in {path}", option, fields)
-    options: dict[str, Any] = {
+    given: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in spec.options.items()
     }
     if spec.title:
-        options["title"] = spec.title
-    options |= {"name": path.stem, "raw": base.raw or base.name}
+        given["title"] = spec.title
+    given |= {"name": path.stem, "raw": base.raw or base.name}
     try:
-        changed = TypeAdapter(type(base)).validate_python({**_fields(base), **options})
+        changed = TypeAdapter(type(base)).validate_python({**_fields(base), **given})
     except ValidationError as error:
         raise UserError(f"{path}: options: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
     return changed

@@ -11,10 +11,11 @@ import numpy as np
 
 from fedbench import registry
 from fedbench.data import datasets, joined, partitions
-from fedbench.data.files import checksum, intact, read_json, read_npz, write_json, write_npz
+from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
 from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count
+from fedbench.data.stamps import intact
 from fedbench.errors import DiskError, UserError
 from fedbench.specs import DataSpec
 from fedbench.streams import stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import numpy as np
 
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.files import LARGE, checksum, intact, map_npz, read_json, read_npz, write_json, write_npz
+from fedbench.data.decoding import workplace
+from fedbench.data.files import checksum, map_npz, read_json, read_npz, write_json, write_npz
+from fedbench.data.stamps import intact, reread
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
 from fedbench.specs import digest
@@ -35,8 +38,13 @@ def prepared_path(name: str, data_dir: str | Path) -> Path:
     return Path(data_dir) / "prepared" / f"{name}.npz"
 
 
-def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, force: bool = False) -> Path:
+def prepare(
+    name: str, data_dir: str | Path, mirror: str | Path | None = None, force: bool = False, cores: int = 1
+) -> Path:
     """Fetch and prepare a dataset unless that is done already; return the path of its arrays.
+
+    Pictures are decoded by ``cores`` processes; those that a preparation had decoded when it was ended are not
+    decoded again, unless by ``force``.
 
     Raises:
         UserError: the dataset is unknown, or its raw files cannot be had or are not what they should be.
@@ -48,30 +56,36 @@ def prepare(name: str, data_dir: str | Path, mirror: str | Path | None = None, f
     wait = functools.partial(log.warning, "another process is preparing %s: waiting for it", name)
     with locked(Path(data_dir) / f".{dataset.raw or name}.lock", wait):
         if force or not _current(dataset, path):
-            _prepare(dataset, path, Path(data_dir), None if mirror is None else str(mirror))
+            _prepare(dataset, path, Path(data_dir), None if mirror is None else str(mirror), force, cores)
     return path
 
 
-def _prepare(dataset: Dataset, path: Path, data_dir: Path, mirror: str | None) -> None:
+def _prepare(
+    dataset: Dataset, path: Path, data_dir: Path, mirror: str | None, force: bool, cores: int
+) -> None:
     """Fetch and prepare a dataset. The caller holds its lock: two processes would fetch into the same files."""
-    folder = dataset.fetch(data_dir, mirror)
+    folder, decoded = dataset.fetch(data_dir, mirror), path.with_name(f".{dataset.name}.pictures")
+    if force:
+        shutil.rmtree(decoded, ignore_errors=True)
     try:
-        arrays = dataset.prepare(folder)
+        with workplace(decoded, cores):
+            arrays = dataset.prepare(folder)
         content = _content(dataset, arrays)
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     write_npz(path, content)  # the summary comes last: it vouches for the arrays
-    made = {"definition": digest(dataset.definition()), "sha256": checksum(path)}
+    made = {"definition": digest(dataset.definition()), "sha256": reread(path)}
     facts = _summary(dataset, arrays, folder) | made
     write_json(path.with_suffix(".json"), facts)
+    shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])
     log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path)
 
 
 def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepared:
-    """Read the arrays of a dataset; without ``inputs``, ``x_train`` and ``x_test`` are left empty.
+    """Read the labels of a dataset and map its inputs into memory, which all processes of a machine share.
 
-    Those of a large file are mapped into memory, not read.
+    Without ``inputs``, ``x_train`` and ``x_test`` are left empty.
 
     Raises:
         UserError: it is not prepared, or a file is damaged; the message names the file and the cure.
@@ -80,14 +94,11 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
     path = prepared_path(name, data_dir)
     if path.is_file() and not intact(path, summary.get("sha256")):
         raise UserError(f"{path} is not what was prepared. Delete it. {_cure(name, data_dir)}")
-    empty = {} if inputs else {part: np.empty(0) for part in INPUTS}
     cure = _cure(name, data_dir)
-    if inputs and path.is_file() and path.stat().st_size > LARGE:
-        arrays = read_npz(path, cure, LABELS) | {part: map_npz(path, part, cure) for part in INPUTS}
-    else:
-        arrays = read_npz(path, cure, None if inputs else LABELS)
+    arrays = read_npz(path, cure, LABELS)
+    arrays |= {part: map_npz(path, part, cure) if inputs else np.empty(0) for part in INPUTS}
     try:
-        fields: dict[str, Any] = {**arrays, **empty, "sites": tuple(summary.get("sites", ()))}
+        fields: dict[str, Any] = {**arrays, "sites": tuple(summary.get("sites", ()))}
         fields |= {name: tuple(summary[name]) for name in ("notes", "classes")}
         return Prepared(**fields, summary=summary)
     except (KeyError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from fedbench.data import augment
 from fedbench.data.batch import Batch
+from fedbench.data.inputs import Coming, Mapped
 from fedbench.streams import stream
 
 if TYPE_CHECKING:
@@ -48,12 +50,14 @@ class Work:
         self._widths = widths.tolist()
         padded = (counts < widths[:, None]).any(axis=1)
         self._weighted = (padded | (data.pairs is not None)).tolist()
+        self._places = index
         self._index = torch.from_numpy(index).to(data.device)
         self._labels = data.labels[self._index]
         self._labels_of_step = self._labels.unbind()
-        each = len(clients) * width * data.inputs[:1].numel()
+        each = len(clients) * width * math.prod(data.inputs.shape[1:])
         self._ahead = max(1, AHEAD.get(data.device.type, AHEAD["cuda"]) // each)
         self._begun, self._ready = -1, tuple[Tensor, ...]()
+        self._coming: tuple[int, Coming] | None = None
         self._active = torch.from_numpy(counts > 0).to(data.device)
         self.steps_of_each = self._active.sum(0)  # [K]
 
@@ -97,8 +101,24 @@ class Work:
         """
         begin = step - step % self._ahead
         if begin != self._begun:
-            data, index = self._data, self._index[begin : begin + self._ahead]
-            plain = self._augmentation == "none"
-            inputs = data.prepared(index) if plain else data.scale(data.samples(index))
-            self._begun, self._ready = begin, inputs.unbind()
+            self._begun, self._ready = begin, self._gathered(begin).unbind()
         return self._ready[step - begin]
+
+    def _gathered(self, begin: int) -> Tensor:
+        data, plain = self._data, self._augmentation == "none"
+        if isinstance(data.inputs, Mapped):
+            samples = self._read(data.inputs, begin)
+            return data.prepare(samples) if plain else data.scale(samples)
+        index = self._index[begin : begin + self._ahead]
+        return data.prepared(index) if plain else data.scale(data.samples(index))
+
+    def _read(self, inputs: Mapped, begin: int) -> Tensor:
+        """Return stored inputs from the file, [steps, K, B, ...], and begin to read those after them."""
+
+        def coming(at: int) -> Coming:
+            return inputs.coming(self._places[at : at + self._ahead])
+
+        known, end = self._coming, begin + self._ahead
+        now = known[1] if known is not None and known[0] == begin else coming(begin)
+        self._coming = (end, coming(end)) if end < self.steps else None
+        return now()

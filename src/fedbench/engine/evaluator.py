@@ -10,6 +10,7 @@ from fedbench import measures
 from fedbench.contract.problem import State
 from fedbench.contract.task import Model, Part, Task
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.inputs import chosen, stored
 from fedbench.net import Net
 from fedbench.objectives.cross_entropy import per_sample
 
@@ -19,16 +20,17 @@ MOST_DEVICES = 16
 
 
 class Evaluator:
-    """Holds test and validation inputs on the device; metrics carry the prefix of their part."""
+    """Holds test and validation inputs where those for training are; metrics carry the prefix of their part."""
 
     def __init__(self, task: Task, net: Net, arrays: Arrays, data: ClientData) -> None:
         self._task, self._net, self._data = task, net, data
         held = arrays.validation
-        parts = {"test": (arrays.x_test, arrays.y_test)}
+        parts = {"test": (arrays.x_test, np.arange(len(arrays.y_test)), arrays.y_test)}
         if len(held):
-            parts["val"] = (arrays.x_train[held], arrays.y_train[held])
+            parts["val"] = (arrays.x_train, held, arrays.y_train[held])
         self._parts = {
-            name: Part(name, torch.from_numpy(x).to(data.device), y) for name, (x, y) in parts.items()
+            name: Part(name, stored(x, used, data.device, data.where), y)
+            for name, (x, used, y) in parts.items()
         }
         self._of_sites = dict[str, Part]()
         if arrays.site_test is not None:
@@ -36,8 +38,7 @@ class Evaluator:
             for number, site in enumerate(arrays.sites):
                 at = np.flatnonzero(arrays.site_test == number)
                 if len(at):
-                    inputs = test.inputs[torch.from_numpy(at).to(data.device)]
-                    self._of_sites[site] = Part("test", inputs, test.labels[at])
+                    self._of_sites[site] = Part("test", chosen(test.inputs, at), test.labels[at])
 
     def metrics(
         self, x: Tensor, buffers: Tensor | None, suffix: str = "", parts: tuple[str, ...] = ()
@@ -94,9 +95,11 @@ class Evaluator:
         data, statistics = self._data, None if buffers is None else buffers[None]
         losses = []
         with torch.no_grad():
-            for at in range(0, len(data.labels), TRAIN_CHUNK):
-                inputs = data.prepare(data.inputs[at : at + TRAIN_CHUNK])[None]
-                scores = self._net.scores(w[None, : self._net.d], inputs, statistics, train=False)
-                losses.append(per_sample(scores, data.labels[None, at : at + TRAIN_CHUNK])[0])
+            parts = data.inputs.split(TRAIN_CHUNK), torch.split(data.labels, TRAIN_CHUNK)
+            for inputs, labels in zip(*parts, strict=True):
+                scores = self._net.scores(
+                    w[None, : self._net.d], data.prepare(inputs)[None], statistics, train=False
+                )
+                losses.append(per_sample(scores, labels[None])[0])
         sums = torch.split(torch.cat(losses).double(), data.sizes)
         return torch.stack([part.mean() for part in sums]).to(w.dtype)

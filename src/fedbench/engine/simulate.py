@@ -17,6 +17,7 @@ from fedbench.algorithms import make
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.inputs import Where
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.loop import Loop
@@ -57,6 +58,7 @@ class Simulation:
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
         start: the weights, by name, that a run with a ``start`` begins with.
         compiling: compile the local steps. Changes speed and rounding, as ``client_chunk`` does.
+        inputs: where inputs are kept (:mod:`fedbench.data.inputs`). Changes speed and memory, and no result.
         reserve: told before the first round how many bytes the outcome will take on a disk, at most.
 
     Attributes:
@@ -76,11 +78,12 @@ class Simulation:
         stop: Callable[[], bool] = lambda: False,
         start: Weights | None = None,
         compiling: bool = False,
+        inputs: Where = "auto",
         reserve: Callable[[int], object] = lambda size: None,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
-        self.data = ClientData(arrays, spec.train, spec.seed, device)
+        self.data = ClientData(arrays, spec.train, spec.seed, device, inputs)
         task = tasks.make(spec.task)
         tasks.check_fit(self.method, task, spec.method, spec.task)
         check_method(self.method, spec.method, spec.train.participation)

@@ -117,9 +117,11 @@ def train_run(
         with stopping.held_back() as stop:
             simulation = Simulation(
                 spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start,
-                compiling=config.compile,
+                compiling=config.compile, inputs=config.inputs,
                 reserve=functools.partial(files.reserve, folder / ROOM),
             )  # fmt: skip
+            if simulation.data.where == "host":
+                say("  inputs stay in the prepared file, which all jobs of this machine share")
             journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
             try:
                 outcome = simulation.run()
@@ -130,9 +132,10 @@ def train_run(
             times = {
                 name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")
             }
+            made = {"compiled": simulation.loop.compiled, "inputs": simulation.data.where}
             record = Record(
                 spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
-                provenance(device.type) | {"compiled": simulation.loop.compiled} | times | data, {},
+                provenance(device.type) | made | times | data, {},
             )  # fmt: skip
             model = None if outcome.model is None else starts.model_bytes(outcome.model)
             record = store.finish(record, outcome.curve, outcome.clients, model)

@@ -65,6 +65,9 @@ class Config(Spec):
     compile: bool = False
     """Compile the local steps before training. It takes minutes once and needs a C++ compiler; MLPs then train
     faster. It changes results by rounding alone."""
+    inputs: Literal["auto", "device", "host"] = "auto"
+    """Where inputs are kept: `device` copies them into each job's memory, `host` reads batches from the prepared file,
+    which all jobs of a machine share. Default: copies where they fit. It changes no result."""
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Seconds between checkpoints of an unfinished run; 0: after every round."""
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"

@@ -13,6 +13,7 @@ from torch import Tensor
 from fedbench.contract.task import Conditional, ConditionalTask, Model, Part
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.inputs import Inputs
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.streams import stream
@@ -151,7 +152,7 @@ class Maml(ConditionalTask):
             parts.append(self._gathered(data, data.inputs, data.labels, torch.from_numpy(index)))
         return Conditional(*parts)
 
-    def _gathered(self, data: ClientData, inputs: Tensor, labels: Tensor, index: Tensor) -> Batch:
+    def _gathered(self, data: ClientData, inputs: Inputs, labels: Tensor, index: Tensor) -> Batch:
         index = index.to(inputs.device)
         chosen = inputs.index_select(0, index.flatten())
         prepared = data.prepare(chosen).view(*index.shape, *inputs.shape[1:])

@@ -10,8 +10,12 @@ import pytest
 from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
+from fedbench import seal
 from fedbench.commands import store_commands
 from fedbench.commands.cli import app
+from fedbench.data import stamps
+from fedbench.data.files import read_json
+from fedbench.files import mark
 from fedbench.plan import cells, configuration
 from fedbench.specs import RunSpec
 from fedbench.store.record import Record
@@ -118,7 +122,7 @@ def test_a_run_in_training_is_told_from_one_that_was_left(keys: list[str]) -> No
 
 
 def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[str]) -> None:
-    assert call("verify").stdout == "3 runs are whole, 0 damaged\n"
+    assert call("verify").stdout == "3 runs are whole, 0 damaged\n1 files of data are whole\n"
     Store().curve(keys[1]).write_text("torn")
     (Store().path(keys[2]) / "run.json").unlink()
     result = call("verify")
@@ -131,7 +135,28 @@ def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[s
 
     result = call("verify", "--set-aside")
     assert result.exit_code == 0 and f"kept as results/runs/{keys[1]}.damaged1" in result.stdout
-    assert Store().keys() == [keys[0]] and call("verify").stdout == "1 runs are whole, 0 damaged\n"
+    assert Store().keys() == [keys[0]] and call("verify", "*eed*").stdout == "1 runs are whole, 0 damaged\n"
+
+
+def test_verify_reads_prepared_data_whatever_a_stamp_says(
+    keys: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stamps, "LARGE", 0)
+    data_dir = Path(shutil.copytree(configuration.load_config().data_dir, "copy"))
+    config = configuration.load_config().model_copy(update={"data_dir": str(data_dir)})
+    monkeypatch.setattr(configuration, "load_config", lambda: config)
+    path = data_dir / "prepared/digits.npz"
+    facts = read_json(path.with_suffix(".json"), "")
+    content = path.read_bytes()
+    path.write_bytes(content[:-100] + b"x" + content[-99:])
+    damaged = mark(path)
+    assert damaged is not None
+    seal.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": facts["sha256"]})
+    assert stamps.intact(path, facts["sha256"])  # a disk that lost a bit changes no time
+    result = call("verify")
+    assert f"{path} is damaged and will be made again: it is not what was written\n" in result.stdout
+    stamps._sha256.cache_clear()
+    assert not stamps.intact(path, facts["sha256"])
 
 
 def test_runs_go_to_another_project_and_into_its_cells(

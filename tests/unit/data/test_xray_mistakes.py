@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from xray_corpora import chexpert, nih, png, put, small
 
-from fedbench.data import datasets, images, prepared
+from fedbench.data import datasets, prepared
 from fedbench.data.datasets._xray import drawn
-from fedbench.data.files import LARGE, map_npz, read_npz, write_npz
+from fedbench.data.files import map_npz, read_npz, write_npz
 from fedbench.errors import UserError
 
 CORPORA = ("chexpert", "chexpert_valid", "chestxray14", "padchest", "mimic_cxr", "chestxray_ad")
@@ -89,23 +89,18 @@ def test_test_patients_are_the_same_each_time_and_about_the_share() -> None:
     assert (drawn(patients, 0.05, "another") != chosen).any()
 
 
-def test_a_large_corpus_is_decoded_into_a_file_and_mapped_from_one(
+def test_inputs_are_mapped_and_hold_what_was_prepared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = nih("Patient Gender,View Position")
     put(tmp_path / "raw" / "chestxray14", {"Data_Entry_2017.csv": files.pop("table"), **files})
     dataset = small("chestxray14")
     monkeypatch.setattr(datasets, "get", lambda name: dataset)
-    plain = prepared.prepare("chestxray14", tmp_path)
-    before, whole = plain.read_bytes(), prepared.load_prepared("chestxray14", tmp_path)
-    monkeypatch.setattr(images, "LARGE", 10)
-    monkeypatch.setattr(prepared, "LARGE", 10)
-    assert prepared.prepare("chestxray14", tmp_path, force=True).read_bytes() == before
+    whole = read_npz(prepared.prepare("chestxray14", tmp_path), "")
     mapped = prepared.load_prepared("chestxray14", tmp_path)
-    assert isinstance(mapped.x_train, np.memmap) and not isinstance(whole.x_train, np.memmap)
+    assert isinstance(mapped.x_train, np.memmap) and isinstance(mapped.x_test, np.memmap)
     for part in ("x_train", "x_test", "y_train", "y_test", "group_train"):
-        np.testing.assert_array_equal(getattr(mapped, part), getattr(whole, part))
-    assert LARGE > 1 << 30
+        np.testing.assert_array_equal(getattr(mapped, part), whole[part])
 
 
 def test_arrays_are_mapped_as_they_were_written_and_damage_is_named(tmp_path: Path) -> None:

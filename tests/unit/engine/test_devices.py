@@ -161,7 +161,8 @@ def as_if_on_a_gpu(**train: Any) -> Simulation:
     if train.pop("stored", None) == "bytes":
         parts = {"x_train": arrays.x_train.astype(np.uint8), "x_test": arrays.x_test.astype(np.uint8)}
         arrays = dataclasses.replace(arrays, **parts)
-    return Simulation(spec("fedavg", clients=4, **train), arrays, torch.device("cuda"), None)
+    where = train.pop("inputs", "device")
+    return Simulation(spec("fedavg", clients=4, **train), arrays, torch.device("cuda"), None, inputs=where)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +188,21 @@ def test_batches_are_made_on_the_gpu(train: dict[str, Any]) -> None:
         assert {batch.inputs.dtype for batch in made} == {torch.float32}
         with pytest.raises(RuntimeError, match="device"):
             data.samples(torch.zeros(1, 2, dtype=torch.int64))  # an index that was left behind
+
+
+@pytest.mark.parametrize("augment", ["none", "crop_flip"])
+def test_batches_from_the_file_go_to_the_gpu(augment: str) -> None:
+    """They are read here by a thread, as bytes, and scaled, normalised and augmented there."""
+    with FakeTensorMode(allow_non_fake_inputs=True):  # what a thread reads is real
+        train = {"stored": "bytes", "augment": augment, "normalize": {"mean": [0.2], "std": [0.5]}}
+        run = as_if_on_a_gpu(inputs="host", **train)
+        work = run.data.work([0, 1, 2, 3], 0, "batches")
+        made = [work.batch(step) for step in range(work.steps)]
+        assert {part.device.type for batch in made for part in batch if part is not None} == {"cuda"}
+        assert {batch.inputs.dtype for batch in made} == {torch.float32} and len(made) == 4
+        for part in run.evaluator._parts.values():
+            assert {chunk.device.type for chunk in part.inputs.split(7)} == {"cuda"}
+            assert run.data.prepare(part.inputs).device.type == "cuda"
 
 
 @pytest.mark.parametrize("network", [("mlp", {"hidden": [5]}), ("resnet20", {"blocks": 1})])

@@ -106,6 +106,7 @@ class TestCells:
             "device": "auto",
             "client_chunk": 2,
             "compile": True,
+            "inputs": "host",
             "data_dir": "x",
             "mirror": "y",
             "tolerance": 0.5,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.download import Download
 from fedbench.data.images import Pictures, last_parts
 from fedbench.errors import UserError, unknown
@@ -30,7 +30,7 @@ POLICIES = ("ones", "zeros", "ignore")
 
 
 @dataclass(frozen=True, kw_only=True)
-class XraySet(Dataset):
+class XraySet(PictureSet):
     """A corpus: a table with a row for each picture, and a folder or zip with the pictures.
 
     Without an official test part, ``test_share`` of the patients, drawn once, are the test part.
@@ -89,7 +89,8 @@ class XraySet(Dataset):
                 )
             height, width = self.shape[1:]
             train, test = (
-                pictures.load(part["image"].tolist(), (height, width), grey=True) for part in parts
+                pictures.load(part["image"].tolist(), (height, width), grey=True, draft=self.draft)
+                for part in parts
             )
         labels = [codes(part) for part in parts]
         patients = parts[0]["patient"].factorize()[0].astype(np.int64)

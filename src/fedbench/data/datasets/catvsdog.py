@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.download import Download, RawFile
 from fedbench.data.images import Pictures
 from fedbench.errors import UserError
@@ -17,7 +17,7 @@ _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpg")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CatVsDog(Dataset):
+class CatVsDog(PictureSet):
     """``train.zip`` of the competition, or its unpacked folder ``train``.
 
     Attributes:
@@ -51,7 +51,8 @@ class CatVsDog(Dataset):
                     f"{pictures.path} must hold cat.N.jpg and dog.N.jpg for N below {self.per_class}: "
                     f"{odd} is {'too much' if odd in found else 'missing'} ({len(found)} of {len(names)})."
                 )
-            x = pictures.load(names, self.shape[1:])  # type: ignore[arg-type]
+            height, width = self.shape[1:]
+            x = pictures.load(names, (height, width), draft=self.draft)
         numbers, labels = np.array(wanted).T
         test = numbers >= self.test_from
         note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: numbers {self.test_from} and up"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.datasets._xray import read_table
 from fedbench.data.download import Download
 from fedbench.data.images import Pictures, last_parts
@@ -17,7 +17,7 @@ SOLUTION = "LOC_val_solution.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageNet(Dataset):
+class ImageNet(PictureSet):
     """The folders ``train`` and ``val``, each with a folder for each class (``n01440764``), unpacked.
 
     ``val`` may hold the pictures flat as they are published, with Kaggle's ``LOC_val_solution.csv`` beside it. Classes
@@ -53,7 +53,7 @@ class ImageNet(Dataset):
                     raise UserError(f"{raw_dir / part}: {strange[0]} is no class of the folder train.")
                 height, width = self.shape[1:]
                 labels = np.array([number[name] for name in owner], dtype=np.int64)
-                found[part] = pictures.load(listed, (height, width)), labels
+                found[part] = pictures.load(listed, (height, width), draft=self.draft), labels
         note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: the official validation part"
         return Arrays(*found["train"], *found["val"], classes=tuple(names), notes=(note,))
 

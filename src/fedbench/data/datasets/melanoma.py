@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.download import Download
 from fedbench.data.images import Pictures
 from fedbench.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Melanoma(Dataset):
+class Melanoma(PictureSet):
     """The 256x256 JPEG edition: ``train.csv`` and the pictures, in one zip or unpacked.
 
     Duplicates (``tfrecord == -1``) are dropped. The test part is the last fifth of the patient-stratified
@@ -53,7 +53,7 @@ class Melanoma(Dataset):
                 )
             height, width = self.shape[1:]
             x_train, x_test = (
-                pictures.load([names[i] for i in np.flatnonzero(part)], (height, width))
+                pictures.load([names[i] for i in np.flatnonzero(part)], (height, width), draft=self.draft)
                 for part in (~test, test)
             )
         labels = table["target"].to_numpy(np.int64)

@@ -1,0 +1,69 @@
+"""Whether a file is what was written. A large one is read for that once: a stamp beside it tells the next process."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from fedbench import seal
+from fedbench.data.files import checksum, read_json
+from fedbench.errors import UserError, cannot_read
+from fedbench.files import Mark, mark
+
+LARGE = 1 << 26
+"""Bytes from which on a file has a stamp; a smaller one is read in a moment."""
+
+
+def stamp_path(path: Path) -> Path:
+    """Return where the stamp of a file lies: its checksum, and what of the file changes when it is written."""
+    return path.with_name(f".{path.name}.stamp")
+
+
+def intact(path: Path, sha: object) -> bool:
+    """Say whether a file has this SHA-256; one that has not changed since it was asked for is not read again.
+
+    Raises:
+        ReadError: it cannot be read now.
+    """
+    marked = mark(path)
+    try:
+        return marked is not None and _sha256(path, marked) == sha
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_read(path, error) from None
+
+
+def reread(path: Path) -> str:
+    """Return the SHA-256 of a file, read now whatever a stamp says, and stamp it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    marked, sha = mark(path), checksum(path)
+    if marked is not None and marked == mark(path) and path.stat().st_size >= LARGE:
+        with contextlib.suppress(UserError):  # a stamp saves time: a folder that takes none is no obstacle
+            seal.write(stamp_path(path), {"mark": list(marked), "sha256": sha})
+    return sha
+
+
+def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
+    """Read all prepared arrays and partitions; yield the path of each, and what is wrong with it or nothing."""
+    for summary in sorted([*data_dir.glob("prepared/*.json"), *data_dir.glob("partitions/*/*.json")]):
+        path = summary.with_suffix(".npz")
+        try:
+            expected = read_json(summary, "It is made again.").get("sha256")
+            yield path, "" if reread(path) == expected else "it is not what was written"
+        except (UserError, OSError) as error:
+            yield path, str(error)
+
+
+@functools.lru_cache(maxsize=256)
+def _sha256(path: Path, marked: Mark) -> str:
+    with contextlib.suppress(OSError, ValueError, UserError):
+        stamp = seal.read(stamp_path(path))
+        if stamp.get("mark") == list(marked) and isinstance(sha := stamp.get("sha256"), str):
+            return sha
+    return reread(path)

@@ -1,0 +1,177 @@
+"""Pictures are decoded by several processes, once each however often the preparation is killed."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from xray_corpora import put, small
+
+from fedbench.data import datasets, decoding, own, prepared
+from fedbench.data.datasets._xray import XraySet
+from fedbench.data.decoding import workplace
+from fedbench.data.images import Pictures
+from fedbench.data.picture import Form, pixels_of
+from fedbench.errors import UserError
+from fedbench.files import mark
+
+COUNT = 12
+NAMES = [f"{i:08}_000.png" for i in range(1, COUNT + 1)]
+
+
+def picture(seed: int, width: int = 20, height: int = 16, form: str = "PNG") -> bytes:
+    """Large soft spots, as pictures have, and a little noise."""
+    rng = np.random.default_rng(seed)
+    coarse = Image.fromarray(rng.integers(0, 256, (4, 4), dtype=np.uint8)).resize(
+        (width, height), Image.Resampling.BICUBIC
+    )
+    pixels = np.asarray(coarse).astype(int) + rng.integers(-3, 4, (height, width))
+    stream = io.BytesIO()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, form)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> XraySet:
+    """Twelve X-rays of as many patients, found by the name of their dataset; each is noted once it is decoded."""
+    rows = [f"{name},Edema,0,{i},58,M,PA\n" for i, name in enumerate(NAMES)]
+    header = "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position\n"
+    folder = tmp_path / "raw" / "chestxray14"
+    put(folder, {"Data_Entry_2017.csv": header + "".join(rows)})
+    put(folder, {name: picture(i) for i, name in enumerate(NAMES)})
+    dataset = small("chestxray14")
+    monkeypatch.setattr(datasets, "get", lambda name: dataset)
+    monkeypatch.setattr(decoding, "SAVED", 0)
+    monkeypatch.setattr(decoding, "_TOGETHER", 1)
+    return dataset
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the pictures that are decoded."""
+    names: list[str] = []
+    monkeypatch.setattr(
+        decoding, "pixels_of", lambda c, name, form: names.append(name) or pixels_of(c, name, form)
+    )
+    return names
+
+
+def undisturbed(tmp_path: Path) -> bytes:
+    return prepared.prepare("chestxray14", tmp_path, force=True).read_bytes()
+
+
+def in_a_child(work: Callable[[], object]) -> int:
+    """Run something in a process of its own; return how that ended."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(pid, 0)[1]
+
+
+def test_a_killed_preparation_goes_on_where_it_was(
+    corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed() -> None:
+        def deadly(content: bytes, name: str, form: Form) -> np.ndarray:
+            if name == NAMES[7]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return pixels_of(content, name, form)
+
+        monkeypatch.setattr(decoding, "pixels_of", deadly)
+        prepared.prepare("chestxray14", tmp_path)
+
+    assert os.WTERMSIG(in_a_child(killed)) == signal.SIGKILL
+    path = prepared.prepare("chestxray14", tmp_path)
+    first = decoded.copy()
+    assert NAMES[7] in first and 3 <= len(first) < COUNT
+    assert not [*path.parent.glob(".*.pictures")]
+    assert undisturbed(tmp_path) == path.read_bytes()
+    assert len(decoded) == len(first) + COUNT
+
+
+def test_a_broken_picture_costs_nothing_that_was_decoded(
+    corpus: XraySet, tmp_path: Path, decoded: list[str]
+) -> None:
+    place = tmp_path / "raw" / "chestxray14" / NAMES[4]
+    whole = place.read_bytes()
+    place.write_bytes(whole[:60])
+    with pytest.raises(UserError, match=rf"{NAMES[4]} is no readable picture"):
+        prepared.prepare("chestxray14", tmp_path)
+    before = len(decoded) - 1
+    assert before >= 3
+    place.write_bytes(whole)
+    prepared.prepare("chestxray14", tmp_path)
+    assert sorted(decoded) == sorted([*NAMES, NAMES[4]])
+
+
+def test_several_processes_make_the_same_bytes(
+    corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = undisturbed(tmp_path)
+    decoded.clear()
+    monkeypatch.setattr(decoding, "_FEW", 0)
+    monkeypatch.setattr(decoding, "_TOGETHER", 5)
+    path = prepared.prepare("chestxray14", tmp_path, force=True, cores=2)
+    assert path.read_bytes() == alone
+    assert len(decoded) == 1  # in this process: the only one of the test part
+
+
+def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
+    import zipfile
+
+    path, work = tmp_path / "x.zip", tmp_path / "work"
+    for seed in (1, 2):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.png", picture(seed))
+        with workplace(work, 1), Pictures(path) as pictures:
+            found = pictures.load(["a.png"], (8, 8), grey=True)
+        np.testing.assert_array_equal(found[0], pixels_of(picture(seed), "a.png", Form((8, 8), grey=True)))
+
+
+@pytest.mark.parametrize("grey", [True, False])
+def test_a_draft_is_nearly_the_same_picture(grey: bool) -> None:
+    content = picture(3, 640, 480, "JPEG")
+    whole, draft = (
+        pixels_of(content, "a.jpg", Form((40, 48), grey, draft)).astype(int) for draft in (False, True)
+    )
+    assert whole.shape == draft.shape == (1 if grey else 3, 40, 48)
+    assert 0 < np.abs(whole - draft).mean() < 1 and np.abs(whole - draft).max() < 12
+    small_one = picture(3, 60, 50, "JPEG")  # a half of it would be too small
+    both = [pixels_of(small_one, "b.jpg", Form((40, 48), grey, draft)) for draft in (False, True)]
+    np.testing.assert_array_equal(*both)
+
+
+def test_a_draft_is_another_definition_and_no_other_changes(tmp_path: Path) -> None:
+    plain = datasets.get("chexpert")
+    path = tmp_path / "quick.yaml"
+    path.write_text("base: chexpert\noptions: {draft: true}\n")
+    draft = own.load(path, datasets.get)
+    assert isinstance(draft, XraySet) and draft.draft
+    assert plain.definition() == repr(plain) and "draft" not in plain.definition() + plain.content()
+    assert draft.definition() != dataclasses.replace(draft, draft=False).definition()
+    assert draft.content() != dataclasses.replace(draft, draft=False).content()
+    path.write_text("base: digits\noptions: {draft: true}\n")
+    with pytest.raises(UserError, match="unknown option"):
+        own.load(path, datasets.get)
+
+
+def test_a_disk_that_is_full_is_said_before_a_picture_is_decoded(
+    corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, size: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(decoding.files, "_allocate", full)
+    with pytest.raises(UserError, match=r"cannot write .*No space left"):
+        prepared.prepare("chestxray14", tmp_path)
+    assert not decoded and mark(prepared.prepared_path("chestxray14", tmp_path)) is None
