@@ -60,7 +60,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "codasca": {**AUC, "proximal": 0.3, "server_lr": 0.8, "variates": "both", "anchor": "last"},
     "pairwise": {
         "lr": 0.3, "loss": "sigmoid", "margin": 1.0, "temperature": 0.3, "slope": 10.0, "q": 3.0, "score": "sigmoid",
-        "passive": 3, "opening": 10, "pool": "cycle",
+        "passive": 3, "opening": 10, "pool": "cycle", "share": "client",
     },
     "local_sgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6},
     "local_scgdam": {**AUC, "beta_x": 0.3, "beta_y": 0.6, "alpha_h": 0.7, "rho": 0.4, "hvp": "exact"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from fedbench.objectives.pairwise import PairLoss, active_passive
 log = logging.getLogger(__name__)
 
 POOLS = ("cycle", "round")
+SHARES = ("client", "count")
 SIGNS = {"positives": 1, "negatives": 0}
 
 
@@ -33,6 +35,10 @@ class Method(FederatedMethod):
     first pools are scored at the initial model by the clients of one cycle or round: as nothing is trained yet, that is
     the collecting first epoch of Algorithm 3. A pool that would become empty is kept.
 
+    In Algorithm 3 all clients send as many scores of a label. Here a client with fewer samples of it than a batch has
+    places sends what it has, and with ``share: client`` the server repeats its scores until they are as many as those
+    of the client with most: passive scores then weigh by client, as active ones do.
+
     Attributes:
         lr: step size.
         loss: psi, a name of :data:`fedbench.objectives.pairwise.LOSSES`.
@@ -42,6 +48,7 @@ class Method(FederatedMethod):
             has too few for that, all of them in turn.
         opening: samples of each client that are scored for the first pools.
         pool: how old passive scores are: of the last ``cycle`` or the last ``round``.
+        share: what a client has of a pool: as much as every other (``client``), or by the ``count`` of its scores.
     """
 
     lr: float
@@ -54,12 +61,14 @@ class Method(FederatedMethod):
     passive: int
     opening: int
     pool: str
+    share: str
 
     gathered: ClassVar[tuple[str, ...]] = tuple(SIGNS)
 
     def __post_init__(self) -> None:
         one_of("pairwise", "score", self.score, SCORES)
         one_of("pairwise", "pool", self.pool, POOLS)
+        one_of("pairwise", "share", self.share, SHARES)
         for key in ("lr", "passive", "opening"):
             positive("pairwise", key, getattr(self, key))
         _ = self.psi
@@ -70,9 +79,10 @@ class Method(FederatedMethod):
         return PairLoss(self.loss, self.margin, self.temperature, self.slope, self.q)
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start with empty pools: those in use, and those that are collected."""
+        """Start with empty pools: those in use, and those that are collected, with how many scores are whose."""
         pools = {f"{kind}_{sign}": w.new_empty(0) for kind in ("pool", "next") for sign in SIGNS}
-        return {"x": w, "kept": w.new_zeros(())} | pools
+        counts = {f"counts_{sign}": w.new_empty(0, dtype=torch.int64) for sign in SIGNS}
+        return {"x": w, "kept": w.new_zeros(())} | pools | counts
 
     def open(self, problem: Problem, server: State) -> State:
         """Score samples of the first clients at the initial model."""
@@ -86,8 +96,11 @@ class Method(FederatedMethod):
                 scores = as_scores(problem.scores(server["x"][None], batch, None), self.score)
             for sign, label in SIGNS.items():
                 found[sign].append(scores[batch.labels == label])
-        pools = {f"pool_{sign}": torch.cat(parts) for sign, parts in found.items()}
-        problem.charges.add(up=sum(map(len, pools.values())), down=len(clients) * len(server["x"]))
+        problem.charges.add(
+            up=sum(len(part) for parts in found.values() for part in parts),
+            down=len(clients) * len(server["x"]),
+        )
+        pools = {f"pool_{sign}": self._shared(parts) for sign, parts in found.items()}
         for sign in SIGNS:
             if not len(pools[f"pool_{sign}"]):
                 log.warning(
@@ -95,6 +108,10 @@ class Method(FederatedMethod):
                     *(sign, self.opening, len(clients)),
                 )
         return server | pools
+
+    def _shared(self, parts: Sequence[Tensor]) -> Tensor:
+        """Join scores, those of a client in each part, to a pool of which each client has its share."""
+        return torch.cat(levelled(parts) if self.share == "client" else list(parts))
 
     def begin(self, problem: Problem, state: State) -> State:
         """Give each client its part of the pools, in the order in which its steps take from it."""
@@ -150,14 +167,16 @@ class Method(FederatedMethod):
         new = server | self.mean(clients)
         for sign in SIGNS:
             pool, following = server[f"pool_{sign}"], torch.cat([server[f"next_{sign}"], clients[sign]])
+            counts = torch.cat([server[f"counts_{sign}"], clients[f"{sign}_counts"]])
             problem.charges.add(down=len(participants) * self._sent(problem, pool))
             if self.pool == "round" or problem.cycle.ends:
                 if len(following):
-                    pool, following = following, following[:0]
+                    pool = self._shared(torch.split(following, counts.tolist()))
+                    following, counts = following[:0], counts[:0]
                 else:
                     self._say_once(new, sign, round_index)
                     new |= {"kept": new["kept"] + 1}
-            new |= {f"pool_{sign}": pool, f"next_{sign}": following}
+            new |= {f"pool_{sign}": pool, f"next_{sign}": following, f"counts_{sign}": counts}
         return new
 
     def _say_once(self, server: State, sign: str, round_index: int) -> None:
@@ -173,3 +192,10 @@ class Method(FederatedMethod):
         """Say how many scores are in use (an empty pool leaves steps without pairs), how often a pool was kept."""
         sizes = {f"pool_{sign}": float(len(server[f"pool_{sign}"])) for sign in SIGNS}
         return sizes | {"pools_kept": float(server["kept"])}
+
+
+def levelled(parts: Sequence[Tensor]) -> list[Tensor]:
+    """Repeat the entries of each part, evenly, until all but the empty ones are as long as the longest."""
+    longest = max(map(len, parts), default=0)
+    places = [torch.arange(longest, device=part.device) * len(part) // longest for part in parts if len(part)]
+    return [part[place] for part, place in zip(filter(len, parts), places, strict=True)] or list(parts)

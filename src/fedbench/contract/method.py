@@ -25,7 +25,8 @@ class FederatedMethod:
         broadcast: further names that the server sends down with ``averaged``.
         uploaded: further names that clients send up with ``averaged``.
         gathered: names of what clients send and the server keeps as it comes, [K, n] or [K, n, ...], nan where there is
-            nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K.
+            nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K, and
+            as ``<name>_counts`` [K] how many of them are whose.
         memory: of a method that gathers: the most floats the server may hold besides what is averaged.
         running: names of batch-norm statistics, averaged and counted apart.
         overwrites: names that a step hands to ``problem.descend``, which may overwrite them, and does not look at

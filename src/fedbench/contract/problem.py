@@ -71,7 +71,8 @@ class Problem:
     Attributes:
         task: what is learned.
         net: the network.
-        prior: global share of positives in the training data; nan when the task is not binary.
+        prior: share of positives in the batches, of all samples or the clients' mean as the run says; nan unless there
+            are two classes.
         n_classes: number of classes (2 for a binary task).
         n_clients: number of clients, whether they take part or not.
         weight_decay: added to gradients of the network's parameters, times the parameters.

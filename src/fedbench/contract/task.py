@@ -114,6 +114,10 @@ class Task:
             UserError: they do not; the message says what to change.
         """
 
+    def prior(self, data: ClientData) -> float:
+        """Return the share of positives in what is drawn, for min-max losses; nan unless there are two classes."""
+        return data.prior
+
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
         """Collect the batches of several clients for one round; ``purpose`` names the stream they are drawn by."""
         return data.work(clients, round_index, purpose)

@@ -111,8 +111,13 @@ class ClientData:
 
     @property
     def prior(self) -> float:
-        """The global share of positives, from two integers per client; nan unless the task is binary."""
-        return float((self.labels == 1).double().mean()) if self.n_classes == 2 else float("nan")
+        """The share of positives as ``train.prior`` says, from two integers per client; nan unless binary."""
+        if self.n_classes != 2:
+            return float("nan")
+        positive = (self.labels == 1).double()
+        if self.spec.prior == "pooled":
+            return float(positive.mean())
+        return float(torch.stack([part.mean() for part in torch.split(positive, self.sizes)]).mean())
 
     @functools.cached_property
     def class_counts(self) -> Tensor:

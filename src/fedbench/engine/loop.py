@@ -107,8 +107,13 @@ class Loop:
                 if name not in clients:
                     clients[name] = tensor.new_empty(len(chosen), *tensor.shape[1:])
                 rows.put(clients[name], places, tensor)
-        joined = {name: torch.cat([parts[at] for at in sorted(parts)]) for name, parts in sent.items()}
-        return clients | joined
+        for name, parts in sent.items():
+            ordered = [parts[at] for at in sorted(parts)]
+            clients[name] = torch.cat(ordered)
+            clients[f"{name}_counts"] = torch.tensor(
+                [len(part) for part in ordered], device=self._data.device
+            )
+        return clients
 
     def _check_memory(self, server: State) -> None:
         """Raise UserError where a method that gathers keeps more on the server than it declares."""

@@ -99,7 +99,7 @@ class Simulation:
         task.check(self.data, arrays, net)
         self.evaluator = Evaluator(task, net, arrays, self.data)
         self.problem = Problem(
-            task, net, self.data.prior, self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
+            task, net, task.prior(self.data), self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
             spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self._client_losses,
             batches=self.data.epoch_batches, class_counts=lambda: self.data.class_counts,
             participants=self._participants, seed=spec.seed, period=spec.train.period,

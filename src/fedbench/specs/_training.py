@@ -89,7 +89,8 @@ class TrainSpec(Spec):
     """How long, in what portions and with which step schedule a run trains."""
 
     late: ClassVar[tuple[str, ...]] = (
-        "cycles", "stage_every", "stage_factor", "stages", "positives", "select", "keep_model", "clip_value",
+        "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
+        "clip_value",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
@@ -111,6 +112,9 @@ class TrainSpec(Spec):
     """Mini-batches of a pass; the batch size follows from the client's number of samples."""
     positives: int | None = Field(None, ge=1)
     """Positives in each mini-batch; the rest are negatives, each drawn from its own class."""
+    prior: Literal["client", "pooled"] = "pooled"
+    """Share of positives in min-max losses: the mean of the clients' own, or that of all samples together. Where
+    clients differ, only the first makes the mean of their losses the square loss of the AUC."""
     participation: ParticipationSpec = ParticipationSpec()
     """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()

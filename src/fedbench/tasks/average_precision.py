@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fedbench.contract.task import Conditional, ConditionalTask, Model, Part, Rounds
-from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.metrics import binary_metrics
-from fedbench.tasks._nested import Nested, at_least, need_period
+from fedbench.tasks import _positives
+from fedbench.tasks._nested import at_least, need_period
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +33,8 @@ class Task(ConditionalTask):
 
     An outer sample is a positive z+, drawn by a stream of its own; the inner samples are the ordinary mini-batch, the
     same for all z+ and for every other method, and the positives drawn with it: without them a batch may hold none,
-    and the numerator vanishes. f(u) = -u_1 / u_2 is minimised.
+    and the numerator vanishes. f(u) = -u_1 / u_2 is minimised. All inner samples weigh the same, so that positives are
+    more of E_z than of the data. Methods with a loss of their own draw the same batches by the task ``more_positives``.
 
     Attributes:
         positives: outer samples of a step.
@@ -58,7 +58,7 @@ class Task(ConditionalTask):
             raise UserError(
                 f"task {NAME!r} ranks positives before negatives; these are {arrays.n_classes} classes"
             )
-        without = [k for k in range(len(data.sizes)) if not len(self._positives(data, k))]
+        without = [k for k in range(len(data.sizes)) if not len(_positives.members(data, k))]
         if len(without) == len(data.sizes):
             raise UserError(f"task {NAME!r}: no client has a positive sample")
         if without:
@@ -69,43 +69,11 @@ class Task(ConditionalTask):
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
         """Add to each mini-batch positives, which walk through those of the client."""
-        work, steps = data.work(clients, round_index, purpose), data.steps(round_index)
-        drawn = [self._drawn(data, client, steps, purpose) for client in clients]
-        more = sum(len(batch) for batches in drawn for batch in batches)
-        return Nested(
-            work, lambda step, inner: self._pair(data, clients, [own[step] for own in drawn], inner), more
-        )
+        return _positives.rounds(data, clients, self.positives, round_index, purpose, Conditional)
 
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
         """Draw one nested batch of each client."""
-        drawn = [self._drawn(data, client, [0], purpose)[0] for client in clients]
-        return Nested(
-            data.first(clients, purpose),
-            lambda step, inner: self._pair(data, clients, drawn, inner),
-            sum(map(len, drawn)),
-        )
-
-    def _positives(self, data: ClientData, client: int) -> np.ndarray:
-        own = data.labels[data.offsets[client] : data.offsets[client + 1]]
-        return np.flatnonzero(own.cpu().numpy() == 1)
-
-    def _drawn(self, data: ClientData, client: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
-        members = self._positives(data, client)
-        return data.cycle(client, members, min(self.positives, len(members)), steps, f"outer {purpose}")
-
-    def _pair(
-        self, data: ClientData, clients: Sequence[int], drawn: Sequence[np.ndarray], inner: Batch
-    ) -> Conditional:
-        """Put positives [K, b] beside a mini-batch; where a client has fewer, their share is 0."""
-        index = np.zeros((len(clients), self.positives), dtype=np.int64)
-        share = np.zeros(index.shape)
-        for row, (client, own) in enumerate(zip(clients, drawn, strict=True)):
-            index[row, : len(own)] = own
-            share[row, : len(own)] = 1 / max(len(own), 1)
-            index[row] += data.offsets[client]
-        outer = data.gather(torch.from_numpy(index))
-        weight = torch.from_numpy(share).to(data.device, torch.get_default_dtype())
-        return Conditional(outer._replace(weight=weight), inner)
+        return _positives.first(data, clients, self.positives, purpose, Conditional)
 
     def inner_size(self, net: Net) -> int:
         """Return 2: numerator and denominator."""
@@ -113,16 +81,10 @@ class Task(ConditionalTask):
 
     def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
         """Return u = (mean of 1[y = 1] l, mean of l) over the inner samples, for each positive: [K, b, 2]."""
-        outer, ordinary = batch
-        b = outer.labels.shape[1]
-        together = torch.cat([outer.inputs, ordinary.inputs], 1)
-        h = net.scores(w, together, buffers)[..., 0].sigmoid()
-        labels = torch.cat([outer.labels, ordinary.labels], 1)
-        assert outer.weight is not None
-        there = torch.ones_like(ordinary.labels) if ordinary.weight is None else ordinary.weight > 0
-        counted = torch.cat([outer.weight > 0, there.bool()], 1).to(h.dtype)
+        b, (inputs, labels, share) = batch.outer.labels.shape[1], _positives.together(*batch)
+        assert share is not None
+        h = net.scores(w, inputs, buffers)[..., 0].sigmoid()
         surrogate = (self.margin - h[:, :b, None] + h[:, None]).clamp(min=0).square()  # [K, b, b + B]
-        share = counted / counted.sum(1, keepdim=True)
         weights = torch.stack([share * (labels == 1), share], -1)  # [K, b + B, 2]
         return surrogate @ weights
 

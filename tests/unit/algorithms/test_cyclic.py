@@ -47,7 +47,9 @@ def test_references_with_clients_in_cycles(
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("chunk", [1, None])
-@pytest.mark.parametrize("params", [{"pool": "round"}, {"score": "logit"}, {"passive": 50}, {"opening": 1}])
+@pytest.mark.parametrize(
+    "params", [{"pool": "round"}, {"score": "logit"}, {"passive": 50}, {"opening": 1}, {"share": "count"}]
+)
 def test_pairwise_with_batches_of_both_signs(
     monkeypatch: pytest.MonkeyPatch, params: dict[str, Any], chunk: int | None
 ) -> None:
@@ -195,6 +197,7 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
         ("pairwise", {"passive": 0}, "passive has to be above 0"),
         ("pairwise", {"pool": "epoch"}, "unknown pool 'epoch'"),
         ("pairwise", {"score": "softmax"}, "unknown score"),
+        ("pairwise", {"share": "clients"}, "Did you mean 'client'"),
     ],
 )
 def test_hyper_parameters_out_of_range_are_refused(method: str, params: dict[str, Any], message: str) -> None:

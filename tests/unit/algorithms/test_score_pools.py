@@ -69,7 +69,7 @@ def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(
         return state
 
     monkeypatch.setattr(pairwise.Method, "end", end)
-    run = spec("pairwise", {"pool": pool, "passive": 1000}, **cycles(4), **PAIRS)
+    run = spec("pairwise", {"pool": pool, "passive": 1000, "share": "count"}, **cycles(4), **PAIRS)
     simulate(run, images(SIZES))
     length = 3 if pool == "cycle" else 1
     epochs = itertools.groupby(log, key=lambda state: int(state["round"][0]) // length)
@@ -83,6 +83,53 @@ def test_passive_scores_are_exactly_those_of_the_cycle_or_round_before(
                 assert torch.equal(state[f"passive_{sign}"][0].sort().values, sent)
     first = torch.cat([states[0][0][f"passive_{sign}"][0] for sign in pairwise.SIGNS])
     assert len(first) in ((59,) if pool == "cycle" else (19, 20))  # of 10 samples a client; one client has 9
+
+
+@pytest.mark.parametrize("share", ["client", "count"])
+@pytest.mark.parametrize("pool", ["cycle", "round"])
+def test_passive_scores_weigh_by_client_as_active_ones_do(
+    monkeypatch: pytest.MonkeyPatch, pool: str, share: str
+) -> None:
+    """Clients of 0, 1, 2, ... positives: a pool's mean is the mean over clients of their own means (or that of all)."""
+    log: list[State] = []
+
+    def end(self: Any, problem: Problem, state: State) -> State:
+        log.append(state)
+        return state
+
+    monkeypatch.setattr(pairwise.Method, "end", end)
+    arrays = images(SIZES)
+    for client, positions in enumerate(arrays.clients):
+        arrays.y_train[positions] = np.arange(len(positions)) < client  # the first has none
+    run = spec("pairwise", {"pool": pool, "passive": 1000, "share": share}, **cycles(2), **PAIRS)
+    simulate(run, arrays)
+    length = 3 if pool == "cycle" else 1
+    for at in range(length, 6):
+        first = (at // length - 1) * length
+        before = [state for state in log if first <= int(state["round"][0]) < first + length]
+        now = next(state for state in log if int(state["round"][0]) == at)
+        for sign in pairwise.SIGNS:
+            sent = [state[sign][0][~state[sign][0].isnan()].double() for state in before]
+            sent = [own for own in sent if len(own)]
+            received = now[f"passive_{sign}"][0].double()
+            by_client = torch.stack([own.mean() for own in sent]).mean()
+            by_count = torch.cat(sent).mean()
+            assert abs(by_client - by_count) > 1e-4 or len({*map(len, sent)}) == 1
+            # a score is repeated once more or less than another of its client: that is all that is left
+            shares = torch.stack([torch.isin(received, own).sum() for own in sent]).double()
+            assert torch.equal(shares, shares[:1].expand_as(shares)) == (
+                share == "client" or len({*map(len, sent)}) == 1
+            )
+            close = by_client if share == "client" else by_count
+            torch.testing.assert_close(received.mean(), close, rtol=0, atol=2e-3)
+
+
+def test_levelled_parts_are_as_long_and_each_entry_comes_evenly_often() -> None:
+    parts = [torch.arange(float(n)) for n in (3, 0, 7, 1)]
+    found = pairwise.levelled(parts)
+    assert [len(part) for part in found] == [7, 7, 7]
+    assert [torch.bincount(part.long()).tolist() for part in found] == [[3, 2, 2], [1] * 7, [7]]
+    assert all(not len(part) for part in pairwise.levelled(parts[1:2]))
 
 
 def test_no_passive_score_is_used_twice_while_others_are_left() -> None:
@@ -135,6 +182,7 @@ def test_a_pool_that_would_become_empty_is_kept(caplog: pytest.LogCaptureFixture
     pools = {"pool_positives": torch.tensor([0.5, 0.6]), "pool_negatives": torch.tensor([0.1])}
     server = simulation.server | pools
     sent = {"x": server["x"][None], "positives": torch.empty(0), "negatives": torch.tensor([0.2, 0.3])}
+    sent |= {"positives_counts": torch.tensor([0]), "negatives_counts": torch.tensor([2])}
     for round_index in range(3):
         server = method.server(problem, server, sent, [0], round_index)
         assert server["pool_positives"].tolist() == pytest.approx([0.5, 0.6])

@@ -14,7 +14,7 @@ from reference.world import World, average, flat, flat_buffers, set_flat
 
 def pairwise(
     world: World, lr: float, loss: str, margin: float, temperature: float, slope: float, q: float, score: str,
-    passive: int, opening: int, pool: str,
+    passive: int, opening: int, pool: str, share: str,
 ) -> dict[str, Tensor]:  # fmt: skip
     """cycp, Algorithms 3 and 4, pair by pair; the sigmoid loss alone."""
     assert loss == "sigmoid" and world.opening is not None and world.passive is not None
@@ -25,9 +25,15 @@ def pairwise(
     def psi(positive: Tensor | float, negative: Tensor | float) -> Tensor:
         return 1 / (1 + torch.exp((positive - negative) / temperature))
 
+    def joined(sent: list[list[float]]) -> list[float]:
+        most = max(map(len, sent), default=0)
+        if share == "count":
+            return [value for own in sent for value in own]
+        return [own[at * len(own) // most] for own in sent if own for at in range(most)]
+
     server = world.module
-    pools: dict[int, list[float]] = {0: [], 1: []}
-    collected: dict[int, list[float]] = {0: [], 1: []}
+    collected: dict[int, list[list[float]]] = {0: [], 1: []}
+    opened: dict[int, list[list[float]]] = {0: [], 1: []}
     seen = []
     for r in range(world.cycle if pool == "cycle" else 1):
         for k in world.participants(r):
@@ -36,12 +42,17 @@ def pairwise(
                 x, y = world.opening(k, opening)
                 buffers = without_trace(server)
                 s = scored(functional_call(server, (dict(server.named_parameters()), buffers), (x,)))
-                for value, label in zip(s.tolist(), y.tolist(), strict=True):
-                    pools[label].append(value)
+                for of in (0, 1):
+                    opened[of].append(
+                        [v for v, label in zip(s.tolist(), y.tolist(), strict=True) if label == of]
+                    )
+    pools = {label: joined(opened[label]) for label in (0, 1)}
     for r in range(world.rounds):
         locals_ = []
         for k in world.participants(r):
             m, work = copy.deepcopy(server), world.round_batches(k, r)
+            for label in (0, 1):
+                collected[label].append([])
             received = {}
             for label, sign in ((1, "positives"), (0, "negatives")):
                 places = world.passive(sign, r, k, len(pools[label]), passive)
@@ -58,17 +69,22 @@ def pairwise(
                     both = [psi(a, b) if label else psi(b, a) for a in mine for b in turn]
                     if both:
                         terms = terms + sum(both) / len(both)
-                    collected[label] += [float(one.detach()) for one in mine]
+                    collected[label][-1] += [float(one.detach()) for one in mine]
                 set_flat(m, flat(m) - world.decay(r) * lr * local_gradient(world, m, terms))
             locals_.append(m)
         server = average(locals_)
         if pool == "round" or (r + 1) % world.cycle == 0:
             for label in (0, 1):
-                pools[label] = collected[label] or pools[label]
+                pools[label] = joined(collected[label]) or pools[label]
                 collected[label] = []
+    waiting = {label: [value for own in collected[label] for value in own] for label in (0, 1)}
     tensors = {
         f"{kind}_{sign}": torch.tensor(values[label])
-        for kind, values in (("pool", pools), ("next", collected))
+        for kind, values in (("pool", pools), ("next", waiting))
         for label, sign in ((1, "positives"), (0, "negatives"))
     }
-    return {"x": flat(server), "buffers": flat_buffers(server)} | tensors
+    counts = {
+        f"counts_{sign}": torch.tensor([len(own) for own in collected[label]], dtype=torch.int64)
+        for label, sign in ((1, "positives"), (0, "negatives"))
+    }
+    return {"x": flat(server), "buffers": flat_buffers(server)} | tensors | counts

@@ -1,0 +1,73 @@
+"""Mini-batches with positives beside them, which walk through those of the client in a stream of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbench.contract.task import Rounds
+from fedbench.data.batch import Batch
+from fedbench.data.clients import ClientData
+from fedbench.tasks._nested import Nested
+
+Pair = Callable[[Batch, Batch], Any]
+"""(positives, mini-batch) -> the batch of a task."""
+
+
+def members(data: ClientData, client: int) -> np.ndarray:
+    """Return the places of a client's positives among its own samples, [n]."""
+    own = data.labels[data.offsets[client] : data.offsets[client + 1]]
+    return np.flatnonzero(own.cpu().numpy() == 1)
+
+
+def rounds(
+    data: ClientData, clients: Sequence[int], n: int, round_index: int, purpose: str, pair: Pair
+) -> Rounds:
+    """Put ``n`` positives of the client beside each mini-batch of a round, or all it has."""
+    work, steps = data.work(clients, round_index, purpose), data.steps(round_index)
+    drawn = [_drawn(data, client, n, steps, purpose) for client in clients]
+    more = sum(len(batch) for batches in drawn for batch in batches)
+    return Nested(
+        work, lambda step, batch: pair(_batch(data, clients, n, [own[step] for own in drawn]), batch), more
+    )
+
+
+def first(data: ClientData, clients: Sequence[int], n: int, purpose: str, pair: Pair) -> Rounds:
+    """Draw one such batch of each client apart from its rounds."""
+    drawn = [_drawn(data, client, n, [0], purpose)[0] for client in clients]
+    positives = _batch(data, clients, n, drawn)
+    return Nested(
+        data.first(clients, purpose), lambda step, batch: pair(positives, batch), sum(map(len, drawn))
+    )
+
+
+def together(positives: Batch, ordinary: Batch) -> Batch:
+    """Join two batches [K, b, ...] and [K, B, ...] to one of [K, b + B, ...] in which all samples weigh the same."""
+    assert positives.weight is not None
+    there = torch.ones_like(ordinary.labels) if ordinary.weight is None else ordinary.weight > 0
+    counted = torch.cat([positives.weight > 0, there.bool()], 1).to(positives.weight.dtype)
+    return Batch(
+        torch.cat([positives.inputs, ordinary.inputs], 1),
+        torch.cat([positives.labels, ordinary.labels], 1),
+        counted / counted.sum(1, keepdim=True),
+    )
+
+
+def _drawn(data: ClientData, client: int, n: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
+    own = members(data, client)
+    return data.cycle(client, own, min(n, len(own)), steps, f"outer {purpose}")
+
+
+def _batch(data: ClientData, clients: Sequence[int], n: int, drawn: Sequence[np.ndarray]) -> Batch:
+    """Gather positives [K, n]; where a client has fewer, the share of the rest is 0."""
+    index = np.zeros((len(clients), n), dtype=np.int64)
+    share = np.zeros(index.shape)
+    for row, (client, own) in enumerate(zip(clients, drawn, strict=True)):
+        index[row, : len(own)] = own
+        share[row, : len(own)] = 1 / max(len(own), 1)
+        index[row] += data.offsets[client]
+    batch = data.gather(torch.from_numpy(index))
+    return batch._replace(weight=torch.from_numpy(share).to(data.device, torch.get_default_dtype()))

@@ -1,0 +1,60 @@
+"""Classification on the batches of ``average_precision``, for methods with a loss of their own: fcsg's baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbench.contract.task import Rounds
+from fedbench.data.clients import Arrays, ClientData
+from fedbench.errors import UserError
+from fedbench.net import Net
+from fedbench.tasks import _positives, classification
+from fedbench.tasks._nested import at_least, need_period
+
+NAME = "more_positives"
+
+
+@dataclass(frozen=True)
+class Task(classification.Task):
+    """Trains and measures as ``classification`` does, on each mini-batch and the positives that ``average_precision``
+    draws beside it. All samples of such a batch weigh the same, as in D-AUPRC, a program of fcsg's first author.
+
+    Attributes:
+        positives: how many a step.
+    """
+
+    positives: int
+
+    def __post_init__(self) -> None:
+        at_least(NAME, "positives", self.positives, 1)
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse several classes, local epochs, and batches that are drawn by sign already."""
+        need_period(NAME, data)
+        if data.pairs is not None:
+            raise UserError(f"task {NAME!r} adds positives itself: leave out train.positives")
+        if arrays.n_classes != 2:
+            raise UserError(f"task {NAME!r} is for two classes, and the data have {arrays.n_classes}")
+
+    def prior(self, data: ClientData) -> float:
+        """Return the share of positives in its batches, which is larger than in the data."""
+        batch = np.array([data.batch_size(client) for client in range(len(data.sizes))])
+        own = np.array([len(_positives.members(data, client)) for client in range(len(data.sizes))])
+        more = np.minimum(self.positives, own)
+        shares = (more + batch * own / data.sizes) / (more + batch)
+        return float(np.average(shares, weights=data.sizes if data.spec.prior == "pooled" else None))
+
+    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
+        """Add positives to each mini-batch."""
+        return _positives.rounds(data, clients, self.positives, round_index, purpose, _positives.together)
+
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
+        """Draw one such batch of each client."""
+        return _positives.first(data, clients, self.positives, purpose, _positives.together)
+
+    def shape(self, data: ClientData, client: int) -> tuple[int, ...]:
+        """Return the sizes of mini-batch and positives."""
+        return (*super().shape(data, client), min(self.positives, len(_positives.members(data, client))))
