@@ -16,6 +16,8 @@ ALTERNATIVES = (
     ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
 )  # fmt: skip
 """Keys of ``train`` of which one is given: saying one takes the others away."""
+OF_CLASSES = ("labels", "imbalance", "sources", "tests")
+"""Keys of ``data`` that are about one dataset: rules for its classes, and what is joined to it."""
 ROOTS = ("params", *PIECES)
 
 
@@ -81,8 +83,11 @@ def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a call sets as the last piece of a run; ``train.iterations`` takes ``train.epochs`` away."""
-    pieces = []
+    """Return what a call sets as the last piece of a run; ``train.iterations`` takes ``train.epochs`` away.
+
+    Another ``data.dataset`` takes away what was said of the classes of the one before.
+    """
+    pieces = [nested(f"data.{name}", None) for name in OF_CLASSES if "data.dataset" in chosen]
     for place, value in chosen.items():
         root, _, key = place.partition(".")
         others = next((names for names in ALTERNATIVES if root == "train" and key in names), ())

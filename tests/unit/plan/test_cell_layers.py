@@ -32,6 +32,19 @@ class TestLayers:
         assert self.one("Plain_too").train.weight_decay == 0.01  # method
         assert self.one(scale="paper").train.epochs == 10
 
+    def test_another_dataset_of_a_call_leaves_the_rules_for_the_classes_of_the_one_before(self) -> None:
+        """A positive class was called "no", and samples were dropped, by the rules of another's data."""
+
+        def data(**given: Any) -> Any:
+            config = load_config(overrides={"set": {"data.dataset": "mnist", **given}})
+            return cells_of(config, "toy", "table1")[0].runs[0].data
+
+        plain = data()
+        assert (plain.dataset, plain.labels.rule, plain.imbalance.rule) == ("mnist", "original", "none")
+        assert plain.imbalance.imratio is None and plain.clients == 3
+        told = data(**{"data.labels.rule": "halves"})
+        assert told.labels.rule == "halves" and told.imbalance.rule == "none"
+
     def test_scale_wins_over_dataset_and_method_and_per_dataset_over_scale(self) -> None:
         scale = copy.deepcopy(SCALE)
         scale["papers"]["toy"]["train"] |= {"batch_size": 4, "weight_decay": 0.5}
