@@ -190,3 +190,32 @@ def test_without_a_printed_value_left_there_is_no_column_for_one(project: Projec
     text = tables.make("localscgdam", "table1", demo, project.root).markdown()
     assert "| Digits" in text or "**Digits**" in text
     assert "paper" not in next(row for row in text.splitlines() if row.startswith("| Method"))
+
+
+def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Project, reduced: Config) -> None:
+    """A number of each hospital in a column of its own, each with its best method."""
+    metrics = ["test_auc", "test_auc@Basel", "test_auc@Lyon"]
+    values = {"CoDA": (0.8, 0.9, 0.7), "LocalSGDM": (0.85, 0.75, 0.95)}
+    shapes = {}
+    for rows, columns in ((["method"], ["metric"]), (["metric"], ["method"])):
+        paper = localscgdam()
+        paper["tables"]["table1"] |= {"rows": rows, "columns": columns, "datasets": ["FashionMNIST"]}
+        paper["tables"]["table1"] |= {"settings": {"p": [4]}, "metrics": metrics, "methods": [*values]}
+        del paper["tables"]["table1"]["published"]
+        project.save_paper("localscgdam", paper)
+        for cell in project.cells("localscgdam", "table1", reduced):
+            first, *sites = values[cell.method]
+            project.finish(cell, [first] * 3, **dict(zip(metrics[1:], sites, strict=True)))
+        table = tables.make("localscgdam", "table1", reduced, project.root)
+        shapes[rows[0]] = [
+            [(e.value, e.best) for line in row.entries for e in line] for row in table.shown.rows
+        ]
+        assert (
+            "Test AUC, test AUC, Basel, test AUC, Lyon. Ours" in table.notes[0]
+            and "(0." not in table.markdown()
+        )
+    assert shapes["method"] == [
+        [("0.800", False), ("0.900", True), ("0.700", False)],
+        [("0.850", True), ("0.750", False), ("0.950", True)],
+    ]
+    assert shapes["metric"] == [list(column) for column in zip(*shapes["method"], strict=True)]

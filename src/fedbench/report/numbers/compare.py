@@ -281,11 +281,14 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
 
 
 def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> None:
-    """Refuse rows and columns that name an unknown axis, one twice, or leave out one with several values."""
+    """Refuse rows and columns that name an unknown axis, one twice, or leave out one with several values.
+
+    Metrics may have rows or columns too.
+    """
     placed = [*spec.rows, *spec.columns]
     for axis in placed:
-        if axis not in grid:
-            raise unknown(f"row or column of {where}", axis, grid)
+        if axis not in (*grid, "metric"):
+            raise unknown(f"row or column of {where}", axis, [*grid, "metric"])
     twice = sorted({axis for axis in placed if placed.count(axis) > 1})
     if twice:
         raise UserError(f"{where}: {', '.join(twice)} is in rows and columns twice; name each once")

@@ -39,9 +39,11 @@ def axis_name(paper: Paper, axis: str) -> str:
 
 
 def axis_text(paper: Paper, axis: str, value: Value) -> str:
-    """Name one value of an axis: datasets and methods by themselves, settings as "p = 4"."""
+    """Name one value of an axis: datasets and methods by themselves, metrics by their label, settings as "p = 4"."""
     if axis in ("dataset", "method") or value in MADE_OF:
         return str(value)
+    if axis == "metric":
+        return paper.measure(str(value)).label
     shown = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{axis_name(paper, axis)} = {shown.lower() if isinstance(value, bool) else shown}"
 

@@ -170,8 +170,6 @@ class _Builder:
         return self.published.find(str(place["dataset"]), "", setting, str(place["metric"]))
 
     def _text(self, axis: str, value: Value) -> str:
-        if axis == "metric":
-            return self.paper.measure(str(value)).label
         return str(value) if axis == "split" else axis_text(self.paper, axis, value)
 
 

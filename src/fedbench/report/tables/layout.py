@@ -17,6 +17,8 @@ from fedbench.report.numbers.names import ABSENT, SHIPPED, SLOPE, axis_name, axi
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
+METRIC = "metric"
+"""The axis of metrics, for a table that has a row or a column for each; else they share a place."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,10 @@ class Grid:
 def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
     """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
     arranger = _Arranger(paper, spec, grid, compared, decimals)
-    values = list(itertools.product(*(grid[axis] for axis in spec.rows[:-1])))
+    values = list(itertools.product(*(arranger.shown[axis] for axis in spec.rows[:-1])))
     compares = any(item.published for item in compared)
     blocks = [block for each in values if (block := arranger.block(each))]
-    return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, grid), blocks, compares)
+    return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, arranger.shown), blocks, compares)
 
 
 class _Arranger:
@@ -131,16 +133,22 @@ class _Arranger:
             for group in method_groups(compared)
         }
         self.fixed = {axis: values[0] for axis, values in grid.items()}
+        self.placed = METRIC in (*spec.rows, *spec.columns)
+        self.shown = {**grid, METRIC: spec.metrics}
         self.columns = [
             dict(zip(spec.columns, values, strict=True))
-            for values in itertools.product(*(grid[axis] for axis in spec.columns))
+            for values in itertools.product(*(self.shown[axis] for axis in spec.columns))
         ]
+
+    def metrics(self, place: Mapping[str, Value]) -> list[str]:
+        """Return the metrics that share a place: one where they are rows or columns, else all."""
+        return [str(place[METRIC])] if METRIC in place else self.spec.metrics
 
     def block(self, values: Sequence[Value]) -> Block | None:
         """Return the rows that share the values of all row axes but the last, None where no cell does."""
         shared = dict(zip(self.spec.rows[:-1], values, strict=True))
         axis = self.spec.rows[-1]
-        places = [{**self.fixed, **shared, axis: value} for value in self.grid[axis]]
+        places = [{**self.fixed, **shared, axis: value} for value in self.shown[axis]]
         rows = [self.row(place, axis) for place in places if self.exists(place)]
         if not rows:
             return None
@@ -159,22 +167,25 @@ class _Arranger:
 
     def exists(self, place: Mapping[str, Value]) -> bool:
         """Say whether a row has a cell: a method may be run at some settings only."""
-        wanted = (_key({**place, **column}, self.grid) for column in self.columns)
-        return any((key, metric) in self.by_place for key in wanted for metric in self.spec.metrics)
+        wanted = [{**place, **column} for column in self.columns]
+        return any(
+            (_key(one, self.grid), metric) in self.by_place for one in wanted for metric in self.metrics(one)
+        )
 
     def row(self, place: Mapping[str, Value], axis: str) -> Row:
         """Return one row: an entry per metric and column."""
-        metrics = self.spec.metrics
+        metrics = [""] if self.placed else self.spec.metrics
         entries = [[self.entry({**place, **column}, metric) for column in self.columns] for metric in metrics]
         across = [self.tau(place, metric) for metric in metrics] if self.spec.columns == ["method"] else []
         return Row(axis_text(self.paper, axis, place[axis]), entries, across)
 
     def tau(self, place: Mapping[str, Value], metric: str | None = None) -> str:
-        """Return Kendall's tau over the methods of a place, in the first metric unless one is named."""
-        return self.taus.get((_key(place, self.grid, "method"), metric or self.spec.metrics[0]), "")
+        """Return Kendall's tau over the methods of a place, in its first metric unless one is named."""
+        return self.taus.get((_key(place, self.grid, "method"), metric or self.metrics(place)[0]), "")
 
     def entry(self, place: Mapping[str, Value], metric: str) -> Entry:
         """Return what stands in one place."""
+        metric = metric or self.metrics(place)[0]
         item = self.by_place.get((_key(place, self.grid), metric))
         if item is None:
             return Entry("")
@@ -191,7 +202,7 @@ class _Arranger:
             doubtful=bool(found and found.doubt),
             delta="" if verdict.difference is None else signed(verdict.difference, digits),
             symbol=rule.symbol(verdict),
-            second=metric != self.spec.metrics[0],
+            second=not self.placed and metric != self.spec.metrics[0],
             item=item,
         )
 

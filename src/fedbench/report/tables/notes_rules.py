@@ -56,6 +56,8 @@ def numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared], table: 
     """Say what a number is, ours and the printed one."""
     metrics = [paper.measure(metric).label for metric in spec.metrics]
     what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
+    if "metric" in (*spec.rows, *spec.columns):
+        what = ", ".join(metrics)
     several = any(item.measured.n_wanted > 1 for item in compared)
     ours = "mean ± standard deviation over seeds (ddof 1)" if several else "one seed, so no spread"
     line = f"{what[0].upper()}{what[1:]}. Ours: {ours}."
