@@ -65,7 +65,8 @@ def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
                 raise UserError(f"{name} cannot be joined to {spec.dataset}: its {what} differs.")
         if part.held_train is not None:
             raise UserError(f"{name} cannot be joined: it has a validation part of its own.")
-    tested = parts if spec.tests == "all" else parts[:1]
+    every = spec.tests == "all"
+    tested = parts if every else parts[:1]
     return Prepared(
         x_train=Rows([part.x_train for part in parts]),  # type: ignore[arg-type]  # read by positions alone
         y_train=np.concatenate([part.y_train for part in parts]),
@@ -75,6 +76,8 @@ def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
         classes=first.classes,
         summary={**first.summary, "sha256": checksum(spec, data_dir)},
         site_train=np.repeat(np.arange(len(parts)), [len(part.y_train) for part in parts]),
+        site_test=np.repeat(np.arange(len(parts)), [len(part.y_test) for part in parts]) if every else None,
+        sites=spec.datasets,
     )
 
 

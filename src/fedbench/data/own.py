@@ -1,9 +1,14 @@
-"""Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz`` or ``.csv`` file.
+"""Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz``, ``.csv`` or ``.tsv`` file.
 
     file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; x_val, y_val; group), Keras' or MedMNIST's
     format: medmnist              # which of the three names the arrays have, to have it checked: plain, keras, medmnist
     layout: NHWC                  # images whose channels come last, where the shape does not say so
     label: diagnosis              # csv: the column of classes; the others are features
+    positive: malignant           # the class, or a list of classes, that is positive; the others are negative
+    classes: {0: benign, 1: malignant}   # names for labels
+    features: [age, dose]         # csv: the columns that are features
+    drop: [id]                    # csv: or those that are not used
+    missing: drop                 # csv: rows with empty cells are left out; median: numbers become the median
     group: patient                # csv: the column of groups, if any
     site: hospital                # csv: the column of who owns each sample; groups are patients then and stay whole
     whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
@@ -24,30 +29,45 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
+from fedbench.data import leaks, own_labels
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.files import checksum
 from fedbench.data.labels import hold_out
-from fedbench.data.own_files import csv_parts, npz_parts
+from fedbench.data.own_files import npz_has_both, npz_parts, npz_sites, numbered_sites
+from fedbench.data.own_labels import Word
 from fedbench.errors import UserError, unknown
 from fedbench.reading import read_yaml
 from fedbench.specs import Spec, validated
 from fedbench.streams import stream
 
 FOLDER = Path("config/datasets")
+TABLES = (".csv", ".tsv")
+
+
+def _listed(value: Any) -> Any:
+    """Take one for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
 
 
 class OwnSpec(Spec):
-    """The keys of such a YAML file."""
+    """The keys of such a YAML file; ``late`` are those that an older file cannot have."""
+
+    late: ClassVar[tuple[str, ...]] = ("site", "positive", "classes", "features", "drop", "missing")
 
     file: Path | None = None
     label: str | None = None
     group: str | None = None
-    site: str | None = Field(None, repr=False)
+    site: str | None = Field(None, repr=False)  # `definition` speaks of what is not in the repr
+    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed)] = Field((), repr=False)
+    classes: dict[Word, str] | None = Field(None, repr=False, min_length=1)
+    features: tuple[str, ...] | None = Field(None, repr=False, min_length=1)
+    drop: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field((), repr=False)
+    missing: Literal["error", "drop", "median"] = Field("error", repr=False)
     whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
     format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
     layout: Literal["NCHW", "NHWC"] | None = None
@@ -65,9 +85,10 @@ class OwnSpec(Spec):
             raise ValueError("give either file (an .npz or .csv) or base (a dataset to change)")
         if self.options and self.base is None:
             raise ValueError("options go with base")
-        if self.file is not None and self.file.suffix not in (".npz", ".csv"):
-            raise ValueError("file must end with .npz or .csv")
-        if self.file is not None and (self.file.suffix == ".csv") != (self.label is not None):
+        if self.file is not None and self.file.suffix not in (".npz", *TABLES):
+            cure = "; save the spreadsheet as CSV" if self.file.suffix.startswith(".xls") else ""
+            raise ValueError(f"file must end with .npz or .csv{cure}")
+        if self.file is not None and self.is_table != (self.label is not None):
             raise ValueError("label names the column of classes of a .csv file, and only there")
         if self.format is not None and (self.file is None or self.file.suffix != ".npz"):
             raise ValueError("format goes with an .npz file")
@@ -77,7 +98,28 @@ class OwnSpec(Spec):
             raise ValueError("whole_groups needs group, the column of groups")
         if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
             raise ValueError("site names a column of a .csv file that is neither label nor group")
+        said = [name for name in self.late if getattr(self, name) != type(self).model_fields[name].default]
+        if said and self.file is None:
+            raise ValueError(f"{said[0]} goes with file")
+        for name in ("features", "drop", "missing"):
+            if name in said and not self.is_table:
+                raise ValueError(f"{name} is about the columns of a .csv file")
+        if self.features is not None and self.drop:
+            raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
+        named = {self.label, self.group, self.site}
+        if twice := [name for name in (*self.drop, *(self.features or ())) if name in named]:
+            raise ValueError(f"{twice[0]} is label, group or site: it is no feature, and needs no drop")
         return self
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the file is a table and not an archive of arrays."""
+        return self.file is not None and self.file.suffix in TABLES
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a table that are no features."""
+        return [name for name in (self.label, self.group, self.site) if name is not None]
 
     @property
     def keeps_groups(self) -> bool:
@@ -97,7 +139,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             shape=(),
             licence=spec.licence,
             source=spec.source or str(spec.file),
-            whole_groups=spec.keeps_groups,
+            whole_groups=spec.keeps_groups or (spec.file is not None and npz_has_both(spec.file)),
             spec=spec,
         )
     base = get(spec.base)
@@ -126,6 +168,20 @@ def _checksum(path: Path, time: int, size: int) -> str:
     return checksum(path)
 
 
+@functools.lru_cache(maxsize=64)
+def _sites(path: Path, spec: str, time: int, size: int) -> tuple[str, ...]:
+    """Return the sites in a file, read again when the file or its description, as JSON, changes."""
+    read = OwnSpec.model_validate_json(spec)
+    if not read.is_table:
+        return npz_sites(path)
+    if read.site is None:
+        return ()
+    from fedbench.data import own_tables  # pandas takes as long to import as many a command takes
+
+    named = own_tables.read(path, read.columns, read.features, read.drop, read.missing).named
+    return tuple(numbered_sites(path, {"site": named[read.site]})["sites"])
+
+
 def _fields(base: Dataset) -> dict[str, Any]:
     return {item.name: getattr(base, item.name) for item in dataclasses.fields(base)}
 
@@ -147,14 +203,13 @@ class OwnDataset(Dataset):
         """Change with the YAML file and with the data it points at."""
         # a format that was not said before is held against the file again
         form = f" as {self.spec.format}" if self.spec.format else ""
-        site = f" of {self.spec.site}" if self.spec.site else ""
-        return f"{self!r} {self._data()}{form}{site}"
+        late = self.spec.model_dump(include={*self.spec.late})
+        return f"{self!r} {self._data()}{form}{late or ''}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
         without = {"file", "format", "title", "licence", "source", "whole_groups"}
-        # the keys of runs are older than these options
-        without |= {name for name in ("layout", "site") if getattr(self.spec, name) is None}
+        without |= {name for name in ("layout",) if getattr(self.spec, name) is None}
         facts = self.spec.model_dump(exclude=without)
         return f"{facts} {self._data()}"
 
@@ -164,41 +219,81 @@ class OwnDataset(Dataset):
         found = _checksum(self._file, state.st_mtime_ns, state.st_size)
         return f"{found} whole groups" if self.whole_groups else found
 
+    def site_names(self) -> tuple[str, ...]:
+        """Return the sites of the file's samples, none where it does not say them."""
+        state = self._file.stat()
+        return _sites(self._file, self.spec.model_dump_json(), state.st_mtime_ns, state.st_size)
+
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""
         return [self._file]
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
-        spec, is_csv = self.spec, self._file.suffix == ".csv"
-        parts = (
-            csv_parts(self._file, spec.label, spec.group, spec.site)
-            if is_csv
-            else npz_parts(self._file, spec.layout, spec.format)
-        )
+        spec = self.spec
+        parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
+        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
+        found, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
+        parts |= found
         if "x_test" not in parts:
-            x, y, group = parts["x_train"], parts["y_train"], parts.get("group_train")
-            if len(x) != len(y) or len(y if group is None else group) != len(y):
-                raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
-            site = parts.get("site_train")
-            if site is not None and len(site) != len(y):
-                raise UserError(f"{self._file} has {len(y)} labels and {len(site)} sites.")
-            test, how = self._test_part(y, group if self.whole_groups else None, site)
-            train = np.setdiff1d(np.arange(len(y)), test)
-            parts |= {"x_train": x[train], "y_train": y[train], "x_test": x[test], "y_test": y[test]}
-            parts["group_train"] = None if group is None else group[train]
-            if "held_train" in parts:
-                parts["held_train"] = parts["held_train"][train]
-            if site is not None:
-                parts |= {"site_train": site[train], "site_test": site[test]}
-            how += ", in whole groups" if self.whole_groups else ""
-            parts["notes"] = (f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once",)
-        if self.spec.standardize:
+            parts |= self._split(parts)
+        only = np.setdiff1d(parts["y_test"], parts["y_train"])
+        if len(only) and len(parts["y_train"]):
+            name = parts["classes"][only[0]]
+            raise UserError(
+                f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
+            )
+        notes, numeric = parts.get("notes", ()), None
+        if spec.is_table:
+            from fedbench.data.own_tables import encoded
+
+            remarks += tuple(leaks.identifiers(parts["x_train"]))
+            parts["x_train"], parts["x_test"], more, numeric = encoded(parts["x_train"], parts["x_test"])
+            notes += more
+        if spec.standardize:
             mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
+            if numeric is not None:
+                mean[numeric:], std[numeric:] = 0, 1  # words are 0 and 1
             for name in ("x_train", "x_test"):
                 parts[name] = (parts[name] - mean) / np.where(std > 0, std, 1)
-            parts["notes"] = (*parts.get("notes", ()), "features standardized by the training part")
-        return Arrays(**parts)
+            notes += ("features standardized by the training part",)
+        remarks += tuple(leaks.remarks(parts, self.whole_groups))
+        return Arrays(**parts | {"notes": notes, "remarks": remarks})
+
+    def _table(self) -> dict[str, Any]:
+        """Return the rows of a table as a training part whose features are columns still."""
+        from fedbench.data import own_tables
+
+        spec = self.spec
+        table = own_tables.read(self._file, spec.columns, spec.features, spec.drop, spec.missing)
+        assert spec.label is not None
+        parts = {"x_train": table.features, "y_train": table.named[spec.label], "notes": table.notes}
+        if spec.group is not None:
+            parts["group_train"] = table.numbered(spec.group)
+        if spec.site is not None:
+            parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
+        return parts
+
+    def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Return a training and a test part."""
+        x, y, group, site = (parts.get(f"{name}_train") for name in ("x", "y", "group", "site"))
+        assert x is not None and y is not None
+        if len(x) != len(y) or len(y if group is None else group) != len(y):
+            raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
+        if site is not None and len(site) != len(y):
+            raise UserError(f"{self._file} has {len(y)} labels and {len(site)} sites.")
+        test, how = self._test_part(y, group if self.whole_groups else None, site)
+        train = np.setdiff1d(np.arange(len(y)), test)
+        how += ", in whole groups" if self.whole_groups else ""
+        note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
+        result: dict[str, Any] = {"notes": (*parts.get("notes", ()), note)}
+        for name, array in (("x", x), ("y", y), ("group", group), ("site", site)):
+            if array is not None:
+                rows = getattr(array, "iloc", array)
+                result |= {f"{name}_train": rows[train], f"{name}_test": rows[test]}
+        if "held_train" in parts:
+            result["held_train"] = parts["held_train"][train]
+        return result
 
     def _test_part(
         self, y: np.ndarray, group: np.ndarray | None, site: np.ndarray | None

@@ -1,8 +1,8 @@
-"""Reads the files of one's own datasets, ``.npz`` and ``.csv``, as arrays; what is doubtful in them is refused."""
+"""Reads an ``.npz`` of one's own as arrays; what is doubtful in it is refused."""
 
 from __future__ import annotations
 
-import unicodedata
+import zipfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,18 +10,17 @@ import numpy as np
 
 from fedbench.data.files import read_npz
 from fedbench.data.layout import arrange
-from fedbench.errors import UserError, shortened, unknown
+from fedbench.data.own_labels import checked
+from fedbench.errors import UserError, unknown
 
-MOST_CLASSES = 10_000
-"""Classes that a file of one's own may have: each is counted, for each client."""
-LONGEST = 100
-"""Characters of a class's name."""
 _PARTS = ("train", "val", "test")
+_OWNERS = ("group", "site")
 FORMATS = {
-    "plain": {"x": "x_train", "y": "y_train", "group": "group_train", "site": "site_train"}
-    | {"site_test": "site_test"}
+    "plain": {name: f"{name}_train" for name in ("x", "y", *_OWNERS)}
+    | {f"{name}_test": f"{name}_test" for name in _OWNERS}
     | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")},
-    "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS},
+    "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS}
+    | {f"{name}_{part}": f"{name}_{part}" for name in _OWNERS for part in ("train", "test")},
     "medmnist": {
         f"{part}_{name}s": f"{kind}_{part}"
         for kind, name in (("x", "image"), ("y", "label"))
@@ -65,6 +64,8 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
     given = {"site_train", "site_test"} & {*found}
     if given and given != wanted:
         raise UserError(f"{file}: give the arrays site and x_test with site_test, or site alone.")
+    if "group_test" in found and not {"group_train", "x_test"} <= {*found}:
+        raise UserError(f"{file}: group_test goes with the arrays group and x_test.")
     return _parts(file, layout, found)
 
 
@@ -87,33 +88,19 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
             )
         else:
             parts[name] = array
-    labels = [name for name in parts if name.startswith("y")]
-    for name in labels:
-        if parts[name].dtype.kind in "iu" and parts[name].max(initial=0) >= MOST_CLASSES:
-            raise UserError(
-                f"{file}: labels in {name.removesuffix('_train')!r} reach {parts[name].max()}: number the "
-                f"classes from 0 without gaps; {MOST_CLASSES} is the most"
-            )
-    kinds = {parts[name].dtype.kind in "US" for name in labels}
-    if len(kinds) > 1:
-        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
-    if True in kinds:
-        try:
-            texts = {name: parts[name].astype(str) for name in labels}
-            classes = np.unique(np.concatenate([*texts.values()]))
-            parts["classes"] = _class_names(file, classes)
-        except (UnicodeError, SystemError):  # bytes, or numbers that are no characters
-            raise UserError(f"{file}: its labels are no text; save them as str") from None
-        parts |= {name: np.searchsorted(classes, text) for name, text in texts.items()}
     if "site_train" in parts:
         owned: dict[str, np.ndarray] = {
             name: parts[name] for name in ("site_train", "site_test") if name in parts
         }
         parts |= numbered_sites(file, owned)
+    if "group_test" in parts:
+        parts |= _numbered_groups(file, parts["group_train"], parts["group_test"])
     if "x_val" in parts:
         x, y = parts.pop("x_val"), parts.pop("y_val")
         if "group_train" in parts or "site_train" in parts:
             raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
+        if (y.dtype.kind in "US") != (parts["y_train"].dtype.kind in "US"):
+            raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
         like = parts["x_train"]
         if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
             raise UserError(
@@ -126,71 +113,41 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
     return parts
 
 
+def npz_has_both(file: Path) -> bool:
+    """Say whether an ``.npz`` has sites and groups: groups are the patients then. What cannot be read is said later."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            ours = {ALIASES.get(name.removesuffix(".npy")) for name in archive.namelist()}
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return {"site_train", "group_train"} <= ours
+
+
+def npz_sites(file: Path) -> tuple[str, ...]:
+    """Return the names of the sites in an ``.npz``, sorted; none where it has no such array."""
+    wanted = [name for name, ours in ALIASES.items() if ours in ("site_train", "site_test")]
+    found = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", wanted, "")
+    return numbered_sites(file, found)["sites"] if found else ()
+
+
 def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
+    whole = {
+        name: array.astype(np.int64) if array.dtype.kind == "f" and (array % 1 == 0).all() else array
+        for name, array in owned.items()
+    }
     try:
-        texts = {name: array.astype(str) for name, array in owned.items()}
+        texts = {name: array.astype(str) for name, array in whole.items()}
     except (UnicodeError, SystemError):
         raise UserError(f"{file}: its sites are no text; save them as str") from None
     names = np.unique(np.concatenate([*texts.values()]))
     numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
-    return {"sites": _class_names(file, names, "site"), **numbers}
+    return {"sites": checked(file, names.tolist(), "site"), **numbers}
 
 
-def _class_names(file: Path, classes: np.ndarray, what: str = "class") -> tuple[str, ...]:
-    """Return the names of classes or sites, which stand in tables."""
-    found = tuple(str(name) for name in classes)
-    if len(found) > MOST_CLASSES:
-        raise UserError(f"{file} has {len(found)} names of a {what}; {MOST_CLASSES} is the most")
-    for name in found:
-        if len(name) > LONGEST or any(unicodedata.category(sign)[0] == "C" for sign in name):
-            raise UserError(
-                f"{file}: the {what} {shortened(name, 60)!r} has control characters, or more than {LONGEST}"
-            )
-    return found
-
-
-def csv_parts(file: Path, label: str | None, group: str | None, site: str | None = None) -> dict[str, Any]:
-    """Return the training part that a table holds; ``label``, ``group`` and ``site`` name the columns of these.
-
-    Raises:
-        UserError: it is no table of numbers in UTF-8 with a header whose names differ.
-    """
-    import pandas as pd
-
-    try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
-        frame = pd.read_csv(file, low_memory=False)
-        columns = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, empty, or ragged
-        raise UserError(
-            f"{file} cannot be read as a table ({str(error).strip()}): it must be UTF-8, with a header "
-            "and as many cells in each row."
-        ) from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise UserError(f"{file}: its rows have more cells than its header has names")
-    if doubled := [*columns[columns.duplicated()]] or [*columns[columns == ""]]:
-        raise UserError(
-            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
-            "feature: leave them out"
-        )
-    named = [column for column in (label, group, site) if column is not None]
-    for column in named:
-        if column not in frame:
-            raise unknown(f"column in {file}", column, map(str, frame.columns))
-    features = frame.drop(columns=named)
-    if features.empty:
-        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
-    for column in map(str, features):
-        if not pd.api.types.is_numeric_dtype(features[column]):
-            raise UserError(f"{file}: column {column!r} is not numeric; encode it or leave it out.")
-    if bad := [str(column) for column in frame if frame[column].isna().any()]:
-        raise UserError(f"{file}: column {bad[0]!r} has empty cells; fill or leave out those rows.")
-    classes, labels = np.unique(frame[label].to_numpy(), return_inverse=True)
-    sites = {} if site is None else numbered_sites(file, {"site_train": frame[site].to_numpy()})
-    return {
-        **sites,
-        "x_train": features.to_numpy(np.float32),
-        "y_train": labels,
-        "group_train": frame[group].factorize()[0] if group else None,
-        "classes": _class_names(file, classes),
-    }
+def _numbered_groups(file: Path, train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
+    """Number the groups of both parts [n], [m] through, so that one of both has the same number in each."""
+    if (train.dtype.kind in "US") != (test.dtype.kind in "US") or "O" in (train.dtype.kind, test.dtype.kind):
+        raise UserError(f"{file}: groups are text in one part and numbers in the other; make them alike")
+    number = np.unique(np.concatenate([train, test]), return_inverse=True)[1]
+    return {"group_train": number[: len(train)], "group_test": number[len(train) :]}

@@ -79,6 +79,8 @@ def _prepare(
     write_json(path.with_suffix(".json"), facts)
     shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])
+    for remark in arrays.remarks:
+        log.warning("%s: %s", dataset.name, remark)
     log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path)
 
 
@@ -208,6 +210,7 @@ def _summary(dataset: Dataset, arrays: Arrays, folder: Path) -> dict[str, Any]:
         **{part: {"n": len(y), "class_counts": count(y, len(classes))} for part, y in parts.items()},
         "official_validation": 0 if arrays.held_train is None else int(arrays.held_train.sum()),
         "notes": list(arrays.notes),
+        **({"remarks": list(arrays.remarks)} if arrays.remarks else {}),
         **({"sites": list(arrays.sites)} if arrays.sites else {}),
         "files": {
             str(path.relative_to(folder) if path.is_relative_to(folder) else path): checksum(path)

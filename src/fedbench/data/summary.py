@@ -115,6 +115,15 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
     )
 
 
+def remarks(spec: DataSpec, data_dir: str | Path) -> list[str]:
+    """Return what was remarked when the datasets of a rule were prepared; nothing of those that are not here."""
+    lines = list[str]()
+    for name in spec.datasets:
+        with contextlib.suppress(UserError):
+            lines += read_summary(name, data_dir).get("remarks", [])
+    return lines
+
+
 @dataclass(frozen=True)
 class Counts:
     """How many samples a part of the data has; ``positive`` and ``negative`` are None unless the task is binary."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fedbench import measures, tasks
-from fedbench.errors import UserError
+from fedbench.data.sites import site_names
+from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, resolve
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
 from fedbench.plan.schema import FigureSpec, Paper, TableSpec
@@ -130,6 +131,8 @@ def _on_part(metric: str) -> tuple[str, str] | None:
 def lacks(run: RunSpec, metric: str, classes: Classes) -> str:
     """Say why a run will not have a metric, with places for its name and the dataset's; empty if it will."""
     part, name = _on_part(metric) or ("", "")
+    if said := _lacks_site(run, metric):
+        return said
     if part == "val" and not run.data.held_out:
         return "{metric} needs a validation part of {dataset}: give data.validation"
     n_classes = classes(run)
@@ -145,3 +148,21 @@ def lacks(run: RunSpec, metric: str, classes: Classes) -> str:
     if name in detailed.NAMES or name.startswith("recall_"):
         text += "; task 'detailed' measures more, see docs/adding.md"
     return text
+
+
+def _lacks_site(run: RunSpec, metric: str) -> str:
+    """Likewise of a metric at a site, or over the sites."""
+    asked = (measures.target(metric) or (metric,))[0]
+    _, at, site = asked.partition("@")
+    if not at and not asked.startswith(tuple(measures.SITES)):
+        return ""
+    spec = run.data
+    if spec.sources and spec.tests == "own":
+        return "{metric} needs test samples of each site: give data.tests: all"
+    sites = site_names(spec.datasets)
+    if sites is None or site in sites or (sites and not at):
+        return ""  # in order, or nobody knows yet
+    if not sites:
+        return "{metric} needs the site of each sample of {dataset}: name its column with `site:`"
+    said = str(unknown("site of @", site, sites)).replace("{", "{{").replace("}", "}}")
+    return said.replace("@", "{dataset}", 1)

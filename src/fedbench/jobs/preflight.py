@@ -5,6 +5,7 @@ The dry run stays without PyTorch: `fedbench run` and `tune` check at their star
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import sys
@@ -21,6 +22,7 @@ from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, own, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
+from fedbench.data.sites import site_names
 from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError
 from fedbench.jobs import metric_checks, starts
@@ -196,17 +198,6 @@ def _check_length(train: TrainSpec) -> None:
         raise UserError(f"{train.iterations} is less than a round (train.period: {train.period})")
 
 
-def _may_have_sites(name: str) -> bool:
-    """Say whether a dataset may know the site of each sample: of a table it is said, an archive shows it when read."""
-    try:
-        dataset = datasets.get(name)
-    except UserError:
-        return True  # said when it is prepared
-    if not isinstance(dataset, own.OwnDataset):
-        return name in registry.origins(datasets)  # those of the library have none
-    return dataset.spec.label is None or dataset.spec.site is not None
-
-
 def _check_partition(data: DataSpec) -> None:
     """Let one of our own rules deal made-up samples that it has every fact of: it complains if options are missing."""
     rule = registry.find(partitions, "partition rule", data.partition.rule, "partition")
@@ -217,6 +208,9 @@ def _check_partition(data: DataSpec) -> None:
     )  # a positive and a negative class of every client, which is a group
     client = np.repeat(np.arange(data.clients), each)
     labels = np.arange(len(client)) % 2
-    sites = client if data.sources or _may_have_sites(data.dataset) else None
+    sites: np.ndarray | None = client
+    with contextlib.suppress(UserError):  # what cannot be read is said when it is prepared
+        known = site_names(data.datasets)
+        sites = client if known is None else np.arange(len(client)) % len(known) if known else None
     pool = Pool(labels, client + data.clients * (1 - labels), client, sites)
     rule(pool, data.partition, data.clients, np.random.default_rng(0))

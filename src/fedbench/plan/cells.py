@@ -76,8 +76,11 @@ def resolve(
             raise unknown(kind, name, known)
     layers = layers_of(paper, scale, dataset, setting, method, seed, tuned, config_dir)
     run = merged(*(layer.piece for layer in layers), extra or {})
-    if (own := _own_content(run.get("data", {}).get("dataset"), config_dir / "datasets")) is not None:
-        run["data"]["content"] = own
+    data, described = run.get("data", {}), config_dir / "datasets"
+    if (own := _own_content(data.get("dataset"), described)) is not None:
+        data["content"] = own
+    if data.get("clients") == "sites":
+        data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], described)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     if "cell" in (run.get("start") or {}):
         resolve_cell = functools.partial(
@@ -146,6 +149,13 @@ def _own_content(dataset: str | None, folder: Path) -> str | None:
     from fedbench.data import datasets
 
     return datasets.content(str(dataset), folder)
+
+
+def _count_sites(names: Sequence[str], folder: Path) -> int:
+    """Return how many sites own the samples: each is a client."""
+    from fedbench.data import sites
+
+    return sites.count(names, folder)
 
 
 def cells_of(

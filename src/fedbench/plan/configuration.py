@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from fedbench import files, reading, seal
 from fedbench.errors import UserError, shortened, unknown
+from fedbench.plan import by_site
 from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
@@ -98,6 +99,7 @@ def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
         for item in used:
             if item not in defined:
                 raise UserError(f"{source}: {place}: {unknown(kind, item, defined)}")
+    paper = by_site.expanded(paper, config_dir / "datasets")
     for mistake in _impossible(paper):
         raise UserError(f"{source}: {mistake}")
     for place, metrics in _metrics(paper):

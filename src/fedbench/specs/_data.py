@@ -129,7 +129,7 @@ class DataSpec(Spec):
     partition: PartitionSpec = PartitionSpec()
     """How training samples are dealt to clients."""
     clients: int = Field(ge=1, le=1_000_000)
-    """Number of clients."""
+    """Number of clients. `sites` in a YAML: as many as own the samples, such as hospitals."""
     validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
     """The share of training samples that is held out for validation, or `own`: the dataset's official
     validation part."""

@@ -61,13 +61,12 @@ def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
             r"unknown array in mine\.npz",
         ),
         ({"x": np.zeros((4, 2)), "y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
-        ({"x": np.zeros((4, 2)), "y": np.full(4, -1)}, r"labels must be whole numbers"),
-        ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"labels must be whole numbers"),
+        ({"x": np.zeros((4, 2)), "y": np.full(4, 0.5)}, r"the label 0\.5 is no whole number"),
         ({"x": np.full((4, 2), np.nan), "y": np.zeros(4, int)}, r"not finite"),
         ({"x": np.full((4, 2), 1e300), "y": np.zeros(4, int)}, r"not finite in float32"),
         (
-            {"x": np.zeros((4, 2)), "y": np.array([0, 0, 10**9, 10**9])},
-            r"reach 1000000000: number the",
+            {"x": np.zeros((20_002, 1)), "y": np.arange(20_002) // 2},
+            r"its labels are 10001 different ones; 10000 is the most",
         ),
         (
             {"x": np.zeros((4, 2)), "y": np.zeros((4, 2), int)},
@@ -107,13 +106,12 @@ def test_a_mistake_in_the_arrays_is_named(own, arrays, message):
     "text, message",
     [
         ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
-        ("a,state\nx,1\ny,0", r"mine\.csv: column 'a' is not numeric"),
-        ("a,state\n1,1\n,0", r"mine\.csv: column 'a' has empty cells"),
-        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must be UTF-8"),
+        ("a,state\n1,1\n,0", r"mine\.csv, line 3: column 'a' is empty"),
+        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
         ("", r"mine\.csv cannot be read as a table .*No columns"),
         ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
         ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
-        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table .*utf-8"),
+        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table: it must be UTF-8"),
     ],
 )
 def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):

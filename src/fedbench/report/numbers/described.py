@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedbench.data.summary import binary_task
+from fedbench.data.summary import binary_task, remarks
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, Scale, TableSpec
 from fedbench.plan.tuned import Tuned, tuned_for
@@ -109,14 +109,17 @@ def _origin(paper: Paper, cell: Cell, tuned: Tuned) -> str:
 def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
     """Say of each binary task which class is positive, its share in training, and how many samples were dropped.
 
-    Silent about what is not partitioned on this machine.
+    Of each dataset what else a reader should know, such as patients in two parts. Silent about what is not
+    partitioned on this machine.
     """
     lines = []
     for dataset in _unique(cell.dataset for cell in cells):
         first = [cell.runs[0] for cell in cells if cell.dataset == dataset]
         rules = {run.data.partition_key(run.seed): run for run in first}
         found = [task for run in rules.values() if (task := binary_task(run.data, run.seed, data_dir))]
+        known = _unique(remark for run in rules.values() for remark in remarks(run.data, data_dir))
         if not found:
+            lines += [f"{dataset}: {remark}." for remark in known]
             continue
         positive = " or ".join(_unique(_names(task.positive) for task in found))
         share = _span([f"{task.share:.1%}".replace("%", " %") for task in found])
@@ -125,6 +128,7 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         lines.append(
             f"{dataset}: positive is {positive}, {share} of {train} training samples; {dropped} dropped."
         )
+        lines += [f"{dataset}: {remark}." for remark in known]
     return lines
 
 

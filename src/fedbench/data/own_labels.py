@@ -1,0 +1,138 @@
+"""Labels of one's own data as classes: whatever words or numbers they are, which is which, and which is positive."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbench.errors import UserError, shortened, unknown
+
+MOST_CLASSES = 10_000
+"""Classes that a file of one's own may have: each is counted, for each client."""
+LONGEST = 100
+"""Characters of a class's name."""
+YES = {"1", "true", "yes", "y", "positive", "pos"}
+"""Names of a class that needs nobody to say that it is the positive one."""
+
+Word = bool | int | float | str
+"""A class as a YAML has it: ``yes`` is a truth value there, ``1`` a number."""
+
+
+def numbered(
+    file: Path,
+    labels: Mapping[str, np.ndarray],
+    renamed: Mapping[Word, str] | None,
+    positive: Sequence[Word],
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return ``classes`` and each part's labels as indices into them, and a remark where nobody chose the positive one.
+
+    Args:
+        file: names itself in messages.
+        labels: [n] numbers, truth values or text of each part, alike in all.
+        renamed: a name for each label as the file has it; labels of one name are one class.
+        positive: which classes are positive. They come last, so that two classes are negative and positive; of more
+            classes they become one, named ``a+b``, and the others another.
+
+    Raises:
+        UserError: a label is no whole number, is not renamed, or no class is called as ``positive`` says.
+    """
+    values, place = _distinct(file, labels)
+    names, number = _named(file, values, renamed)
+    if positive:
+        names, order = _two_classes(file, names, positive)
+        number = order[number]
+    ends = np.cumsum([len(part) for part in labels.values()])[:-1]
+    parts = dict(zip(labels, np.split(number[place], ends), strict=True))
+    return {"classes": tuple(names), **parts}, _remarks(names, bool(positive))
+
+
+def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
+    """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
+    if len({_kind(part) for part in labels.values()}) > 1:
+        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
+    everything = np.concatenate([*labels.values()])
+    if everything.dtype.kind not in "biufUS":
+        raise UserError(f"{file}: its labels are no text; save them as str")
+    if everything.dtype.kind == "S":
+        try:
+            everything = everything.astype(str)
+        except (UnicodeError, SystemError):  # bytes that are no characters
+            raise UserError(f"{file}: its labels are no text; save them as str") from None
+    values, place = np.unique(everything, return_inverse=True)
+    if len(values) > MOST_CLASSES:
+        raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
+    if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
+        odd = values[values != np.round(values)][0]
+        raise UserError(f"{file}: the label {odd:g} is no whole number; classes are whole numbers or words")
+    texts = [str(int(value)) if values.dtype.kind in "iuf" else str(value) for value in values]
+    return texts, place
+
+
+def _kind(array: np.ndarray) -> str:
+    return "text" if array.dtype.kind in "US" else "numbers"
+
+
+def _named(
+    file: Path, values: Sequence[str], renamed: Mapping[Word, str] | None
+) -> tuple[list[str], np.ndarray]:
+    """Return the classes' names, and the class of each of the ``values``."""
+    if renamed is None:
+        return [*checked(file, values)], np.arange(len(values))
+    names = list(dict.fromkeys(renamed.values()))
+    number = []
+    for value in values:
+        meant = [name for word, name in renamed.items() if means(word, value)]
+        if not meant:
+            raise UserError(f"{file}: {unknown('label', value, map(str, renamed))} Name it under classes.")
+        number.append(names.index(meant[0]))
+    return [*checked(file, names)], np.array(number)
+
+
+def _two_classes(file: Path, names: Sequence[str], positive: Sequence[Word]) -> tuple[list[str], np.ndarray]:
+    """Return the names of a negative and a positive class, and 0 or 1 for each of the ``names``."""
+    for word in positive:
+        if not any(means(word, name) for name in names):
+            raise UserError(f"{file}: positive: {unknown('class', str(word), names)}")
+    sign = np.array([any(means(word, name) for word in positive) for name in names]).astype(np.int64)
+    if sign.all():
+        raise UserError(f"{file}: positive names every class: there would be no negatives")
+    sides = ["+".join(name for name, of in zip(names, sign, strict=True) if of == side) for side in (0, 1)]
+    return [side if len(side) <= LONGEST else f"{shortened(side, LONGEST - 10)}" for side in sides], sign
+
+
+def means(word: Word, name: str) -> bool:
+    """Say whether a word of a YAML means a class: ``yes`` and ``true`` are one truth value there, 1.0 the number 1."""
+    if isinstance(word, bool):
+        return name.casefold() in (("true", "yes", "y", "on") if word else ("false", "no", "n", "off"))
+    if isinstance(word, float) and word.is_integer():
+        word = int(word)
+    return str(word) == name
+
+
+def _remarks(names: Sequence[str], chosen: bool) -> tuple[str, ...]:
+    if chosen or len(names) != 2 or names[1].casefold() in YES:
+        return ()
+    return (
+        f"where labels stay as they are, {names[1]} is positive, as it comes after {names[0]}; `positive:` in the"
+        " dataset's YAML chooses",
+    )
+
+
+def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str, ...]:
+    """Return the names of classes or sites, which stand in tables.
+
+    Raises:
+        UserError: there are too many, or one could not stand there.
+    """
+    if len(names) > MOST_CLASSES:
+        raise UserError(f"{file} has {len(names)} names of a {what}; {MOST_CLASSES} is the most")
+    for name in names:
+        if not name or len(name) > LONGEST or any(unicodedata.category(sign)[0] == "C" for sign in name):
+            raise UserError(
+                f"{file}: the {what} {shortened(name, 60)!r} is empty, has control characters, or more than {LONGEST}"
+            )
+    return tuple(names)

@@ -1,0 +1,246 @@
+"""Reads a table of one's own, a ``.csv`` or ``.tsv`` as a spreadsheet saves it, and turns its columns into features.
+
+What a cell becomes is learned from the training part alone (scikit-learn's ``ColumnTransformer``).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from fedbench.errors import UserError, cannot_read, shortened, unknown
+
+MOST_WORDS = 50
+"""Different words of a column that becomes one feature for each of them."""
+ABSENT = "(missing)"
+"""The word of an empty cell in a column of words, where cells may be missing."""
+_EMPTY = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""What a feature's cell holds that says nothing; these are pandas' own."""
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table that are used.
+
+    Attributes:
+        features: a column of numbers or of words for each feature; numbers may be nan.
+        named: the columns of labels, groups, sites and the like, numbers or text, by name.
+        notes: what was left out.
+    """
+
+    features: pd.DataFrame
+    named: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+    def numbered(self, column: str) -> np.ndarray:
+        """Return a named column as numbers [n], counted in the order in which its values come."""
+        return pd.factorize(self.named[column])[0]
+
+
+def read(
+    file: Path,
+    named: Sequence[str],
+    keep: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    missing: Literal["error", "drop", "median"] = "error",
+) -> Table:
+    """Read a table with a header.
+
+    Args:
+        file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark.
+        named: columns that are no features. Only an empty cell is missing there: "NA" and "None" are words.
+        keep: the features; None: all other columns.
+        drop: columns that are not used.
+        missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
+
+    Raises:
+        UserError: it is no such table; the message names the line, the column and the key that helps.
+    """
+    text = _decoded(file)
+    frame = _parsed(file, text, named)
+    for column in (*named, *(keep or ()), *drop):
+        if column not in frame:
+            raise unknown(f"column in {file}", column, map(str, frame.columns))
+    features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
+    if features.empty:
+        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
+    rows, notes = _without_gaps(file, frame[[*named]], features, missing)
+    for column in map(str, features):
+        _check(file, features[column], column)
+    columns = {name: _typed(frame[name][rows]) for name in named}
+    return Table(features[rows].reset_index(drop=True), columns, notes)
+
+
+def _decoded(file: Path) -> str:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise cannot_read(file, error) from None
+    try:
+        return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeError:
+        raise UserError(f"{file} cannot be read as a table: it must be UTF-8; save it as CSV UTF-8") from None
+
+
+def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:
+    """Read the cells: text in ``named`` columns, in others numbers where all are."""
+    header, separator = _header(file, text)
+    decimal = _decimal(file, text) if separator != "," else "."
+    empty = {name: [""] if name in named else [*_EMPTY] for name in header}
+    try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
+        frame = pd.read_csv(
+            io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=dict.fromkeys(named, str),
+            keep_default_na=False, na_values=empty,
+        )  # fmt: skip
+    except (ValueError, KeyError) as error:  # ragged, or empty
+        raise UserError(
+            f"{file} cannot be read as a table ({str(error).strip()}): it must have a header and as many cells in "
+            "each row."
+        ) from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise UserError(f"{file}: its rows have more cells than its header has names")
+    return frame
+
+
+def _header(file: Path, text: str) -> tuple[list[str], str]:
+    """Return the names of the columns and what separates them."""
+    lines = text[: 1 << 20]
+    names, separator = list[str](), ","
+    for separator in (",", ";", "\t"):
+        try:
+            names = next(csv.reader(io.StringIO(lines), delimiter=separator, skipinitialspace=False), [])
+        except csv.Error as error:
+            raise UserError(f"{file} cannot be read as a table ({error})") from None
+        if len(names) > 1:
+            break
+    if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
+        raise UserError(
+            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
+            "feature: leave them out"
+        )
+    return names, separator if len(names) > 1 else ","
+
+
+def _decimal(file: Path, text: str) -> str:
+    """Return the decimal sign of a table that is not separated by commas."""
+    cells = re.split(r'[;\t\n\r"]', text)
+    comma = next((cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)), None)
+    point = next((cell for cell in cells if _DECIMAL_POINT.fullmatch(cell)), None)
+    if comma and point:
+        raise UserError(f"{file} has decimal commas ({comma}) and decimal points ({point}): make them alike")
+    return "," if comma else "."
+
+
+def _without_gaps(
+    file: Path, named: pd.DataFrame, features: pd.DataFrame, missing: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return which rows are used [n], and a note on those that are not."""
+    for column in features:
+        if features[column].isna().all():
+            raise UserError(f"{file}: column {column!r} has empty cells alone; write `drop: [{column}]`")
+    gaps = named.isna() if missing == "median" else pd.concat([named.isna(), features.isna()], axis=1)
+    bad = gaps.any(axis=1).to_numpy()
+    if not bad.any():
+        return ~bad, ()
+    if missing != "drop":
+        row = int(bad.argmax())
+        column = str(gaps.columns[int(gaps.iloc[row].to_numpy().argmax())])
+        ways = "drop" if column in named else "drop (or median)"
+        raise UserError(
+            f"{file}, line {row + 2}: column {column!r} is empty, as are {bad.sum() - 1} more rows; fill them, or "
+            f"write `missing: {ways}` into the dataset's YAML"
+        )
+    if bad.all():
+        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
+    return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)
+
+
+def _check(file: Path, column: pd.Series, name: str) -> None:
+    """Refuse a column of words that is meant as numbers, or that has a word for almost every row."""
+    if pd.api.types.is_numeric_dtype(column):
+        return
+    words = column.dropna().astype(str)
+    numbers = pd.to_numeric(words.str.strip(), errors="coerce")
+    if 2 * numbers.notna().sum() > len(words):
+        row = int(numbers.index[numbers.isna()][0])
+        raise UserError(
+            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric; "
+            f"mend it, or write `drop: [{name}]`"
+        )
+    if words.nunique() > MOST_WORDS:
+        raise UserError(
+            f"{file}: column {name!r} is not numeric and has {words.nunique()} different words, such as "
+            f"{shortened(words.iloc[0], 40)!r}; write `drop: [{name}]`, or make it one of at most {MOST_WORDS}"
+        )
+
+
+def _typed(column: pd.Series) -> np.ndarray:
+    """Return numbers where all cells are, else text."""
+    text = column.to_numpy(dtype=str)
+    if all(re.fullmatch(r"[-+]?\d{1,18}", cell.strip()) for cell in set(text)):
+        return text.astype(np.int64)
+    try:
+        number = text.astype(np.float64)
+    except ValueError:
+        return text
+    exact = np.isfinite(number).all() and np.abs(number).max(initial=0) < 2**53
+    return number if exact else text
+
+
+def encoded(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], int]:
+    """Turn rows of features into numbers by what the training rows say.
+
+    A column of words becomes one feature for each word of the training part, or one for two words; an empty cell among
+    numbers becomes their median.
+
+    Returns:
+        Features of both parts [n, F] float32, notes, and how many features, the first, come from numbers.
+    """
+    words = [str(name) for name in train if not pd.api.types.is_numeric_dtype(train[name])]
+    gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
+    if not words and not any(gaps.values()):
+        return train.to_numpy(np.float32), test.to_numpy(np.float32), (), train.shape[1]
+    from sklearn.compose import ColumnTransformer  # a second to import
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    numbers = [str(name) for name in train if name not in words]
+    coder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
+    coding = ColumnTransformer(
+        [
+            ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
+            ("words", coder, words),
+        ]
+    )
+    parts = [
+        part.astype({**dict.fromkeys(numbers, np.float64), **dict.fromkeys(words, object)})
+        for part in (train, test)
+    ]
+    for part in parts:
+        part[words] = part[words].where(part[words].notna(), ABSENT).astype(str)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # of a word that only the test part has: it is none of them
+        both = [coding.fit_transform(parts[0]), coding.transform(parts[1])]
+    notes = []
+    if words:
+        notes.append(f"one feature for each word of the training part: {', '.join(map(str, words))}")
+    if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
+        notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
+    x_train, x_test = (np.asarray(part, dtype=np.float32) for part in both)
+    return x_train, x_test, tuple(notes), len(numbers)

@@ -1,0 +1,40 @@
+"""Who owns the samples of a data rule: hospitals that a dataset knows, or several datasets, each one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedbench import registry
+from fedbench.data import datasets, own
+from fedbench.errors import UserError
+
+
+def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ...] | None:
+    """Return the sites of one dataset's samples, or of several datasets that are joined, in the order of their numbers.
+
+    None where nobody knows them before the dataset is prepared, none where its samples have no sites.
+
+    Raises:
+        UserError: the dataset's file cannot be read.
+    """
+    if len(names) > 1:
+        return tuple(names)
+    dataset = datasets.get(names[0], folder)
+    found = dataset.site_names()
+    return () if found is None and names[0] not in registry.origins(datasets) else found
+
+
+def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
+    """Return how many sites there are, for ``clients: sites``.
+
+    Raises:
+        UserError: the samples have no sites, or nobody knows them yet.
+    """
+    found = site_names(names, folder)
+    if not found:
+        raise UserError(
+            f"data.clients is sites, but {names[0]!r} does not say who owns its samples: name the column with `site:` "
+            "in its YAML, or give a number"
+        )
+    return len(found)

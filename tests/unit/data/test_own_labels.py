@@ -1,0 +1,136 @@
+"""Which class is which, and which is positive, whatever the labels of one's own file are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.prepared import Prepared, load_prepared, prepare
+from fedbench.errors import UserError
+
+Own = Callable[..., str]
+
+
+def npz(own: Own, y: np.ndarray, extra: str = "") -> Prepared:
+    """Prepare samples whose feature is the place of their label."""
+    name = own(x=np.arange(len(y), dtype=float)[:, None], y=y, extra=extra)
+    prepare(name, "data")
+    return load_prepared(name, "data")
+
+
+def table(own: Own, labels: list[str], extra: str = "") -> Prepared:
+    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    rows = [f"{n},{label}" for n, label in enumerate(labels)]
+    Path("words.csv").write_text("\n".join(["n,kind", *rows]))
+    Path("config/datasets/words.yaml").write_text(f"file: words.csv\nlabel: kind\n{extra}")
+    prepare("words", "data")
+    return load_prepared("words", "data")
+
+
+def labels_of(read: Prepared, n: int) -> list[str]:
+    """The class of each sample, training and test part together, by its place in the file."""
+    found = [""] * n
+    for x, y in ((read.x_train, read.y_train), (read.x_test, read.y_test)):
+        for row, label in zip(x, y, strict=True):
+            found[int(row[0])] = read.classes[label]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pair", "names"),
+    [
+        ((1, 2), ("1", "2")),
+        ((-1, 1), ("-1", "1")),
+        ((0, 7), ("0", "7")),
+        ((False, True), ("False", "True")),
+        ((1.0, 2.0), ("1", "2")),
+        (("None", "benign"), ("None", "benign")),
+        (("no", "yes"), ("no", "yes")),
+    ],
+)
+def test_two_labels_are_two_classes(own: Own, pair: tuple[object, object], names: tuple[str, str]) -> None:
+    """Labels 1 and 2 were three classes, the first of them empty."""
+    read = npz(own, np.array(pair)[np.arange(40) % 2])
+    assert read.classes == names and {*read.y_train} == {*read.y_test} == {0, 1}
+    assert labels_of(read, 40) == [names[n % 2] for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    "pair", [("None", "NA"), ("2", "10"), ("True", "False"), ("1.0", "2.0"), ("case", "control")]
+)
+def test_the_words_of_a_table(own: Own, pair: tuple[str, str]) -> None:
+    shown = [word.removesuffix(".0") for word in pair]
+    read = table(own, [pair[n % 2] for n in range(40)])
+    assert labels_of(read, 40) == [shown[n % 2] for n in range(40)]
+    assert read.classes == (("2", "10") if "10" in pair else tuple(sorted(shown)))
+
+
+def test_positive_is_what_the_yaml_says_and_a_remark_tells_where_it_says_nothing(own: Own) -> None:
+    words = [("case", "control")[n % 2] for n in range(40)]
+    silent = table(own, words)
+    assert silent.classes == ("case", "control")
+    assert any(
+        "control is positive" in remark and "`positive:`" in remark for remark in silent.summary["remarks"]
+    )
+    chosen = table(own, words, "positive: case\n")
+    assert chosen.classes == ("control", "case") and not any(
+        "positive" in line for line in chosen.summary.get("remarks", ())
+    )
+    assert labels_of(chosen, 40) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("yes", "yes"), ("true", "True"), ("1", "1"), ("'No'", "No"), ("no", "No")]
+)
+def test_positive_in_the_words_of_a_yaml(own: Own, word: str, name: str) -> None:
+    other = {"yes": "no", "True": "False", "1": "2", "No": "Yes"}[name]
+    read = table(own, [(name, other)[n % 2] for n in range(40)], f"positive: {word}\n")
+    assert read.classes == (other, name)
+
+
+def test_of_more_classes_the_positive_ones_become_one(own: Own) -> None:
+    read = table(own, ["abcd"[n % 4] for n in range(80)], "positive: [a, c]\n")
+    assert read.classes == ("b+d", "a+c")
+    assert labels_of(read, 80) == ["a+c" if n % 2 == 0 else "b+d" for n in range(80)]
+
+
+def test_names_for_labels(own: Own) -> None:
+    read = npz(own, np.arange(60) % 3, "classes: {0: benign, 1: benign, 2: malignant}\npositive: malignant\n")
+    assert read.classes == ("benign", "malignant")
+    assert labels_of(read, 60) == ["malignant" if n % 3 == 2 else "benign" for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("positive: malignent\n", r"positive: unknown class 'malignent'\. Did you mean 'malignant'"),
+        ("positive: [benign, malignant]\n", "positive names every class"),
+        ("classes: {benign: harmless}\n", r"unknown label 'malignant'.* Name it under classes"),
+    ],
+)
+def test_a_slip_is_named(own: Own, extra: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        table(own, [("benign", "malignant")[n % 2] for n in range(40)], extra)
+
+
+def test_a_fraction_is_no_class(own: Own) -> None:
+    with pytest.raises(UserError, match=r"the label 0\.5 is no whole number"):
+        npz(own, np.array([0.5, 1.0])[np.arange(40) % 2])
+
+
+def test_a_class_of_the_test_part_alone_is_refused(own: Own) -> None:
+    x = np.arange(8.0)[:, None]
+    with pytest.raises(UserError, match="the class '2' has samples in the test part alone"):
+        prepare(own(x=x, y=np.arange(8) % 2, x_test=x, y_test=np.arange(8) % 3), "data")
+
+
+def test_the_order_of_classes_is_in_the_key_and_its_absence_is_not(own: Own) -> None:
+    table(own, [("case", "control")[n % 2] for n in range(40)])
+    silent = datasets.get("words").content()
+    assert "positive" not in silent and "missing" not in silent
+    Path("config/datasets/words.yaml").write_text("file: words.csv\nlabel: kind\npositive: case\n")
+    assert datasets.get("words").content() != silent

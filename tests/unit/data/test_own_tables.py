@@ -1,0 +1,141 @@
+"""A spreadsheet as it comes: separators, decimal commas, empty cells, words; learned from training rows alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data.prepared import Prepared, load_prepared, prepare
+from fedbench.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/datasets").mkdir(parents=True)
+
+
+def load(text: str | bytes, extra: str = "", name: str = "t.csv") -> Prepared:
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    Path("config/datasets/t.yaml").write_text(f"file: {name}\nlabel: kind\n{extra}")
+    prepare("t", "data")
+    return load_prepared("t", "data")
+
+
+def rows(n: int = 40, separator: str = ",", point: str = ".") -> list[str]:
+    """Feature n + 0.5 with the class, as a line each."""
+    return [f"{n}{point}5{separator}{'ab'[n % 2]}" for n in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("separator", "point", "coding"),
+    [(";", ",", "utf-8-sig"), (";", ".", "utf-8"), ("\t", ",", "utf-16"), (",", ".", "utf-8-sig")],
+)
+def test_what_a_spreadsheet_saves_is_the_same_table(separator: str, point: str, coding: str) -> None:
+    plain = load("\n".join(["dose,kind", *rows()]))
+    text = "\r\n".join([f"dose{separator}kind", *rows(40, separator, point)])
+    other = load(text.encode(coding))
+    for name in ("x_train", "x_test", "y_train", "y_test"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
+
+
+def test_words_become_features_and_gaps_the_median_of_the_training_part_alone() -> None:
+    lines = [
+        f"{n},{'' if n % 5 == 3 else n * n},{'mf'[n % 3 == 0]},{['red', 'green', 'blue', ''][n % 4]},{'ab'[n % 2]}"
+        for n in range(60)
+    ]
+    read = load("\n".join(["n,dose,sex,colour,kind", *lines]), "missing: median\n")
+    assert read.x_train.shape[1] == 2 + 1 + 4  # one of two sexes; three colours and none
+    place, dose = read.x_train[:, 0].astype(int), read.x_train[:, 1]
+    known = place % 5 != 3
+    median = float(np.median(dose[known]))
+    every = [n * n for n in range(60) if n % 5 != 3]
+    assert {*dose[~known]} == {median} and median != np.median(every)
+    gaps = read.x_test[read.x_test[:, 0].astype(int) % 5 == 3]
+    assert len(gaps) and {*gaps[:, 1]} == {median}
+    np.testing.assert_array_equal(read.x_train[:, 2], place % 3 != 0)
+    assert (read.x_train[:, 3:].sum(1) == 1).all() and len({*map(bytes, read.x_train[:, 3:])}) == 4
+    assert any("median: dose (12)" in note for note in read.notes)
+    assert any("one feature for each word" in note and "sex, colour" in note for note in read.notes)
+
+
+def test_standardizing_leaves_words_zero_and_one() -> None:
+    lines = [f"{n},{'mf'[n % 3 == 0]},{'ab'[n % 2]}" for n in range(60)]
+    read = load("\n".join(["dose,sex,kind", *lines]), "standardize: true\n")
+    assert abs(float(read.x_train[:, 0].mean())) < 1e-6 and {*np.unique(read.x_train[:, 1])} == {0.0, 1.0}
+
+
+def test_rows_with_gaps_are_left_out_and_counted() -> None:
+    lines = rows()
+    lines[3], lines[7] = ",a", "7.5,"
+    read = load("\n".join(["dose,kind", *lines]), "missing: drop\n")
+    assert len(read.x_train) + len(read.x_test) == 38 and {*read.classes} == {"a", "b"}
+    assert "2 of 40 rows have an empty cell and were left out" in read.notes
+
+
+def test_columns_are_chosen_by_name() -> None:
+    text = "\n".join(["id,dose,kind", *(f"{1000 + n},{row}" for n, row in enumerate(rows()))])
+    whole, dropped, taken = load(text), load(text, "drop: id\n"), load(text, "features: [dose]\n")
+    assert whole.x_train.shape[1] == 2 and dropped.x_train.shape[1] == taken.x_train.shape[1] == 1
+    np.testing.assert_array_equal(dropped.x_train, taken.x_train)
+
+
+@pytest.mark.parametrize(
+    ("lines", "extra", "message"),
+    [
+        (["1,a", ",b", "3,a"], "", r"t\.csv, line 3: column 'dose' is empty.*`missing: drop \(or median\)`"),
+        (["1,a", "2,", "3,a"], "missing: median\n", r"line 3: column 'kind' is empty.*`missing: drop`"),
+        (
+            ["1,a", "<2,b", "3,a"],
+            "",
+            r"line 3: column 'dose' has '<2', which is not numeric.*`drop: \[dose\]`",
+        ),
+        ([f"w{n},{'ab'[n % 2]}" for n in range(60)], "", r"'dose' is not numeric and has 60 different words"),
+        (["1,a", "2,b"], "drop: dosis\n", r"unknown column in t\.csv 'dosis'\. Did you mean 'dose'"),
+        (["1,a", "2,b"], "drop: kind\n", "kind is label, group or site"),
+        (["1,a", "2,b"], "drop: x\nfeatures: [dose]\n", "not both"),
+    ],
+)
+def test_an_error_names_line_column_and_key(lines: list[str], extra: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load("\n".join(["dose,kind", *lines]), extra)
+
+
+def test_decimal_commas_and_points_are_not_guessed() -> None:
+    with pytest.raises(UserError, match=r"decimal commas \(1,5\) and decimal points \(2\.5\)"):
+        load("dose;kind\n1,5;a\n2.5;b\n")
+
+
+def test_a_workbook_is_to_be_saved_as_csv() -> None:
+    with pytest.raises(UserError, match="save the spreadsheet as CSV"):
+        load("", name="t.xlsx")
+
+
+def test_leaks_are_remarked() -> None:
+    lines = [f"{n // 2},{5000 + n},P{n // 4},{'ab'[n % 2]}" for n in range(80)]
+    text = "\n".join(["dose,case,patient,kind", *lines])
+    told = load(text, "group: patient\n").summary["remarks"]
+    assert any(
+        "groups of the test part have training samples too: right for hospitals" in line for line in told
+    )
+    assert any(
+        "'case' looks like an identifier (all cells differ): write `drop: [case]`" in line for line in told
+    )
+    twins = load(text, "group: patient\ndrop: case\n")
+    known = {row.tobytes() for row in twins.x_train}
+    same = sum(row.tobytes() in known for row in twins.x_test)
+    assert same and any(
+        line.startswith(f"{same} of {len(twins.x_test)} test") for line in twins.summary["remarks"]
+    )
+    whole = load(text, "group: patient\nwhole_groups: true\ndrop: case\n")
+    assert not [line for line in whole.summary.get("remarks", ()) if "equal" in line or "groups" in line]
+
+
+def test_an_identifier_is_known_by_its_name() -> None:
+    text = "\n".join(["Patient_ID,dose,kind", *(f"{n % 7},{row}" for n, row in enumerate(rows()))])
+    assert any(
+        "'Patient_ID' looks like an identifier (by its name)" in line
+        for line in load(text).summary["remarks"]
+    )

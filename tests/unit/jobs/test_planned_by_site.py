@@ -1,0 +1,84 @@
+"""What a paper asks of sites is known from the data before anything trains: how many clients, and their names."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy import PAPER, write_yaml
+
+from fedbench.errors import UserError
+from fedbench.jobs import preflight
+from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.configuration import load_config, load_paper
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+def cells(metrics: list[str], keys: str = "site: hospital\n", **data: Any) -> list[Cell]:
+    """The cells of a table of three hospitals."""
+    rows = [f"{n},{'ab'[n % 2]},{['Basel', 'Lyon', 'St. {X}, Turin'][n % 3]}" for n in range(60)]
+    lines = ["dose,kind,hospital", *(row.replace("St. {X}, Turin", '"St. {X}, Turin"') for row in rows)]
+    text = (
+        "\n".join(lines)
+        if keys
+        else "\n".join(line.split(",")[0] + "," + line.split(",")[1] for line in lines)
+    )
+    Path("clinic.csv").write_text(text)
+    Path("config/datasets").mkdir(exist_ok=True)
+    Path("config/datasets/clinic.yaml").write_text(f"file: clinic.csv\nlabel: kind\n{keys}")
+    paper = copy.deepcopy(PAPER)
+    entry = {"data": {"dataset": "clinic", **data}, "network": {"name": "mlp", "options": {"hidden": [4]}}}
+    paper["datasets"] = {"Digits": entry}
+    paper["tables"]["table1"] |= {"datasets": ["Digits"], "metrics": metrics}
+    del paper["figures"]
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    return cells_of(load_config(), "toy", "table1")
+
+
+BY_SITE = {"partition": {"rule": "by_site"}}
+
+
+def test_as_many_clients_as_sites_and_the_key_is_that_of_their_number() -> None:
+    counted, given = (
+        cells(["test_auc"], clients="sites", **BY_SITE),
+        cells(["test_auc"], clients=3, **BY_SITE),
+    )
+    assert counted[0].runs[0].data.clients == 3
+    assert [cell.key for cell in counted] == [cell.key for cell in given]
+    preflight.check(counted)
+
+
+def test_clients_of_sites_need_sites() -> None:
+    with pytest.raises(UserError, match=r"data\.clients is sites, but 'clinic' does not say who owns"):
+        cells(["test_auc"], keys="", clients="sites", **BY_SITE)
+
+
+def test_another_number_of_clients_is_named_before_training() -> None:
+    with pytest.raises(UserError, match=r"each of the 3 sites .* data\.clients is 4: set it to 3"):
+        preflight.check(cells(["test_auc"], clients=4, **BY_SITE))
+
+
+def test_one_metric_for_each_site() -> None:
+    cells(["test_auc", "test_auc@sites", "worst_site_test_auc"], clients=3)
+    found = load_paper("toy").tables["table1"].metrics
+    assert found == [
+        "test_auc", "test_auc@Basel", "test_auc@Lyon", "test_auc@St. {X}, Turin", "worst_site_test_auc",
+    ]  # fmt: skip
+    preflight.check(cells(["test_auc", "test_auc@sites", "site_std_test_auc"], clients=3))
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys", "message"),
+    [
+        ("test_auc@Basle", "site: hospital\n", r"unknown site of Digits 'Basle'\. Did you mean 'Basel'\?"),
+        ("test_auc@{X}", "site: hospital\n", r"unknown site of Digits '\{X\}'"),
+        ("test_auc@Basel", "", r"test_auc@Basel needs the site of each sample of Digits: .*`site:`"),
+        ("worst_site_test_auc", "", r"worst_site_test_auc needs the site of each sample of Digits"),
+    ],
+)
+def test_a_site_that_nobody_has_is_found_before_training(metric: str, keys: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        preflight.check(cells([metric], keys, clients=2))
