@@ -92,6 +92,7 @@ class Simulation:
         net = network.build(
             spec.network.name, self.data.sample, task.outputs(arrays), seed, spec.network.options
         )
+        net.rounding = spec.train.precision == "bf16"
         if (spec.start is None) != (start is None):
             raise ValueError("a run with a start needs its weights, any other takes none")
         if spec.start is not None and start is not None:

@@ -48,18 +48,24 @@ def choose_device(wanted: str) -> torch.device:
     return torch.device("cpu")
 
 
-def own_device(wanted: str) -> torch.device:
+def own_device(wanted: str, precision: str = "float32") -> torch.device:
     """Resolve the device as :func:`choose_device` does, after reserving a GPU of our own.
 
-    A GPU is made to compute in full single precision and, as far as cuDNN goes, the same each time.
+    A GPU is made to compute as ``train.precision`` says and, as far as cuDNN goes, the same each time.
+
+    Raises:
+        UserError: there is no such device, or it does not know the precision.
     """
     if wanted != "cpu":
         gpus.take()
     device = choose_device(wanted)
     if device.type == "cuda":
         # without these, convolutions round to 10 bits and may add in another order each time
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        rounded = precision == "tf32"
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = rounded
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    elif precision == "tf32":
+        raise UserError("train.precision: tf32 needs a GPU (device=cuda); bf16 and float32 do not")
     if gpus.VISIBLE in os.environ:
         say(f"  device {device.type}, {gpus.VISIBLE}={os.environ[gpus.VISIBLE]}")
     return device
@@ -99,7 +105,7 @@ def train_run(
     if spec.start is not None:
         # before the claim: what it starts from may take hours, and others may start from it too
         start = starts.weights(spec.start, store, functools.partial(train_run, config=config, store=store))
-    device = own_device(config.device)
+    device = own_device(config.device, spec.train.precision)
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
     if config.compile:
@@ -132,7 +138,11 @@ def train_run(
             times = {
                 name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")
             }
-            made = {"compiled": simulation.loop.compiled, "inputs": simulation.data.where}
+            made = {
+                "compiled": simulation.loop.compiled,
+                "inputs": simulation.data.where,
+                "precision": spec.train.precision,
+            }
             record = Record(
                 spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
                 provenance(device.type) | made | times | data, {},

@@ -30,6 +30,8 @@ class Net:
         d: number of trainable parameters.
         plain: whether it is a chain of plain layers, which several clients share without vmap.
         n_buffers: number of floats in batch-norm running statistics (0 without batch-norm).
+        rounding: whether products of training passes are of bfloat16 (``torch.autocast``); parameters, gradients of
+            them and evaluations keep their type.
         parameters, statistics: name and shape of each part of the two vectors, in order.
     """
 
@@ -45,7 +47,7 @@ class Net:
         ]
         self._buffer_sizes = [shape.numel() for _, _, shape in self._buffer_slots]
         self.d, self.n_buffers = sum(self._sizes), sum(self._buffer_sizes)
-        self._stacked, self._single = False, False
+        self._stacked, self._single, self.rounding = False, False, False
         self._run: Callable[[Tensor], Tensor] = module
         convolution = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
         if convolution is not None:
@@ -115,7 +117,7 @@ class Net:
             return self.scores_of_one(x, inputs, buffers, train=train).unsqueeze(0)
         buffers, self._single = self._set_up(buffers, train), False
         if self.plain and self._run is not self.module:
-            return self._of_plain(x, inputs)
+            return self._rounded(lambda images: self._of_plain(x, images), inputs)
         if buffers is None:
             return torch.func.vmap(lambda p, i: self._call(p, i, None))(x, inputs)
         if not train:
@@ -211,7 +213,14 @@ class Net:
             parts = torch.split(buffers, self._buffer_sizes)
             for (home, name, shape), part in zip(self._buffer_slots, parts, strict=True):
                 home[name] = part.view(shape)
-        return self._run(inputs)
+        return self._rounded(self._run, inputs)
+
+    def _rounded(self, run: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+        """Compute outputs, in training with products of bfloat16 if asked for; in evaluations ties would count."""
+        if not self.rounding or not self.module.training:
+            return run(inputs)
+        with torch.autocast(inputs.device.type, torch.bfloat16):
+            return run(inputs).to(inputs.dtype)
 
     def _channels_last(self, part: nn.Module, args: tuple[Tensor, ...]) -> Tensor | None:
         """Lay images out channels last for the first convolution: faster on CPUs, and not for vmap."""

@@ -90,7 +90,7 @@ class TrainSpec(Spec):
 
     late: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
-        "clip_value",
+        "clip_value", "precision",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
@@ -146,6 +146,9 @@ class TrainSpec(Spec):
     """
     keep_model: bool = False
     """Store the final model, for runs that start from it."""
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
+    """Precision of matrix products and convolutions. `tf32` rounds their factors to 10 bits on a GPU. `bf16` computes
+    training passes in bfloat16 (8 bits), and evaluations in float32. Parameters and updates are always float32."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -246,6 +246,10 @@ def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: p
     assert training.own_device("auto").type == "cuda"
     assert (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32) == (True, False, False)
     assert not torch.backends.cuda.matmul.allow_tf32
+    training.own_device("auto", "tf32")
+    assert cudnn.allow_tf32 and torch.backends.cuda.matmul.allow_tf32 and cudnn.deterministic
+    training.own_device("auto")  # the next run of this process
+    assert not cudnn.allow_tf32 and not torch.backends.cuda.matmul.allow_tf32
 
 
 def test_undefined_metrics_become_null() -> None:
