@@ -6,6 +6,8 @@
     label: diagnosis              # csv: the column of classes; the others are features
     positive: malignant           # the class, or a list of classes, that is positive; the others are negative
     classes: {0: benign, 1: malignant}   # names for labels
+    images: my/pictures           # csv: the folder of the pictures that the column `path` lists; they become `size`
+    size: [64, 64]                # height and width; grey: true makes them of one channel
     features: [age, dose]         # csv: the columns that are features
     drop: [id]                    # csv: or those that are not used
     missing: drop                 # csv: rows with empty cells are left out; median: numbers become the median
@@ -29,102 +31,24 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError
 
-from fedbench.data import leaks, own_labels
+from fedbench.data import leaks, own_labels, own_pictures
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.files import checksum
 from fedbench.data.labels import hold_out
 from fedbench.data.own_files import npz_has_both, npz_parts, npz_sites, numbered_sites
-from fedbench.data.own_labels import Word
+from fedbench.data.own_spec import OwnSpec
+from fedbench.data.picture import Form
 from fedbench.errors import UserError, unknown
 from fedbench.reading import read_yaml
-from fedbench.specs import Spec, validated
+from fedbench.specs import validated
 from fedbench.streams import stream
 
 FOLDER = Path("config/datasets")
-TABLES = (".csv", ".tsv")
-
-
-def _listed(value: Any) -> Any:
-    """Take one for a list of one."""
-    return value if isinstance(value, list | tuple) else [value]
-
-
-class OwnSpec(Spec):
-    """The keys of such a YAML file; ``late`` are those that an older file cannot have."""
-
-    late: ClassVar[tuple[str, ...]] = ("site", "positive", "classes", "features", "drop", "missing")
-
-    file: Path | None = None
-    label: str | None = None
-    group: str | None = None
-    site: str | None = Field(None, repr=False)  # `definition` speaks of what is not in the repr
-    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed)] = Field((), repr=False)
-    classes: dict[Word, str] | None = Field(None, repr=False, min_length=1)
-    features: tuple[str, ...] | None = Field(None, repr=False, min_length=1)
-    drop: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field((), repr=False)
-    missing: Literal["error", "drop", "median"] = Field("error", repr=False)
-    whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
-    format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
-    layout: Literal["NCHW", "NHWC"] | None = None
-    test_share: float = Field(0.2, gt=0, lt=1)
-    standardize: bool = False
-    title: str | None = None
-    licence: str = "not stated"
-    source: str | None = None
-    base: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if (self.file is None) == (self.base is None):
-            raise ValueError("give either file (an .npz or .csv) or base (a dataset to change)")
-        if self.options and self.base is None:
-            raise ValueError("options go with base")
-        if self.file is not None and self.file.suffix not in (".npz", *TABLES):
-            cure = "; save the spreadsheet as CSV" if self.file.suffix.startswith(".xls") else ""
-            raise ValueError(f"file must end with .npz or .csv{cure}")
-        if self.file is not None and self.is_table != (self.label is not None):
-            raise ValueError("label names the column of classes of a .csv file, and only there")
-        if self.format is not None and (self.file is None or self.file.suffix != ".npz"):
-            raise ValueError("format goes with an .npz file")
-        if self.whole_groups and self.file is None:
-            raise ValueError("whole_groups goes with file; a base keeps its own")
-        if self.whole_groups and self.label is not None and self.group is None:
-            raise ValueError("whole_groups needs group, the column of groups")
-        if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
-            raise ValueError("site names a column of a .csv file that is neither label nor group")
-        said = [name for name in self.late if getattr(self, name) != type(self).model_fields[name].default]
-        if said and self.file is None:
-            raise ValueError(f"{said[0]} goes with file")
-        for name in ("features", "drop", "missing"):
-            if name in said and not self.is_table:
-                raise ValueError(f"{name} is about the columns of a .csv file")
-        if self.features is not None and self.drop:
-            raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
-        named = {self.label, self.group, self.site}
-        if twice := [name for name in (*self.drop, *(self.features or ())) if name in named]:
-            raise ValueError(f"{twice[0]} is label, group or site: it is no feature, and needs no drop")
-        return self
-
-    @property
-    def is_table(self) -> bool:
-        """Whether the file is a table and not an archive of arrays."""
-        return self.file is not None and self.file.suffix in TABLES
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of a table that are no features."""
-        return [name for name in (self.label, self.group, self.site) if name is not None]
-
-    @property
-    def keeps_groups(self) -> bool:
-        """Whether no group has samples in two of the parts: where a site is named, groups are its patients."""
-        return self.whole_groups or (self.site is not None and self.group is not None)
 
 
 def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
@@ -136,7 +60,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
             name=path.stem,
             title=spec.title or path.stem,
             classes=(),
-            shape=(),
+            shape=() if spec.images is None else Form(spec.size, spec.grey).shape,
             licence=spec.licence,
             source=spec.source or str(spec.file),
             whole_groups=spec.keeps_groups or (spec.file is not None and npz_has_both(spec.file)),
@@ -178,7 +102,7 @@ def _sites(path: Path, spec: str, time: int, size: int) -> tuple[str, ...]:
         return ()
     from fedbench.data import own_tables  # pandas takes as long to import as many a command takes
 
-    named = own_tables.read(path, read.columns, read.features, read.drop, read.missing).named
+    named = own_tables.read(path, read.columns, read.chosen, read.drop, read.missing).named
     return tuple(numbered_sites(path, {"site": named[read.site]})["sites"])
 
 
@@ -208,7 +132,7 @@ class OwnDataset(Dataset):
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        without = {"file", "format", "title", "licence", "source", "whole_groups"}
+        without = {"file", "format", "title", "licence", "source", "whole_groups", "images"}
         without |= {name for name in ("layout",) if getattr(self.spec, name) is None}
         facts = self.spec.model_dump(exclude=without)
         return f"{facts} {self._data()}"
@@ -217,7 +141,16 @@ class OwnDataset(Dataset):
         """Return the file's checksum, and a word if groups stay whole: without it, keys are as they ever were."""
         state = self._file.stat()
         found = _checksum(self._file, state.st_mtime_ns, state.st_size)
+        if self.spec.images is not None:
+            found += f" {own_pictures.digest_of(self._images)}"
         return f"{found} whole groups" if self.whole_groups else found
+
+    @property
+    def _images(self) -> Path:
+        assert self.spec.images is not None
+        if not self.spec.images.is_dir():
+            raise UserError(f"config/datasets/{self.name}.yaml: images: {self.spec.images} is no folder.")
+        return self.spec.images
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
@@ -244,7 +177,11 @@ class OwnDataset(Dataset):
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
         notes, numeric = parts.get("notes", ()), None
-        if spec.is_table:
+        if spec.images is not None:
+            form = Form(spec.size, spec.grey, upright=True)
+            for name in ("x_train", "x_test"):
+                parts[name] = own_pictures.load(self._images, parts[name].tolist(), form)
+        elif spec.is_table:
             from fedbench.data.own_tables import encoded
 
             remarks += tuple(leaks.identifiers(parts["x_train"]))
@@ -264,15 +201,29 @@ class OwnDataset(Dataset):
         """Return the rows of a table as a training part whose features are columns still."""
         from fedbench.data import own_tables
 
-        spec = self.spec
-        table = own_tables.read(self._file, spec.columns, spec.features, spec.drop, spec.missing)
+        spec, images = self.spec, self._images if self.spec.images is not None else None
+        table = own_tables.read(self._file, spec.columns, spec.chosen, spec.drop, spec.missing)
         assert spec.label is not None
-        parts = {"x_train": table.features, "y_train": table.named[spec.label], "notes": table.notes}
+        inputs: Any = table.features
+        if images is not None:
+            inputs = table.named[spec.path].astype(str)
+            own_pictures.check(self._file, images, inputs.tolist())
+        parts = {"x_train": inputs, "y_train": table.named[spec.label], "notes": table.notes}
         if spec.group is not None:
             parts["group_train"] = table.numbered(spec.group)
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts
+
+    def facts(self) -> tuple[tuple[int, ...], int]:
+        """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
+        if self.spec.images is None:
+            arrays = self.prepare(Path())
+            top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
+            return arrays.x_train.shape[1:], int(top) + 1
+        labels = {"y_train": self._table()["y_train"]}
+        found, _ = own_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
+        return self.shape, len(found["classes"])
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part."""

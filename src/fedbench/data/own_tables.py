@@ -76,7 +76,7 @@ def read(
         if column not in frame:
             raise unknown(f"column in {file}", column, map(str, frame.columns))
     features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
-    if features.empty:
+    if frame.empty or (features.empty and keep != ()):
         raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
     rows, notes = _without_gaps(file, frame[[*named]], features, missing)
     for column in map(str, features):
@@ -160,9 +160,10 @@ def _without_gaps(
         row = int(bad.argmax())
         column = str(gaps.columns[int(gaps.iloc[row].to_numpy().argmax())])
         ways = "drop" if column in named else "drop (or median)"
+        more = f", as are {bad.sum() - 1} more rows" if bad.sum() > 1 else ""
         raise UserError(
-            f"{file}, line {row + 2}: column {column!r} is empty, as are {bad.sum() - 1} more rows; fill them, or "
-            f"write `missing: {ways}` into the dataset's YAML"
+            f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write `missing: {ways}` into the "
+            "dataset's YAML"
         )
     if bad.all():
         raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")

@@ -6,7 +6,7 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from fedbench.errors import UserError
 
@@ -18,12 +18,14 @@ class Form:
     """What pictures become: resized bilinearly to (height, width), of one channel with ``grey``, else RGB.
 
     With ``draft`` a JPEG is decoded at a half, a quarter or an eighth of its size first, where that is not below
-    (height, width): many times as fast for a large one, and its pixels differ by half a level of 255 on average.
+    (height, width): many times as fast for a large one, and its pixels differ by half a level of 255 on average. With
+    ``upright`` a picture is turned as its EXIF tag says.
     """
 
     size: tuple[int, int]
     grey: bool = False
     draft: bool = False
+    upright: bool = False
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -43,7 +45,8 @@ def pixels_of(content: bytes, name: str, form: Form) -> np.ndarray:
     height, width = form.size
     mode = "L" if form.grey else "RGB"
     try:
-        picture = _decoded(content, name, (mode, (width, height)) if form.draft else None).convert(mode)
+        picture = _decoded(content, name, (mode, (width, height)) if form.draft else None)
+        picture = (ImageOps.exif_transpose(picture) if form.upright else picture).convert(mode)
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from None
     pixels = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))

@@ -122,10 +122,7 @@ def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
     """
     dataset = datasets.get(name)
     if isinstance(dataset, own.OwnDataset):
-        arrays = dataset.prepare(Path())
-        return arrays.x_train.shape[1:], int(
-            max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
-        ) + 1
+        return dataset.facts()
     return dataset.shape, len(dataset.classes)
 
 

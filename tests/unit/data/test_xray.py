@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import io
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from xray_corpora import SIZE, chexpert, nih, png, put, small
+from xray_corpora import SIZE, chexpert, dicom, nih, png, put, small
 
 from fedbench.data.datasets._xray import CLASSES, FINDINGS
 from fedbench.data.images import Pictures
@@ -152,32 +151,13 @@ def test_three_radiologists(tmp_path: Path, by_box: bool) -> None:
         small("chestxray_ad", vote="most").studies(tmp_path)
 
 
-def dicom(inverted: bool) -> bytes:
-    pydicom = pytest.importorskip("pydicom")
-    from pydicom.dataset import FileDataset, FileMetaDataset
-    from pydicom.uid import ExplicitVRLittleEndian
-
-    meta = FileMetaDataset()
-    meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    meta.MediaStorageSOPClassUID = meta.MediaStorageSOPInstanceUID = "1.2.3"
-    found = FileDataset("x", {}, file_meta=meta, preamble=b"\0" * 128)
-    pixels = np.zeros((SIZE, SIZE), np.uint16)
-    pixels[:, SIZE // 2 :] = 3000
-    found.Rows = found.Columns = SIZE
-    found.SamplesPerPixel, found.PixelRepresentation = 1, 0
-    found.BitsAllocated, found.BitsStored, found.HighBit = 16, 12, 11
-    found.PhotometricInterpretation = "MONOCHROME1" if inverted else "MONOCHROME2"
-    found.PixelData = pixels.tobytes()
-    stream = io.BytesIO()
-    pydicom.dcmwrite(stream, found, enforce_file_format=True)
-    return stream.getvalue()
-
-
 @pytest.mark.parametrize(("inverted", "sides"), [(False, [0, 255]), (True, [255, 0])])
 def test_dicom_is_stretched_and_inverted_where_white_is_zero(
     tmp_path: Path, inverted: bool, sides: list[int]
 ) -> None:
-    put(tmp_path, {"a.dicom": dicom(inverted)})
+    pixels = np.zeros((SIZE, SIZE), np.uint16)
+    pixels[:, SIZE // 2 :] = 3000
+    put(tmp_path, {"a.dicom": dicom(pixels, inverted)})
     with Pictures(tmp_path) as pictures:
         loaded = pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
     assert loaded[0, 0, 0, [0, -1]].tolist() == sides

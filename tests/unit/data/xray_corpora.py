@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from fedbench.data import datasets
@@ -29,6 +30,26 @@ def png(value: int, bits: int = 8) -> bytes:
     pixels[:, SIZE // 2 :] = value
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def dicom(pixels: np.ndarray, inverted: bool = False) -> bytes:
+    """A file of pixels [H, W] of 12 bits; ``inverted``: white is 0."""
+    pydicom = pytest.importorskip("pydicom")
+    from pydicom.dataset import FileDataset, FileMetaDataset
+    from pydicom.uid import ExplicitVRLittleEndian
+
+    meta = FileMetaDataset()
+    meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    meta.MediaStorageSOPClassUID = meta.MediaStorageSOPInstanceUID = "1.2.3"
+    found = FileDataset("x", {}, file_meta=meta, preamble=b"\0" * 128)
+    found.Rows, found.Columns = pixels.shape
+    found.SamplesPerPixel, found.PixelRepresentation = 1, 0
+    found.BitsAllocated, found.BitsStored, found.HighBit = 16, 12, 11
+    found.PhotometricInterpretation = "MONOCHROME1" if inverted else "MONOCHROME2"
+    found.PixelData = pixels.astype(np.uint16).tobytes()
+    stream = io.BytesIO()
+    pydicom.dcmwrite(stream, found, enforce_file_format=True)
     return stream.getvalue()
 
 

@@ -1,0 +1,67 @@
+"""A folder of one's own pictures, listed by a table: PNG, JPEG, DICOM, of 8 or 16 bits."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedbench import seal
+from fedbench.data.decoding import decode
+from fedbench.data.files import checksum
+from fedbench.data.picture import Form
+from fedbench.data.stamps import stamp_path
+from fedbench.errors import UserError
+
+
+def check(table: Path, folder: Path, names: Sequence[str]) -> None:
+    """Raise UserError, which names one, unless all pictures that a table lists by their places are in a folder."""
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise UserError(
+            f"{folder} lacks {len(missing)} of the {len(names)} pictures that {table} lists, such as {missing[0]!r}: "
+            "the column has their places in the folder, with their endings"
+        )
+
+
+def load(folder: Path, names: Sequence[str], form: Form) -> np.ndarray:
+    """Decode pictures by their places in a folder: [n, C, H, W] uint8.
+
+    Raises:
+        UserError: one is no picture, a truncated one for example; it is named.
+    """
+    return decode(folder, names, [str(folder / name) for name in names], form)
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of all files of a folder. They are read for it once: a stamp beside the folder tells."""
+    listed = [
+        (path.relative_to(folder).as_posix(), state.st_size, state.st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and (state := path.stat())
+    ]
+    return _digest(
+        folder, hashlib.sha256(repr(listed).encode()).hexdigest(), tuple(name for name, _, _ in listed)
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _digest(folder: Path, listing: str, names: tuple[str, ...]) -> str:
+    stamp = stamp_path(folder)
+    with contextlib.suppress(OSError, ValueError, UserError):
+        found = seal.read(stamp)
+        if found.get("listing") == listing and isinstance(sha := found.get("sha256"), str):
+            return sha
+    try:
+        content = [(name, checksum(folder / name)) for name in names]
+    except OSError as error:
+        raise UserError(f"{folder}: a picture cannot be read now ({error})") from None
+    sha = hashlib.sha256(repr(content).encode()).hexdigest()
+    with contextlib.suppress(
+        UserError, OSError
+    ):  # a stamp saves time: a folder that takes none is no obstacle
+        seal.write(stamp, {"listing": listing, "sha256": sha})
+    return sha
