@@ -72,7 +72,7 @@ lint: $(INSTALLED)  ## linters and types only
 format: $(INSTALLED)  ## format Python and Snakemake files
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/snakefmt Snakefile workflow
+	$(BIN)/snakefmt workflow
 
 lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \

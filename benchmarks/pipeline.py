@@ -79,9 +79,8 @@ def dry_run(_: Path) -> None:
 def project(folder: Path, iterations: int) -> Path:
     """Copy the project, with a scale ``bench``: the demo's cells with one seed and so many iterations."""
     folder.mkdir(exist_ok=True)
-    for part in ("Snakefile", "profiles", "workflow", "config", "data_prep", "tables/published"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, folder / part)
+    for part in ("workflow", "config", "data_prep", "tables/published"):
+        shutil.copytree(ROOT / part, folder / part)
     train = {"epochs": None, "iterations": iterations, "evaluations": 15}
     plan = {PAPER: {"datasets": ["Digits"], "stand_in": "Digits", "train": train}}
     scale = {"description": "", "seeds": [0], "papers": plan}

@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-PARTS = ("Snakefile", "profiles", "workflow", "config", "data_prep")
+PARTS = ("workflow", "config", "data_prep")
 TABLE = "tables/localscgdam/table1"
 
 
@@ -29,10 +29,7 @@ class Project:
     def fresh(cls, root: Path) -> Project:
         """Copy the project, add the scale ``tiny`` and shorten the paper's Table 1."""
         for part in PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, root / part)
-            else:
-                shutil.copy(ROOT / part, root / part)
+            shutil.copytree(ROOT / part, root / part)
         shutil.rmtree(root / "config/tuned", ignore_errors=True)
         shutil.copytree(ROOT / "tables/published", root / "tables/published")
         project = cls(root)

@@ -17,7 +17,7 @@ BIN = Path(sys.executable).parent
     [
         ["ruff", "check", "--no-cache", "."],
         ["ruff", "format", "--no-cache", "--check", "."],
-        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakefmt", "--check", "workflow"],
         ["snakemake", "--lint"],
         ["mypy"],
         ["lint-imports", "--no-cache"],

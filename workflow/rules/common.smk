@@ -44,6 +44,7 @@ MIRROR = f"--mirror {shlex.quote(CONFIG.mirror)}" if CONFIG.mirror else ""
 OPTIONS = given_options()
 GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("nvidia-smi") is not None))
 FORMS = ["tex", "pdf"] if shutil.which("latexmk") and shutil.which("pdflatex") else ["tex"]
+EVERYTHING = checked(INPUTS.everything, FORMS)
 LOGS_BEFORE = {}
 
 
