@@ -13,29 +13,26 @@ from fedbench.errors import unknown
 
 
 class Measure(BaseModel):
-    """One metric. A paper's YAML adds its own under ``measures:``.
+    """One metric. A paper's YAML adds its own under ``measures:``."""
 
-    Attributes:
-        name: as runs record it.
-        label: as a reader calls it.
-        better: whether higher or lower values are.
-        low: the least value it can have.
-        high: the largest.
-        matters: the smallest difference that matters, 0 where there is no general one.
-        unit: what it counts, empty for a pure number.
-        decimals: digits after the point in tables whose paper prints none.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str
+    """Filled in by fedbench: its name in runs."""
     label: str
+    """Its name in tables."""
     better: Literal["higher", "lower"] = "higher"
+    """Whether higher or lower values are better."""
     low: float = 0.0
+    """The least possible value."""
     high: float = math.inf
+    """The largest possible value."""
     matters: float = 0.0
+    """The smallest difference that matters; 0 where there is no general one."""
     unit: str = ""
+    """Its unit; empty for a pure number."""
     decimals: int = 3
+    """Digits after the point where the paper prints none."""
 
     @property
     def sign(self) -> int:

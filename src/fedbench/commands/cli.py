@@ -22,7 +22,7 @@ from fedbench.commands.options import (
     target_of,
 )
 from fedbench.commands.show import described_cell, described_figure
-from fedbench.errors import UserError, explain
+from fedbench.errors import UserError, explain, unknown
 from fedbench.plan import cells, configuration
 
 app = typer.Typer(
@@ -250,6 +250,24 @@ def check(
     print("\n".join(lines))
     if not good:
         raise typer.Exit(1)
+
+
+@command("schema")
+def schema(
+    kind: Annotated[str, typer.Argument(help="config, study, scale or dataset")] = "study",
+    write: Annotated[
+        bool, typer.Option("--write", help="write all into config/schema, and docs/reference.md")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of a kind of YAML file, by which editors complete and check what you write."""
+    from fedbench.commands import schema as schemas
+
+    if write:
+        print(*schemas.write(), sep="\n")
+    elif kind not in schemas.FILES:
+        raise unknown("kind of file", kind, schemas.FILES)
+    else:
+        print(schemas.text_of(kind), end="")
 
 
 store_app = typer.Typer(help="List, verify, export and import finished runs.", no_args_is_help=True)

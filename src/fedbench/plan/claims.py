@@ -25,8 +25,12 @@ def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str | int | float) else given
 
 
-Names = Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
-Values = Annotated[list[Value], BeforeValidator(_listed), Field(min_length=1)]
+Names = Annotated[
+    list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str]), Field(min_length=1)
+]
+Values = Annotated[
+    list[Value], BeforeValidator(_listed, json_schema_input_type=Value | list[Value]), Field(min_length=1)
+]
 
 
 class Comparison(Spec):

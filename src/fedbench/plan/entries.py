@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from fedbench.plan.claims import Value
 from fedbench.specs import Name, Spec
@@ -14,12 +14,29 @@ PIECES = ("data", "network", "train", "task", "start")
 """The parts of a run specification that a dataset or a method can lay over a paper's defaults."""
 
 
+def _piece(of: str) -> WithJsonSchema:
+    """Say in the JSON Schema that a dict is a part of a run specification, in which no key is required."""
+    return WithJsonSchema({"type": "object", "piece": of})
+
+
+RunPiece = Annotated[dict[str, Any], _piece("RunSpec")]
+DataPiece = Annotated[dict[str, Any], _piece("DataSpec")]
+NetworkPiece = Annotated[dict[str, Any], _piece("NetworkSpec")]
+TrainPiece = Annotated[dict[str, Any], _piece("TrainSpec")]
+TaskPiece = Annotated[dict[str, Any], _piece("TaskSpec")]
+StartPiece = Annotated[dict[str, Any], _piece("StartSpec")]
+
+
 class Entry(Spec):
     """What datasets and methods have in common."""
 
-    train: dict[str, Any] = {}
-    task: dict[str, Any] | None = None
-    start: dict[str, Any] | None = None
+    train: TrainPiece = {}
+    """Changes to `train`."""
+    task: TaskPiece | None = None
+    """What is learned; `null`: classification."""
+    start: StartPiece | None = None
+    """Where training starts: `cell` (a cell of this paper, whose final model is taken), or `weights` and
+    `sha256`."""
 
     def piece(self) -> dict[str, Any]:
         """Return what is written here as a piece of a run specification; a written ``null`` takes away."""
@@ -27,43 +44,48 @@ class Entry(Spec):
 
 
 class DatasetEntry(Entry):
-    """One dataset of a paper under the label it prints; ``printed: false`` for our own additions.
-
-    ``fixed`` is laid over everything else, settings included: what a small stand-in cannot follow, said in ``note``.
-    """
+    """One dataset of a paper, under the label that its tables print."""
 
     printed: bool = True
+    """Whether the paper prints numbers for it; `false` for an addition of ours."""
     note: str = ""
-    data: dict[str, Any]
-    network: dict[str, Any]
-    fixed: dict[str, Any] = {}
+    """A note below tables that show it."""
+    data: DataPiece
+    """Changes to `data`: its `dataset`, labels, imbalance, partition."""
+    network: NetworkPiece
+    """Its network."""
+    fixed: RunPiece = {}
+    """A piece of a run that wins over everything else, settings included."""
 
 
 class TwinSpec(Spec):
     """A method is the method ``of`` if its hyper-parameters have the values in ``when``, which may be empty."""
 
     of: str
+    """The other method."""
     when: dict[str, Any] = {}
+    """Values of hyper-parameters at which the two are the same method. Default: always."""
 
 
 class MethodEntry(Entry):
-    """One method of a paper: the algorithm's file name and every hyper-parameter; ``grid`` is what tuning tries.
-
-    ``only`` names the values of settings, or datasets, at which the method is run; elsewhere it has no cell. ``at``
-    gives, for values of a setting or for datasets, a piece of a run specification that is laid over the settings. A key
-    of ``grid`` with dots is a place in the run specification (``train.decay_at``), any other a hyper-parameter.
-    ``published`` names those of ``params`` that are the paper's or its program's: they stand before tuned ones where
-    ``constants`` is ``paper``. ``twin`` names the method that this one is under some values: on a leaderboard the two
-    have one rank.
-    """
+    """One method of a paper, under the label that its tables print."""
 
     algorithm: Name
+    """Name of the method: a file in `src/fedbench/algorithms`, or an entry point."""
     params: dict[str, Any] = {}
+    """Every hyper-parameter."""
     grid: dict[str, list[Any]] = {}
+    """What `fedbench tune` tries: values of a hyper-parameter, or of a place of the run (`train.decay_at`).
+    Names with commas are tried together: `"lr, momentum": [[0.1, 0.9]]`."""
     published: list[str] = []
+    """Hyper-parameters whose value the paper or its program gives. With `constants: paper` they come before
+    tuned values."""
     only: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
-    at: dict[str, dict[Value, dict[str, Any]]] = {}
+    """The method has cells only at these values of a setting, or on these datasets."""
+    at: dict[str, dict[Value, RunPiece]] = {}
+    """Pieces of a run, by setting (or `dataset`) and value, that are laid over the run there."""
     twin: TwinSpec | None = None
+    """A method that this one equals at some hyper-parameters. Leaderboards rank the two as one."""
 
     @model_validator(mode="after")
     def _params_are_given(self) -> MethodEntry:
@@ -82,17 +104,18 @@ class MethodEntry(Entry):
 
 
 class SettingEntry(Spec):
-    """One thing a table varies: the places of the run specification it sets, and its default.
-
-    ``values`` translates a value into what is set; the place ``.`` takes a translation that is a piece of a run
-    specification itself. On datasets other than ``datasets``, if some are named, the setting sets nothing.
-    """
+    """One thing that a table varies."""
 
     sets: list[str]
+    """The places of a run that it sets, such as `data.clients`. `.` is a piece of a run."""
     default: Value
+    """The value where a table or a figure names none."""
     label: str
+    """Its name in tables."""
     values: dict[Value, Any] = {}
+    """What a value stands for, where it is not set as it is."""
     datasets: list[str] = []
+    """The datasets it changes. Default: all."""
 
     def holds(self, dataset: str) -> bool:
         """Say whether the setting sets something on a dataset."""

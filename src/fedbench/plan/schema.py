@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from fedbench import measures
 from fedbench.measures import Measure
 from fedbench.plan.claims import ClaimSpec, Value
-from fedbench.plan.entries import PIECES, DatasetEntry, MethodEntry, SettingEntry
+from fedbench.plan.entries import PIECES, DatasetEntry, MethodEntry, RunPiece, SettingEntry, TrainPiece
 from fedbench.plan.figures import COURSE, FigureSpec
 from fedbench.plan.tables import BoardSpec, TableSpec
 from fedbench.plan.tuning import Seeds, TuneSpec
@@ -48,7 +48,7 @@ Constants = Literal["paper", "tuned"]
 
 
 class Config(Spec):
-    """What a user edits: ``config/config.yaml``, overridden by ``--config key=value``."""
+    """What a user edits. Every key can be given for one call, too: ``snakemake --config key=value``."""
 
     scale: str = "demo"
     """How much is computed: `demo` (minutes), `reduced` (about an hour for a row of a table) or `paper` (the
@@ -96,9 +96,9 @@ class ScalePaper(Spec):
     """A small dataset that stands in for those of the paper."""
     settings: dict[str, list[Value]] = {}
     """The values of a setting that run at this scale. Default: all that a table names."""
-    train: dict[str, Any] = {}
+    train: TrainPiece = {}
     """Changes to `train` at this scale, for all datasets."""
-    per_dataset: dict[str, dict[str, Any]] = {}
+    per_dataset: dict[str, TrainPiece] = {}
     """Further changes to `train`, by dataset."""
 
 
@@ -114,17 +114,17 @@ def _entered(specs: Any, methods: list[str]) -> Any:
 
 
 class Paper(Spec):
-    """The experiments of one paper; :mod:`fedbench.plan.extend` adds the definitions of the paper it extends."""
+    """The experiments of one paper."""
 
     key: Name
-    """Name of the file, filled in by fedbench."""
+    """Filled in by fedbench: the name of the file."""
     extends: str | None = None
     """Another paper whose definitions are taken over."""
     title: str
     """Title, for tables and reports."""
     citation: str
     """Citation, for tables and reports."""
-    defaults: dict[str, Any] = {}
+    defaults: RunPiece = {}
     """What all runs share: `data`, `network`, `train`, `task`, `start`."""
     datasets: dict[Name, DatasetEntry]
     """Datasets by their label in tables."""
@@ -188,7 +188,7 @@ class Scale(Spec):
     """How much is computed: never what."""
 
     name: Name
-    """Name of the file, filled in by fedbench."""
+    """Filled in by fedbench: the name of the file."""
     description: str
     """What the scale is for; captions of tables print it."""
     seeds: Seeds

@@ -13,19 +13,19 @@ from fedbench.specs import Spec
 
 
 class BoardSpec(Spec):
-    """What a leaderboard has besides its methods.
-
-    ``random`` is the method in whose place a failed cell counts, ``pooled`` the one trained without federation, with
-    the same budget: both are shown without a rank. With ``budget`` the board is not of the end of training, but of the
-    last evaluation within an amount, fixed for each dataset in ``within``; it tells when the first metric reaches the
-    target in ``to``.
-    """
+    """How a leaderboard ranks its methods."""
 
     random: str
+    """The method whose scores replace those of a failed cell. It has no rank."""
     pooled: str | None = None
+    """The method trained without federation, with the same budget. It has no rank."""
     budget: Literal["floats_up", "samples", "seconds"] | None = None
+    """What methods are compared at: the same `floats_up`, `samples` or `seconds`. Default: the end of
+    training."""
     within: dict[str, Annotated[float, Field(gt=0)]] = {}
+    """The amount of the budget, by dataset."""
     to: dict[str, float] = {}
+    """A target of the first metric, by dataset; the board tells when a method reaches it."""
 
     @property
     def controls(self) -> list[str]:
@@ -34,39 +34,46 @@ class BoardSpec(Spec):
 
 
 class TableSpec(Spec):
-    """Which cells make the rows and columns of a table, and which published file it is held against.
-
-    ``additions`` lists which of the datasets that the paper does not print stand in the table too, if the scale runs
-    them; ``null``: all of them. ``average`` names an axis that gets the average over its values beside them, taken seed
-    by seed. ``slope`` names a setting of numbers that gets, in the same way, the slope of log number over log setting.
-    The cells of ``pool``, a list of settings, are repeats of one number. ``rounds_to`` adds the metric "rounds until a
-    curve first reaches a target", for one target or several: ``{test_auc: 0.975}``.
-
-    ``kind`` is ``results``; ``rates``: exponents fitted over the settings of ``pool``, which are budgets, smallest
-    first, where ``epsilon`` is the mean gradient norm of a run or of its ``end``, the second half; ``data``: the
-    datasets as partitioned; ``facts``: counts of ``splits`` of the data (``all``: before anything is dropped), held
-    against print; or ``leaderboard``: methods ranked by the first metric on each dataset, as ``board`` says, without
-    ``rows`` and ``columns``. One that names no methods has all of the paper's.
-    """
+    """Which cells make the rows and columns of a table, and which printed numbers stand beside them."""
 
     title: str
+    """Title of the table."""
     kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
+    """`results`: numbers of cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the datasets
+    as partitioned. `facts`: counts of `splits` beside printed ones. `leaderboard`: methods ranked as
+    `board` says."""
     datasets: list[str]
+    """Its datasets."""
     additions: list[str] | None = None
+    """Which datasets with `printed: false` it shows too. Default: all that the scale runs."""
     methods: list[str] = []
+    """Its methods; a leaderboard that names none has all."""
     settings: dict[str, list[Value]] = {}
+    """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str] = []
+    """Its metrics."""
     rounds_to: dict[str, float | list[float]] = {}
+    """Targets by metric: rounds until a curve first reaches the target become a metric of the table."""
     rows: list[str] = []
+    """What varies along the rows: dataset, method, metric or settings."""
     columns: list[str] = []
+    """What varies along the columns."""
     splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
+    """Of `facts`: the parts of the data that are counted; `all` is before anything is dropped."""
     average: str | None = None
+    """An axis that gets the mean over its values, taken seed by seed."""
     slope: str | None = None
+    """A setting that gets the slope of log number over log setting, taken seed by seed."""
     pool: list[str] = []
+    """Settings whose cells are repeats of one number; of `rates`: the budgets, smallest first."""
     epsilon: Literal["mean", "end"] = "mean"
+    """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
     published: str | None = None
+    """A CSV of printed numbers in `tables/published/PAPER`, or a path."""
     caption: str = ""
+    """A sentence below the table."""
     board: BoardSpec | None = None
+    """How a leaderboard ranks."""
 
     @model_validator(mode="after")
     def _board_fits(self) -> TableSpec:

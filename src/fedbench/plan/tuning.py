@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from fedbench.plan.claims import Value
+from fedbench.plan.entries import TrainPiece
 from fedbench.specs import Spec
 
 
@@ -34,7 +35,7 @@ class StableSpec(Spec):
 
     late: ClassVar[tuple[str, ...]] = ("metric",)
 
-    train: dict[str, Any]
+    train: TrainPiece
     """Changes to `train` of the short runs."""
     setting: dict[str, Value] = {}
     """The setting of the short runs, laid over that of the trials."""
@@ -53,7 +54,7 @@ class TrialSpec(Spec):
     """Number of trials of each method on this dataset: the first of its grid."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
     """The validation metric on this dataset."""
-    train: dict[str, Any] = {}
+    train: TrainPiece = {}
     """Changes to `train` on this dataset."""
     seeds: Seeds | None = None
     """Seeds of a trial on this dataset."""
@@ -82,7 +83,7 @@ class TuneSpec(Spec):
     validation: float | None = Field(None, gt=0, lt=1)
     """The share of training data that is held out for trials. Default: the validation part of the runs
     themselves."""
-    train: dict[str, Any] = {}
+    train: TrainPiece = {}
     """Changes to `train` in trials."""
     per_dataset: dict[str, TrialSpec] = {}
     """What is different on a dataset, for all methods alike."""

@@ -77,7 +77,7 @@ class StartSpec(Spec):
 
 
 class RunSpec(Spec):
-    """One run, fully resolved. Two runs with the same key have the same numbers, wherever they were made."""
+    """One run. Two runs with the same key have the same numbers, wherever they were made."""
 
     late: ClassVar[tuple[str, ...]] = ("task", "start")
 
@@ -96,10 +96,10 @@ class RunSpec(Spec):
     start: StartSpec | None = None
     """Where training starts. Default: random weights."""
     seed: int = Field(ge=0)
-    """Seed of everything random."""
+    """Filled in by fedbench: the seed of everything random, one of `seeds`."""
     numerics: int = NUMERICS
-    """Version of fedbench's numerics. A change of code that changes results raises it, and with it all keys.
-    """
+    """Filled in by fedbench: the version of its numerics. A change of code that changes results raises it, and so
+    changes all keys."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

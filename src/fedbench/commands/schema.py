@@ -1,0 +1,257 @@
+"""``fedbench schema``: JSON Schemas of the YAML files that users write, for editors, and the page of all their keys."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from fedbench import algorithms, files, models, registry, tasks
+from fedbench.data import datasets, partitions
+from fedbench.data.own import OwnSpec
+from fedbench.plan.schema import Config, Paper, Scale
+from fedbench.specs import RunSpec
+
+FOLDER = Path("config/schema")
+REFERENCE = Path("docs/reference.md")
+FILES: dict[str, tuple[type[BaseModel], str]] = {
+    "config": (Config, "config/config.yaml"),
+    "study": (Paper, "config/papers/NAME.yaml"),
+    "scale": (Scale, "config/scales/NAME.yaml"),
+    "dataset": (OwnSpec, "config/datasets/NAME.yaml"),
+}
+"""Each kind of file: the model that reads it, and where it lies."""
+FILLED_IN = "Filled in by fedbench"
+"""How the description of a key begins that no user writes."""
+Schema = dict[str, Any]
+_PIECES_OF_A_RUN: Schema = {
+    "if": {"properties": {"sets": {"const": ["."]}}},
+    "then": {"properties": {"values": {"additionalProperties": {"$ref": "#/$defs/part_RunSpec"}}}},
+}
+"""The values of a setting that sets the place ``.``."""
+
+
+def schema(kind: str) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a kind of file in :data:`FILES`.
+
+    A study that ``extends`` another repeats only what it changes, so that no key of an entry is required.
+    """
+    made = _described(kind)
+    if kind == "study":
+        for name in ("DatasetEntry", "MethodEntry", "SettingEntry", "TableSpec", "FigureSpec", "TuneSpec"):
+            del made["$defs"][name]["required"]
+        made["anyOf"] = [{"required": ["extends"]}, {"required": made.pop("required")}]
+    return made
+
+
+def _described(kind: str) -> Schema:
+    """Return the schema in which every key stands that an entry by itself needs."""
+    model = FILES[kind][0]
+    made = model.model_json_schema()
+    parts = _parts() if any("piece" in part for part in _objects(made)) else {}
+    made["$defs"] = {**made.get("$defs", {}), **parts}
+    for part in _objects(made):
+        if isinstance(part.get("title"), str):  # pydantic's; a key called title is an object
+            del part["title"]
+        if part.get("default") == math.inf:  # JSON has no infinity
+            del part["default"]
+        if "piece" in part:
+            name = part.pop("piece")
+            part.pop("type")
+            part["$ref"] = f"#/$defs/part_{name}"
+        _without_filled_in(part)
+    for name, method in (("MethodEntry", "algorithm"), ("part_RunSpec", "method")):
+        if name in made["$defs"]:
+            made["$defs"][name]["allOf"] = _hyper_parameters(method)
+    if "SettingEntry" in made["$defs"]:
+        made["$defs"]["SettingEntry"]["allOf"] = [_PIECES_OF_A_RUN]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _objects(part: Any) -> Iterator[Schema]:
+    """Go through all objects of a schema."""
+    if isinstance(part, dict):
+        yield part
+    if isinstance(part, dict | list):
+        for inner in [*part.values()] if isinstance(part, dict) else part:
+            yield from _objects(inner)
+
+
+def _without_filled_in(part: Schema) -> None:
+    """Take away the keys that no user writes."""
+    for name, key in [*part.get("properties", {}).items()]:
+        if isinstance(key, dict) and str(key.get("description", "")).startswith(FILLED_IN):
+            del part["properties"][name]
+            part["required"] = [other for other in part.get("required", []) if other != name]
+
+
+def _parts() -> dict[str, Schema]:
+    """Return a run specification and all it consists of as pieces: no key is required, and ``null`` takes one away."""
+    specs: dict[str, Schema] = copy.deepcopy(RunSpec.model_json_schema()["$defs"])
+    _offer(specs)
+    for spec in specs.values():
+        spec.pop("required", None)
+        spec["properties"] = {
+            name: {"anyOf": [key, {"type": "null"}], "description": key.get("description", "")}
+            for name, key in spec["properties"].items()
+        }
+    specs["StartSpec"]["properties"]["cell"] = {
+        "type": "object",
+        "description": "The cell whose final model is taken: `method`, `dataset`, `setting`. Default: as in this cell.",
+    }
+    for part in _objects(specs):
+        if "$ref" in part:
+            part["$ref"] = part["$ref"].replace("#/$defs/", "#/$defs/part_")
+    return {f"part_{name}": spec for name, spec in specs.items()}
+
+
+def _offer(specs: dict[str, Schema]) -> None:
+    """Offer the names that are known; others are right too, as they may be another package's."""
+    offered: dict[tuple[str, str], ModuleType] = {
+        ("RunSpec", "method"): algorithms,
+        ("NetworkSpec", "name"): models,
+        ("TaskSpec", "name"): tasks,
+        ("DataSpec", "dataset"): datasets,
+        ("PartitionSpec", "rule"): partitions,
+    }
+    for (spec, name), package in offered.items():
+        key = specs[spec]["properties"][name]
+        key["anyOf"] = [{"enum": registry.names(package)}, {"type": key.pop("type")}]
+
+
+def _hyper_parameters(name: str) -> list[Schema]:
+    """Say of each method which hyper-parameters it has, where ``name`` is the key of its name."""
+    rules = []
+    for method in registry.names(algorithms):
+        fields = dataclasses.fields(registry.find(algorithms, "method", method, "Method"))
+        kinds = {"float": "number", "int": "integer", "str": "string"}
+        params = {field.name: {"type": kinds.get(str(field.type), "number")} for field in fields}
+        rules.append(
+            {
+                "if": {"properties": {name: {"const": method}}, "required": [name]},
+                "then": {"properties": {"params": {"properties": params, "additionalProperties": False}}},
+            }
+        )
+    return rules
+
+
+def text_of(kind: str) -> str:
+    """Return the schema as the text of a file."""
+    return json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n"
+
+
+def reference() -> str:
+    """Return the page of all keys, in Markdown."""
+    lines = [
+        "# All keys",
+        "",
+        "`fedbench schema --write` makes this page from the code. Editors with a YAML language server (for VS Code:",
+        "the YAML extension) complete and check these files, whose first line names their schema.",
+        "",
+    ]
+    told = set[str]()
+    for kind, (_, place) in FILES.items():
+        made = _described(kind)
+        lines += [f"## `{place}`", "", made["description"].split("\n\n")[0].replace("``", "`"), ""]
+        lines += _keys(made)
+        for name in _order(made):
+            if name not in told:
+                told.add(name)
+                lines += _section(name, made["$defs"][name], made)
+    return "\n".join(lines)
+
+
+def _order(made: Schema) -> list[str]:
+    """Name the definitions in the order in which they are met."""
+    todo, met = [made], list[str]()
+    while todo:
+        part = todo.pop(0)
+        for inner in _objects(
+            {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
+        ):
+            name = str(inner.get("$ref", "")).rpartition("/")[2]
+            if name and name not in met:
+                met.append(name)
+                todo.append(made["$defs"][name])
+    return met
+
+
+def _section(name: str, spec: Schema, made: Schema) -> list[str]:
+    about = str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    return [f"### {_heading(name)}", "", about, "", *_keys(spec)]
+
+
+def _heading(name: str) -> str:
+    """Return a model's name in words: ``part_DataSpec`` is ``Data``."""
+    word = name.removeprefix("part_").removesuffix("Spec").removesuffix("Entry")
+    return (
+        "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in word).strip().capitalize()
+    )
+
+
+def _keys(spec: Schema) -> list[str]:
+    """Return a line for each key: its name, type, default and meaning."""
+    lines = []
+    for name, key in spec.get("properties", {}).items():
+        facts = _type(key)
+        if name in spec.get("required", []):
+            facts += ", required"
+        elif isinstance(key.get("default"), str | int | float) and key["default"] != "":
+            facts += f", default `{json.dumps(key['default'])}`"
+        lines.append(f"* **`{name}`** ({facts}): {key.get('description', '')}".replace("\n", " "))
+    return [*lines, ""]
+
+
+def _type(key: Schema) -> str:
+    """Return a type in words."""
+    if "$ref" in key:
+        name = _heading(key["$ref"].rpartition("/")[2])
+        return f"[{name}](#{name.lower().replace(' ', '-')})"
+    if "anyOf" in key:
+        kinds = {_type(part) for part in key["anyOf"] if part.get("type") != "null"}
+        if kinds == {"`true` or `false`", "whole number", "number", "text"}:
+            return "value"
+        known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
+        return " or ".join(sorted(kinds - known))
+    if "enum" in key:
+        return "one of " + ", ".join(f"`{value}`" for value in key["enum"])
+    if "const" in key:
+        return f"`{key['const']}`"
+    if key.get("type") == "array":
+        return f"list of {_type(key['items'])}" if key.get("items") else "list"
+    if key.get("type") == "object":
+        inner = key.get("additionalProperties")
+        return f"by name: {_type(inner)}" if isinstance(inner, dict) and inner else "keys and values"
+    kinds_of = {
+        "number": "number",
+        "integer": "whole number",
+        "string": "text",
+        "boolean": "`true` or `false`",
+    }
+    return kinds_of.get(str(key.get("type")), "any value") + _range(key)
+
+
+def _range(key: Schema) -> str:
+    """Return the range of a number in words."""
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    return "".join(f" {word} {key[name]:,g}" for name, word in words.items() if name in key)
+
+
+def write() -> list[Path]:
+    """Write all schemas and the page of keys into the clone."""
+    made = {FOLDER / f"{kind}.json": text_of(kind) for kind in FILES} | {REFERENCE: reference()}
+    for path, text in made.items():
+        files.write(path, text)
+    return [*made]

@@ -1,0 +1,116 @@
+"""``fedbench schema``: editors accept every shipped file, mark mistakes, and every key says what it means."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from fedbench.commands import schema
+from fedbench.plan.claims import ClaimSpec
+from fedbench.plan.schema import Config, Paper, Scale
+from fedbench.specs import RunSpec
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = [
+    ("config", ROOT / "config/config.yaml"),
+    *(("study", path) for path in sorted((ROOT / "config/papers").glob("*.yaml"))),
+    *(("scale", path) for path in sorted((ROOT / "config/scales").glob("*.yaml"))),
+]
+
+
+@pytest.fixture(scope="module")
+def validators() -> dict[str, jsonschema.Draft202012Validator]:
+    return {kind: jsonschema.Draft202012Validator(schema.schema(kind)) for kind in schema.FILES}
+
+
+@pytest.mark.parametrize("kind", schema.FILES)
+def test_it_is_a_schema_and_json(kind: str) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema.text_of(kind), parse_constant=refuse))
+
+
+@pytest.mark.parametrize(("kind", "path"), SHIPPED, ids=lambda part: getattr(part, "stem", part))
+def test_shipped_files_are_right_and_name_their_schema(
+    kind: str, path: Path, validators: dict[str, jsonschema.Draft202012Validator]
+) -> None:
+    text = path.read_text(encoding="utf-8")
+    validators[kind].validate(yaml.safe_load(text))
+    named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    assert (path.parent / named).resolve() == ROOT / schema.FOLDER / f"{kind}.json"
+
+
+MISTAKES: dict[str, tuple[str, Any]] = {
+    "unknown key": ("tabels", {}),
+    "unknown key of a piece": ("defaults.data.cleints", 3),
+    "unknown hyper-parameter": ("methods.CLIMB.params.dual_lrr", 1.0),
+    "hyper-parameter as a text": ("methods.CLIMB.params.lr", "1e-1"),
+    "rule that does not exist": ("defaults.data.imbalance.rule", "minoritty"),
+    "number out of its range": ("defaults.train.weight_decay", -1.0),
+    "text for a list": ("tables.table1.rows", "rho"),
+    "wrong piece of a value": ("settings.n_clients.values.500.train.participaton", {}),
+    "key that fedbench fills in": ("key", "climb"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_marked_where_it_is(
+    mistake: str, validators: dict[str, jsonschema.Draft202012Validator]
+) -> None:
+    study = yaml.safe_load((ROOT / "config/papers/climb.yaml").read_text(encoding="utf-8"))
+    changed, (place, value) = copy.deepcopy(study), MISTAKES[mistake]
+    *parents, last = place.split(".")
+    inner = changed
+    for name in parents:
+        inner = inner[int(name) if name.isdigit() else name]
+    inner[last] = value
+    errors = [*validators["study"].iter_errors(changed)]
+    assert errors and not [*validators["study"].iter_errors(study)]
+
+
+def models(model: type[BaseModel]) -> set[type[BaseModel]]:
+    """The model and all models in its fields."""
+    met, todo = set[type[BaseModel]](), [model]
+    while todo:
+        current = todo.pop()
+        if current not in met and current is not ClaimSpec:
+            met.add(current)
+            todo += [
+                part
+                for field in current.model_fields.values()
+                for part in parts(field.annotation)
+                if isinstance(part, type) and issubclass(part, BaseModel)
+            ]
+    return met
+
+
+def parts(annotation: Any) -> list[Any]:
+    return [annotation, *(part for inner in getattr(annotation, "__args__", ()) for part in parts(inner))]
+
+
+@pytest.mark.parametrize("model", [RunSpec, Paper, Scale, Config])
+def test_every_key_says_what_it_means(model: type[BaseModel]) -> None:
+    silent = [
+        f"{part.__name__}.{name}"
+        for part in models(model)
+        for name, field in part.model_fields.items()
+        if not field.description
+    ]
+    assert silent == []
+
+
+def test_what_is_committed_is_what_the_code_says() -> None:
+    cure = "run `fedbench schema --write`"
+    for kind in schema.FILES:
+        assert (ROOT / schema.FOLDER / f"{kind}.json").read_text(encoding="utf-8") == schema.text_of(kind), (
+            cure
+        )
+    assert (ROOT / schema.REFERENCE).read_text(encoding="utf-8") == schema.reference(), cure
