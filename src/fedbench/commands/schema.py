@@ -143,8 +143,16 @@ def _hyper_parameters(name: str) -> list[Schema]:
 
 
 def text_of(kind: str) -> str:
-    """Return the schema as the text of a file."""
-    return json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n"
+    """Return the schema as the text of a file: a line for each definition and for each key of the file."""
+    made = schema(kind)
+
+    def lines(name: str) -> str:
+        inner = (f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in made.pop(name).items())
+        return f' "{name}": {{\n' + ",\n".join(inner) + "\n }"
+
+    tables = [lines(name) for name in ("properties", "$defs")]
+    facts = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in made.items()]
+    return "{\n" + ",\n".join([*facts, *tables]) + "\n}\n"
 
 
 def reference() -> str:
