@@ -32,9 +32,9 @@ from fedbench.jobs.starts import model_bytes
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.schema import Config
-from fedbench.report.numbers import published, sums
+from fedbench.report.numbers import published
 from fedbench.report.numbers.published import PublishedTable
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import results
 from fedbench.store.exchange import import_runs
@@ -50,7 +50,7 @@ RUN = RunSpec(
     train=TrainSpec(rounds=1, period=1, batch_size=1), seed=0,
 )  # fmt: skip
 CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={"p": 4}, method="CoDA", runs=[RUN])
-TUNED, SHIPPED = "config/tuned/toy/Digits.yaml", "reproduced/demo/localscgdam/table1.csv"
+TUNED, SHIPPED = "config/tuned/toy/Digits.yaml", "reproduced/demo/localscgdam.csv"
 NUMBERS = {"test_auc": 0.942, "test_ap": None, "device_var_test_auc": 2.5e-7}
 
 
@@ -91,8 +91,8 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
         results.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
     shutil.copytree(ROOT / "tables/published", "tables/published")
-    shutil.copytree(ROOT / "reproduced/demo/localscgdam", "reproduced/demo/localscgdam")
-    sums.note(Path("reproduced"), Path(SHIPPED))
+    Path(SHIPPED).parent.mkdir(parents=True)
+    shutil.copy(ROOT / SHIPPED, SHIPPED)
     Path(TUNED).parent.mkdir(parents=True, exist_ok=True)
     Path(TUNED).write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.125, mu: 0.5}\n"))
     torch.manual_seed(0)
@@ -138,9 +138,11 @@ def read_published() -> Any:
 
 def read_shipped() -> Any:
     paper = configuration.load_paper("localscgdam")
-    shelf = Shelf(configuration.load_config(overrides={"scale": "demo"}), paper)
-    place = ("demo", "Digits", {"p": 4, "imratio": 0.1})
-    return [repr(shelf.find(*place, method, "test_auc")) for method in ("CoDA", "LocalSCGDAM")]
+    shipped = Shipped(configuration.load_config(overrides={"scale": "demo"}), paper)
+    cells = (
+        shipped.cell("demo", "Digits", {"p": 4, "imratio": 0.1}, name) for name in ("CoDA", "LocalSCGDAM")
+    )
+    return [repr(shipped.runs(cell)) for cell in cells if cell is not None]
 
 
 READERS: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -157,8 +159,6 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "published": ("tables/published/localscgdam/localscgdam_table1.csv", read_published),
     "index of published": ("tables/published/index.csv", read_published),
     "sums of published": ("tables/published/SHA256SUMS", read_published),
-    "shipped": (SHIPPED, read_shipped),
-    "sums of shipped": ("reproduced/SHA256SUMS", read_shipped),
     "checkpoint": ("checkpoint.pt", read_checkpoint),
 }
 
@@ -175,6 +175,16 @@ def test_a_changed_byte_is_the_same_number_or_an_error(kind: str) -> None:
         assert line or found == right, "another number"
         for left in path.parent.glob("*.unusable"):
             left.unlink()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_changed_byte_of_shipped_runs_is_read_or_one_line() -> None:
+    """Whether it is what was exported says git: what is asked here is that it never ends in a traceback."""
+    path = Path(SHIPPED)
+    whole = path.read_bytes()
+    for draw in rounds("flips"):
+        path.write_bytes(flipped(whole, draw))
+        said(read_shipped)
 
 
 @pytest.mark.usefixtures("project")

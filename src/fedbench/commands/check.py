@@ -15,7 +15,7 @@ from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import LEVEL, POWER, ROUNDING, holm
 
 PAPER, TABLE, SCALE, METRIC = "check", "table1", "demo", "test_auc"
@@ -103,11 +103,11 @@ def check(config: Config, wanted: Sequence[str], seeds: int, root: Path = Path()
         update={"paper": PAPER, "scale": SCALE, "seeds": [*range(seeds)], "shipped": True}
     )
     cells = {cell.method: cell for cell in cells_of(config, PAPER, TABLE, root / CONFIG_DIR)}
-    shelf = Shelf(config, load_paper(PAPER, root / CONFIG_DIR), root)
+    shipped = Shipped(config, load_paper(PAPER, root / CONFIG_DIR), root)
     asked = dict(name.partition("=")[::2] for name in wanted or cells)
     if strange := [name for name in asked if name not in cells]:
         raise unknown("reference cell", strange[0], cells)
-    references = {name: _reference(shelf, cells[name]) for name in asked}
+    references = {name: _reference(shipped, cells[name]) for name in asked}
     with tempfile.TemporaryDirectory() as folder:
         for name, algorithm in asked.items():
             here = {}
@@ -119,11 +119,12 @@ def check(config: Config, wanted: Sequence[str], seeds: int, root: Path = Path()
             yield Point(f"{name} as {algorithm}" if algorithm else name, here, references[name])
 
 
-def _reference(shelf: Shelf, cell: Cell) -> dict[int, float]:
-    found = shelf.find(SCALE, cell.dataset, cell.setting, cell.method, METRIC)
-    if found is None or len(found.values) < 2:
+def _reference(shipped: Shipped, cell: Cell) -> dict[int, float]:
+    runs = shipped.runs(cell)
+    found = {seed: run[METRIC].value for seed, run in runs.items() if METRIC in run}
+    if len(found) < 2:
         raise UserError(
             f"no shipped runs of {cell.name} under reproduced/{SCALE}/{PAPER} fit the configuration; "
             "bring config/papers/arena.yaml and check.yaml back to what the repository has"
         )
-    return {int(seed): value for seed, value in found.values.items()}
+    return found

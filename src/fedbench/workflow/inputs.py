@@ -12,7 +12,7 @@ from fedbench.plan import cells, configuration, starts
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers import published
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec, digest
 
 ABOUT_DATA = ("data", "facts")
@@ -141,11 +141,11 @@ class Inputs:
         paper, cells = self.paper(paper_key), self.cells(paper_key, name)
         if not paper.extends:
             return cells
-        shelf = Shelf(self.config, paper)
+        shipped = Shipped(self.config, paper)
         return [
             cell
             for cell in cells
-            if paper.defines(cell.dataset, cell.method) or not shelf.has(cell, _metrics(spec, cell.dataset))
+            if paper.defines(cell.dataset, cell.method) or not shipped.has(cell, _metrics(spec, cell.dataset))
         ]
 
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
@@ -201,8 +201,9 @@ class Inputs:
     def besides_claims(self, paper: str) -> str:
         """Return a digest of what claims are held against besides this call's results: other scales, shipped rows."""
         here = set(self.of_claims(paper))
-        folders = (Path("results/cells"), Path("reproduced"))
-        found = sorted(path for folder in folders for path in folder.glob(f"*/{paper}/**/*.*"))
+        found = sorted(
+            [*Path("results/cells").glob(f"*/{paper}/**/*.*"), *Path("reproduced").glob(f"*/{paper}.csv")]
+        )
         return digest([[str(path), path.stat().st_mtime_ns] for path in found if str(path) not in here])
 
     def everything(self, forms: Sequence[str]) -> list[str]:

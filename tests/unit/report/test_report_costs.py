@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
@@ -56,26 +57,25 @@ def test_a_cost_that_all_seeds_share_is_that_of_each_when_shipped(priced: Projec
     assert there.verdict.seeds == 3
 
 
-def test_of_costs_that_differ_only_the_mean_is_shipped(priced: Project, reduced: Config) -> None:
+def test_costs_of_which_only_the_mean_was_kept_are_means(priced: Project, reduced: Config) -> None:
+    """As in files that were exported before each run had its own."""
     spend(priced, reduced, {0: 1.01, 1: 1.02, 2: 1.03})
     assert found(priced, reduced).verdict.seeds == 3
     there = shipped(priced, reduced)
+    assert there.verdict.seeds == 3 and not there.means
+    path = priced.root / "reproduced/reduced/localscgdam.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    sent = (rows["metric"] == "floats_up") & (rows["method"] == OURS)
+    rows.loc[sent, ["value", "status"]] = ["1020", "averaged"]
+    rows.to_csv(path, index=False)
+    there = found(priced, reduced)
     assert there.means and there.words == "undecided, leans 6 of 6 (18 in the paper)"
 
 
-@pytest.mark.parametrize(
-    ("here", "seeds", "means"),
-    [
-        ((1.02, 1.02), 3, False),
-        ((1.04, 1.04), 1, True),
-        ((1.01, 1.03), 1, True),
-    ],  # the last: equal on average
-)
-def test_a_shipped_cost_joins_those_of_seeds_trained_here(
-    priced: Project, reduced: Config, here: tuple[float, float], seeds: int, means: bool
-) -> None:
+def test_a_shipped_cost_joins_those_of_seeds_trained_here(priced: Project, reduced: Config) -> None:
+    """Each is that of its own seed, though they differ."""
     spend(priced, reduced.model_copy(update={"seeds": [0]}), {0: 1.02})
     shipped(priced, reduced.model_copy(update={"seeds": [0]}))
-    spend(priced, reduced, {1: here[0], 2: here[1]})
+    spend(priced, reduced, {1: 1.01, 2: 1.03})
     both = found(priced, reduced)
-    assert (both.verdict.seeds, both.means) == (seeds, means)
+    assert (both.verdict.seeds, both.means) == (3, False)

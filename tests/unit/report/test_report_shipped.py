@@ -1,21 +1,24 @@
-"""Numbers under ``reproduced/``: shown where nothing was trained, marked, and only while their keys are right."""
+"""Runs under ``reproduced/``: shown where they were not trained here, marked, and only while their keys are right."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam
+from report_project import Project, localscgdam, run_result
 
 from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
-from fedbench.report.numbers import sums
 from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.findings import find
 from fedbench.report.tables import build as tables
+from fedbench.store import results
 
+FILE = "reproduced/reduced/localscgdam.csv"
 Fill = Callable[[str, str], Project]
 
 
@@ -48,9 +51,11 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
     for row in trained.rows.query("status == 'finished'").itertuples():
         assert f"{row.dataset}/" in row.source and (project.root / "results").name in row.source
     for row in table.rows.query("shipped").itertuples():
-        name, _, line = row.source.partition(":")
-        read = (project.root / name).read_text().splitlines()[int(line) - 1].split(",")
-        assert {row.dataset, row.method, row.key} <= {*read}, "the line of the file that it was read from"
+        name, _, lines = row.source.partition(":")
+        first, last = map(int, lines.split("-"))
+        read = [line.split(",") for line in (project.root / name).read_text().splitlines()[first - 1 : last]]
+        assert all({row.dataset, row.method, str(row.p), "test_auc"} <= {*line} for line in read)
+        assert [line[4] for line in read] == ["0", "1", "2"], "the lines of the file that it was read from"
     assert not trained.rows["shipped"].any() and table.rows["shipped"].sum() == 30
     said = table.markdown()
     assert said.count("‡") == 32 and "‡" not in trained.markdown()
@@ -103,61 +108,177 @@ def test_they_can_be_left_out(shipped: Project) -> None:
     assert "‡" not in text(shipped, Config(scale="reduced", shipped=False))
 
 
-def test_a_mean_whose_seeds_nobody_kept_is_shown_with_its_spread(shipped: Project, reduced: Config) -> None:
-    path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
-    before = tables.make("localscgdam", "table1", reduced, shipped.root).rows
-    lines = path.read_text().splitlines()
-    place = lines[0].split(",").index("values")
-    stripped = [
-        ",".join("" if i == place and n else p for i, p in enumerate(line.split(",")))
-        for n, line in enumerate(lines)
-    ]
-    path.write_text("\n".join(stripped) + "\n")
-    sums.note(shipped.root / "reproduced", path)
-    after = tables.make("localscgdam", "table1", reduced, shipped.root).rows
-    assert after["std"].to_numpy() == pytest.approx(before["std"].to_numpy(), rel=1e-4, nan_ok=True)
-    assert set(after.loc[after["shipped"], "values"]) == {""} and set(
-        after.loc[after["shipped"], "n_seeds"]
-    ) == {3}
-
-
-def test_a_changed_digit_is_an_error_and_no_export_vouches_for_it(shipped: Project, reduced: Config) -> None:
-    path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
-    whole = path.read_text()
-    path.write_text(whole.replace("0.9", "0.8", 1))
-    message = r"table1\.csv is not the file that .*SHA256SUMS lists: .*\(make reproduced-sums\)"
-    for show in (text, lambda *_: export_reproduced("localscgdam", "table1", reduced, shipped.root)):
-        with pytest.raises(UserError, match=message):
-            show(shipped, reduced)
-    path.write_text(whole)
-    assert "‡" in text(shipped, reduced)
-
-
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("values", "0:x"),
-        ("values", "0.9"),
-        ("paces", "0:x"),
-        ("signs", "0:lost"),
-        ("signs", "flat"),
-        ("seconds", "1 h"),
-        ("n_seeds", "nan"),
+        ("value", "x"),
+        ("value", ""),
+        ("value", "nan"),
+        ("value", "1.2"),
+        ("metric", ""),
+        ("pace", "1 h"),
+        ("sign", "lost"),
+        ("status", "done"),
+        ("seed", "-1"),
+        ("seed", "x"),
     ],
 )
 def test_a_row_that_no_export_wrote_is_named(
     shipped: Project, reduced: Config, column: str, value: str
 ) -> None:
-    path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
+    path = shipped.root / FILE
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows.loc[3, column] = value
+    line = rows.index[rows["metric"] == "test_auc"][3]
+    rows.loc[line, column] = value
     rows.to_csv(path, index=False)
-    sums.note(shipped.root / "reproduced", path)
-    with pytest.raises(UserError, match=r"table1\.csv, line 5: "):
+    with pytest.raises(UserError, match=rf"localscgdam\.csv, line {line + 2}: "):
         text(shipped, reduced)
 
 
-def test_shipped_numbers_are_not_exported_again_as_ones_own(shipped: Project, reduced: Config) -> None:
-    path: Path = shipped.root / "reproduced" / "reduced" / "localscgdam" / "table1.csv"
-    before = path.read_bytes()
-    assert export_reproduced("localscgdam", "table1", reduced, shipped.root).read_bytes() == before
+def test_two_values_of_a_run_are_an_error(shipped: Project, reduced: Config) -> None:
+    """As after a merge that kept both sides."""
+    path = shipped.root / FILE
+    lines = path.read_text().splitlines()
+    at = next(n for n, line in enumerate(lines) if ",test_auc,0.8" in line)
+    path.write_text("\n".join([*lines, lines[at].replace(",test_auc,0.8", ",test_auc,0.7")]) + "\n")
+    with pytest.raises(
+        UserError, match=rf"line {len(lines) + 1}: test_auc of the run .* is 0\.8\d+ in .*csv:{at + 1}"
+    ):
+        text(shipped, reduced)
+
+
+def test_a_file_of_another_form_is_named(shipped: Project, reduced: Config) -> None:
+    path = shipped.root / FILE
+    path.write_text(path.read_text().replace(",seed,", ",repeat,", 1))
+    with pytest.raises(
+        UserError, match=r"localscgdam\.csv lacks the column seed: it is no file that `fedbench export`"
+    ):
+        text(shipped, reduced)
+
+
+def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, reduced: Config) -> None:
+    """A row is found by the key of today; other seeds of a cell that was not trained here count too."""
+    path = shipped.root / FILE
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    cell = shipped.cells("localscgdam", "table1", reduced)[0]
+    of_cell = (rows["dataset"] == cell.dataset) & (rows["method"] == cell.method) & (rows["p"] == "4")
+    rows.loc[of_cell & (rows["seed"] == "1"), "key"] = "0" * 16
+    more = rows[of_cell & (rows["seed"] == "2")].assign(
+        seed="7", key=cell.runs[0].seeded(7).key, value="0.25"
+    )
+    pd.concat([rows, more]).to_csv(path, index=False)
+    row = tables.make("localscgdam", "table1", reduced, shipped.root).rows.query("n_wanted > 0").iloc[0]
+    assert [pair.split(":")[0] for pair in row["values"].split()] == ["0", "2", "7"] and row["n_wanted"] == 3
+
+
+def without(project: Project, cell: Cell, seeds: list[int]) -> None:
+    """Take some seeds of a cell away, as if another machine had trained them."""
+    others = [run for run in results.read(cell.path, project.root) if run["seed"] not in seeds]
+    (project.root / cell.path).unlink()
+    project.forget([run for run in cell.runs if run.seed in seeds])
+    if others:
+        project.write(cell, others)
+
+
+def shown(project: Project, config: Config) -> pd.DataFrame:
+    """The numbers of the table that any run is behind."""
+    return tables.make("localscgdam", "table1", config, project.root).rows.query("n_wanted > 0")
+
+
+def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    before = shown(project, reduced)
+    finding = find("localscgdam", reduced, project.root)[1][0].scales[1]
+    export_reproduced("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}), project.root)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        without(project, cell, [0])
+    both = shown(project, reduced)
+    assert list(both["values"]) == list(before["values"]) and set(both["status"]) == {"finished"}
+    assert both["shipped"].all() and list(both["verdict"]) == list(before["verdict"])
+    assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
+    assert "‡: not trained here or for some of its seeds alone; shipped" in text(project, reduced)
+    joined = find("localscgdam", reduced, project.root)[1][0].scales[1]
+    assert joined.verdict == finding.verdict and joined.shipped and not joined.means
+
+
+def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    before = shown(project, reduced)
+    export_reproduced("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}), project.root)
+    for cell in project.cells("localscgdam", "table1", reduced)[:2]:
+        without(project, cell, [0, 2])
+    both = shown(project, reduced)
+    assert list(both["status"])[:3] == ["incomplete", "incomplete", "finished"]
+    assert list(both["n_seeds"])[:3] == [2, 2, 3]
+    assert both.iloc[0]["values"] == " ".join(before.iloc[0]["values"].split()[:2])
+    assert both.iloc[0]["shipped"] and "2 of 3 seeds" in both.iloc[0]["reason"]
+
+
+def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    before = shown(project, reduced)
+    cells = project.cells("localscgdam", "table1", reduced)
+    for cell in cells[:2]:
+        without(project, cell, [0, 1, 2])
+    project.write(cells[0], [run_result(0, cells[0].runs[0].key, {"test_auc": 0.5})])
+    bad = run_result(0, cells[1].runs[0].key, {}) | {"status": "diverged", "reason": "loss is nan"}
+    project.write(cells[1], [bad])
+    row, broken = shown(project, reduced).iloc[0], shown(project, reduced).iloc[1]
+    assert row["values"] == " ".join(["0:0.5", *before.iloc[0]["values"].split()[1:]]) and row["shipped"]
+    assert (broken["status"], broken["n_seeds"]) == ("diverged", 2), "what went wrong here is not hidden"
+
+
+def test_a_divergence_elsewhere_is_shown_until_that_seed_is_trained_here(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    (cell, *_) = project.cells("localscgdam", "table1", reduced)
+    runs = results.read(cell.path, project.root)
+    runs[2] |= {"status": "diverged", "reason": "loss is nan"}
+    project.write(cell, runs)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    seen = []
+    for seeds in ([], [0, 1], [0, 1, 2]):
+        without(project, cell, [0, 1, 2])
+        project.write(cell, [run_result(i, cell.runs[i].key, {"test_auc": 0.5}) for i in seeds])
+        row = shown(project, reduced).iloc[0]
+        seen.append((row["status"], row["shipped"], row["n_seeds"], row["reason"]))
+    bad = "1 of 3 seeds: loss is nan"
+    assert seen == [("diverged", True, 2, bad), ("diverged", True, 2, bad), ("finished", False, 3, "")]
+
+
+@pytest.mark.parametrize("shipped_reached", [True, False])
+def test_seeds_that_miss_a_target_join_those_that_were_shipped(
+    project: Project, reduced: Config, shipped_reached: bool
+) -> None:
+    """Seed 0 is shipped, 1 and 2 are measured here; those that miss an AUC of 0.9 end at 0.8 and their seed."""
+    paper = localscgdam()
+    paper["tables"]["table1"] |= {"metrics": ["rounds_to_test_auc_0.9"]}
+    project.save_paper("localscgdam", paper)
+    cells = project.cells("localscgdam", "table1", reduced)
+
+    def measured(seeds: list[int], reached: bool) -> None:
+        for cell in cells:
+            runs = [run for run in cell.runs if run.seed in seeds]
+            for run in runs:
+                curve = project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
+                last = 0.95 if reached else 0.8 + run.seed / 100
+                curve.write_text(f"iteration,round,test_auc\n0,0,0.5\n8,2,{last}\n")
+            project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.5}) for run in runs])
+
+    measured([0], shipped_reached)
+    export_reproduced("localscgdam", "table1", reduced, project.root)
+    for cell in cells:
+        without(project, cell, [0])
+    measured([1, 2], not shipped_reached)
+    after = shown(project, reduced)
+    values, note = ("0:2 1:inf 2:inf", "2 of 3 seeds: best 0.81; best 0.82")
+    if not shipped_reached:
+        values, note = "0:inf 1:2 2:2", "1 of 3 seeds: best 0.8"
+    assert set(after["values"]) == {values} and set(after["reason"]) == {note}
+    assert set(after["status"]) == {"not reached"} and set(after["n_seeds"]) == {3}

@@ -1,40 +1,75 @@
-"""The measured tables that are kept in git: complete, sound, and what docs/results.md says they are."""
+"""The runs that are kept in git: sound, of today's configuration, and what docs/results.md says they are."""
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from fedbench.commands.cli import app
+from fedbench.plan.cells import cell_at, cells_of
+from fedbench.plan.configuration import load_config, load_paper, scale_of
+from fedbench.plan.schema import Value
+from fedbench.report.numbers.rows import COSTS
+from fedbench.report.numbers.shipped import COLUMNS, path_of
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted(ROOT.glob("reproduced/*/*/*.csv"))
+FILES = sorted(ROOT.glob("reproduced/*/*.csv"))
 RESULTS = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+PATHS = pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-2:]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-3:]))
-def test_every_number_has_a_scale_seeds_a_status_and_a_commit(path: Path) -> None:
-    rows = pd.read_csv(path)
-    assert set(rows["scale"]) == {path.parts[-3]} and set(rows["paper"]) == {path.parts[-2]}
-    assert not rows.duplicated(["dataset", "method", *settings_of(rows), "metric"]).any()
-    known = {"finished", "diverged", "incomplete", "not run", "not reached"}
-    assert set(rows["status"]) <= known, "nothing hidden"
-    done = rows["status"].isin(["finished", "incomplete"])
-    # what a target took, and exponents, have no bound
-    shares = ~rows["metric"].str.contains("_to_|_exponent$")
-    most = shares.map({True: 1.0, False: float("inf")})
-    assert rows.loc[done, "mean"].between(0, most[done]).all() and (rows.loc[done, "n_seeds"] >= 1).all()
-    assert rows.loc[~done, "mean"].isna().all()
-    assert rows.loc[rows["status"] == "diverged", "note"].notna().all(), "why is said"
-    commits = {commit for cell in rows["commit"].dropna() for commit in cell.split()}
+def read(path: Path) -> pd.DataFrame:
+    """The rows of a file: settings and keys as texts, what is empty as an empty text."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return rows.assign(seed=rows["seed"].astype(int), value=pd.to_numeric(rows["value"]))
+
+
+@PATHS
+def test_every_row_has_a_run_a_status_and_a_commit(path: Path) -> None:
+    rows = read(path)
+    paper = load_paper(path.stem)
+    place = ["dataset", *paper.settings, "method"]
+    assert list(rows.columns) == [*place, *COLUMNS[1:]]
+    assert not rows.duplicated([*place, "seed", "metric"]).any()
+    assert rows.groupby([*place, "seed"])["key"].nunique().max() <= rows["metric"].nunique()
+    broken = rows["status"] == "diverged"
+    assert (
+        set(rows["status"]) <= {"finished", "averaged", "diverged"}
+        and rows.loc[~broken, "value"].notna().all()
+    )
+    assert (rows.loc[broken, "reason"] != "").all() and (rows.loc[broken, "metric"] == "").all(), (
+        "why is said"
+    )
+    averaged = set(rows.loc[rows["status"] == "averaged", "metric"])
+    assert all(name in COSTS or name.startswith("device_") for name in averaged), "never a result"
+    commits = {commit for cell in rows["commit"] for commit in cell.split()}
     assert all(re.fullmatch("[0-9a-f]{12}", commit) for commit in commits), "made from committed code"
     assert {commit for commit in commits if not in_history(commit)} == set()
+
+
+@PATHS
+def test_every_key_is_one_of_the_configuration(path: Path) -> None:
+    """A row under another key is never shown: its run has to be made anew, or the row goes."""
+    paper = load_paper(path.stem)
+    config = load_config(overrides={"scale": path.parent.name, "paper": paper.key})
+    values: dict[str, set[Value]] = {name: {entry.default} for name, entry in paper.settings.items()}
+    for shown in (*paper.tables.values(), *paper.figures.values()):
+        for name, some in paper.values(shown).items():
+            values[name] |= {*some}
+    by_text = {name: {str(value): value for value in some} for name, some in values.items()}
+    rows = read(path)
+    single = rows[~rows["key"].str.contains(" ")]
+    for (dataset, *texts, method), group in single.groupby(["dataset", *paper.settings, "method"]):
+        setting = {name: by_text[name][text] for name, text in zip(paper.settings, texts, strict=True)}
+        run = cell_at(config, paper, scale_of(config), dataset, setting, method).runs[0]
+        keys = {seed: run.seeded(int(seed)).key for seed in group["seed"].unique()}
+        assert (group["key"] == group["seed"].map(keys)).all(), (dataset, setting, method)
+    known = {run.key for cell in cells_of(config, paper.key) for run in [cell.runs[0].seeded(0)]}
+    fitted = rows[rows["key"].str.contains(" ") & (rows["seed"] == 0)]
+    assert {key for keys in fitted["key"] for key in keys.split()} <= known
 
 
 def in_history(commit: str) -> bool:
@@ -49,76 +84,52 @@ def in_history(commit: str) -> bool:
     )
 
 
-def settings_of(rows: pd.DataFrame) -> list[str]:
-    """The columns between the method and the metric."""
-    columns = list(rows.columns)
-    return columns[columns.index("method") + 1 : columns.index("metric")]
-
-
-def shown(rows: pd.DataFrame, metrics: list[str], by: list[str], across: str) -> list[str]:
-    """Write numbers as docs/results.md does: a line for each place with any, the second metric in parentheses."""
-    lines = []
+def shown(
+    rows: pd.DataFrame, metrics: list[str], by: list[str], across: str, methods: list[str]
+) -> list[str]:
+    """Write numbers as docs/results.md does: a line for each place, further metrics in parentheses."""
+    lines, columns = [], list(rows[across].unique())
+    columns = [name for name in methods if name in columns] if across == "method" else columns
     for place, group in rows.groupby(by, sort=False):
-        if (group["status"] == "not run").all():
-            continue
         cells = []
-        for _, here in group.groupby(across, sort=False):
-            values = here.set_index("metric")
-            first, *more = (entry(values.loc[metric]) for metric in metrics)
-            cells.append(first + "".join(f" ({value})" for value in more))
+        for value in columns:
+            first, *more = (entry(group[group[across] == value], metric) for metric in metrics)
+            cells.append(first + "".join(f" ({number})" for number in more))
         lines.append(f"| {' | '.join([*map(str, place), *cells])} |")
     return lines
 
 
-def entry(row: pd.Series) -> str:
-    """One number: its mean and, over several seeds, its standard deviation; how many of them where some are missing."""
-    if row["status"] not in ("finished", "incomplete"):
-        return str(row["status"])
-    spread = f" ± {row['std']:.3f}" if row["n_seeds"] > 1 else ""
-    return f"{row['mean']:.3f}{spread}" + (
-        f" (seeds: {row['n_seeds']})" if row["status"] == "incomplete" else ""
-    )
+def entry(runs: pd.DataFrame, metric: str) -> str:
+    """One number: its mean and, over several seeds, its standard deviation."""
+    if (runs["status"] == "diverged").any() or runs.empty:
+        return "not run" if runs.empty else "diverged"
+    values = runs.loc[runs["metric"] == metric, "value"]
+    return f"{values.mean():.3f}" + (f" ± {values.std():.3f}" if len(values) > 1 else "")
+
+
+CLIMB = ["test_minority_accuracy", "test_overall_accuracy"]
 
 
 @pytest.mark.parametrize(
-    ("file", "metrics", "by", "across"),
+    ("file", "only", "metrics", "by", "across"),
     [
-        (
-            "reduced/climb/table2.csv",
-            ["minority_test_accuracy", "overall_test_accuracy"],
-            ["rho", "n_minority", "alpha"],
-            "method",
-        ),
-        (
-            "reduced/climb/tableA3.csv",
-            ["minority_test_accuracy", "overall_test_accuracy"],
-            ["alpha"],
-            "method",
-        ),
-        ("demo/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
-        ("demo/localscgdam/tableF4.csv", ["test_auc"], ["method"], "imratio"),
-        ("reduced/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
-        ("reduced/localscgdam/tableF4.csv", ["test_auc"], ["method"], "imratio"),
-        ("paper/localscgdam/table1.csv", ["test_auc"], ["method"], "p"),
+        ("reduced/climb", "horizon == 'scale'", CLIMB, ["rho", "n_minority", "alpha"], "method"),
+        ("demo/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
+        ("demo/localscgdam", "imratio != '0.1' and p == '4'", ["test_auc"], ["method"], "imratio"),
+        ("reduced/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
+        ("reduced/localscgdam", "imratio != '0.1' and p == '4'", ["test_auc"], ["method"], "imratio"),
+        ("paper/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
     ],
 )
-def test_the_readme_shows_them_as_they_are(file: str, metrics: list[str], by: list[str], across: str) -> None:
-    lines = shown(pd.read_csv(ROOT / "reproduced" / file), metrics, by, across)
-    assert lines and "\n".join(lines) in RESULTS, "\n".join(lines)
+def test_the_readme_shows_them_as_they_are(
+    file: str, only: str, metrics: list[str], by: list[str], across: str
+) -> None:
+    rows = read(ROOT / "reproduced" / f"{file}.csv").query(only)
+    lines = shown(rows, metrics, by, across, [*load_paper(file.rpartition("/")[2]).methods])
+    assert lines and [line for line in lines if f"\n{line}\n" not in RESULTS] == []
 
 
-CALLS = re.findall(r"^fedbench (export \S+ --scale \S+.*)$", RESULTS, flags=re.M)
-
-
-def test_the_readme_says_how_each_file_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("config", "tables/published", "reproduced"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    monkeypatch.chdir(tmp_path)
-    made = set()
-    for call in CALLS:
-        result = CliRunner().invoke(app, call.split())
-        assert result.exit_code == 0, result.output
-        made.add(ROOT / result.stdout.strip())
-    assert made == set(FILES)
-    for path in FILES:
-        assert (tmp_path / path.relative_to(ROOT)).read_bytes() == path.read_bytes(), "other keys or rows"
+def test_the_readme_says_how_each_file_was_made() -> None:
+    calls = re.findall(r"^fedbench export (\S+)/(\S+) --scale (\S+)", RESULTS, flags=re.M)
+    assert {ROOT / path_of(scale, paper) for paper, _, scale in calls} == set(FILES)
+    assert all(table in load_paper(paper).tables for paper, table, _ in calls)

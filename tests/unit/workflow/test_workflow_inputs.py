@@ -133,7 +133,7 @@ def test_other_results_on_disk_change_the_digest_and_ours_do_not() -> None:
     other.write_text("{}")
     besides = asked.results_besides()
     assert besides != before
-    shipped = Path("reproduced/paper/toy/table1.csv")
+    shipped = Path("reproduced/paper/toy.csv")
     shipped.parent.mkdir(parents=True)
     shipped.write_text("")
     assert asked.results_besides() != besides, "what came with the repository is on the page too"

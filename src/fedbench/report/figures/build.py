@@ -27,7 +27,7 @@ from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.numbers import collect, described
 from fedbench.report.numbers.names import axis_name, phrase
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.tables.document import stamp
 from fedbench.results.statistics import COVERAGE
 
@@ -100,7 +100,7 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
         shown = Layout(pareto.panels(paper, scale, spec, found), COLUMNS, [])
         here = [board.dataset for board in found if board.dataset]
     else:
-        shown = layout(paper, spec, cells, here, root, Shelf(config, paper, root))
+        shown = layout(paper, spec, cells, here, root, Shipped(config, paper, root))
     title = phrase(spec.title)
     if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown.panels[0].title}"

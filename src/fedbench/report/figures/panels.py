@@ -20,7 +20,7 @@ from fedbench.report.figures.style import BLACK, GREY, RED, Style
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.measurement import NOT_RUN, Measurement
 from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import half_width
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
@@ -53,16 +53,21 @@ class Layout:
 
 
 def layout(
-    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path, shelf: Shelf
+    paper: Paper,
+    spec: FigureSpec,
+    cells: Sequence[Cell],
+    datasets: Sequence[str],
+    root: Path,
+    shipped: Shipped,
 ) -> Layout:
-    """Collect the panels of a figure; final values that nobody trained here come from ``shelf``, curves do not.
+    """Collect the panels of a figure; final values that nobody trained here come from ``shipped``, curves do not.
 
     One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
     and columns; those are left out that are empty as a whole.
     """
     axes = axes_of(paper, spec, datasets)
     order = _panel_axes(spec)
-    panels = panels_of(paper, spec, cells, datasets, root, shelf)
+    panels = panels_of(paper, spec, cells, datasets, root, shipped)
     empty = [panel.title for panel in panels if panel.empty]
     width = len(axes[order[-1]])
     if len(panels) == width:
@@ -89,7 +94,12 @@ def _panel_axes(spec: FigureSpec) -> list[str]:
 
 
 def panels_of(
-    paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path, shelf: Shelf
+    paper: Paper,
+    spec: FigureSpec,
+    cells: Sequence[Cell],
+    datasets: Sequence[str],
+    root: Path,
+    shipped: Shipped,
 ) -> list[Panel]:
     """Collect the panels of a figure, row after row; one without results shows nothing."""
     axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper, root)
@@ -112,7 +122,7 @@ def panels_of(
         if spec.kind == "duals":
             bundles = bundles_of(there, metric, spec.metrics[0], root)
         elif spec.kind == "final":
-            ended = {label: _ended(some, metric, root, shelf) for label, some in named.items()}
+            ended = {label: _ended(some, metric, root, shipped) for label, some in named.items()}
             curves = [final_of(label, spec.x, some, printed) for label, some in ended.items()]
         else:
             curves = [
@@ -162,16 +172,11 @@ def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: P
     return Curve(label, points, remark, broken=bool(bad), seeds=seeds)
 
 
-def _ended(cells: Sequence[Cell], metric: str, root: Path, shelf: Shelf) -> list[tuple[Cell, Measurement]]:
+def _ended(
+    cells: Sequence[Cell], metric: str, root: Path, shipped: Shipped
+) -> list[tuple[Cell, Measurement]]:
     """Return the final values of cells: trained here, else shipped."""
-    found = zip(cells, collect.measure(cells, [metric], root), strict=True)
-    return [
-        (cell, _shipped(cell, metric, shelf) or one if one.status == NOT_RUN else one) for cell, one in found
-    ]
-
-
-def _shipped(cell: Cell, metric: str, shelf: Shelf) -> Measurement | None:
-    return shelf.find(cell.scale, cell.dataset, cell.setting, cell.method, metric)
+    return [*zip(cells, collect.measure(cells, [metric], root, shipped=shipped), strict=True)]
 
 
 def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:

@@ -10,25 +10,26 @@ import contextlib
 import io
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers import idle, logs, pace
-from fedbench.report.numbers.measurement import COSTS, Cost, Measurement, Repeat, of_cell
-from fedbench.report.numbers.measurement import DIVERGED as DIVERGED
-from fedbench.report.numbers.measurement import FAILED as FAILED
-from fedbench.report.numbers.measurement import FINISHED as FINISHED
-from fedbench.report.numbers.measurement import INCOMPLETE as INCOMPLETE
-from fedbench.report.numbers.measurement import NOT_REACHED as NOT_REACHED
-from fedbench.report.numbers.measurement import NOT_RUN as NOT_RUN
-from fedbench.report.numbers.measurement import UNDEFINED as UNDEFINED
+from fedbench.report.numbers.aggregate import measurement
+from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.numbers.rows import COSTS, Row, device_metrics
+from fedbench.report.numbers.rows import DIVERGED as DIVERGED
+from fedbench.report.numbers.rows import FAILED as FAILED
+from fedbench.report.numbers.rows import FINISHED as FINISHED
+from fedbench.report.numbers.rows import INCOMPLETE as INCOMPLETE
+from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
+from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
+from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
@@ -65,70 +66,114 @@ def _earlier(cell: Cell, on_file: Container[str], root: Path) -> dict[str, dict[
 
 
 def measure(
-    cells: Sequence[Cell], metrics: Sequence[str], root: Path = Path(), data_dir: Path | None = None
+    cells: Sequence[Cell],
+    metrics: Sequence[str],
+    root: Path = Path(),
+    data_dir: Path | None = None,
+    shipped: Shipped | None = None,
 ) -> list[Measurement]:
     """Collect the results of ``cells``: one measurement per cell and metric, cell after cell.
 
-    With ``data_dir``, where partitions are, runs that predict one class are told from others.
+    With ``data_dir``, where partitions are, runs that predict one class are told from others. Seeds that were not
+    trained here are those of ``shipped``, unless a job failed here.
     """
     found = []
     for cell in cells:
         runs, missing = runs_of(cell, root)
         failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
-        curves = {run["key"]: curve_of(cell, run["key"], root) for run in runs if run["status"] == FINISHED}
-        for metric in metrics:
-            made = runs
-            if measures.target(metric):
-                made = [_with_rounds_to(cell, run, metric, root) for run in runs]
-            elif measures.budget(metric):
-                made = [_with_budget(cell, run, metric, root) for run in runs]
-            one = _measurement(cell, made, missing, metric, failure, root)
-            signs = _signs(cell, made, metric, curves, data_dir)
-            found.append(replace(one, signs=signs, paces=_paces(cell, made, metric, curves)))
+        here = rows_of(cell, runs, metrics, root, data_dir)
+        others = shipped.runs(cell, here) if shipped is not None and not failure else {}
+        found += [measurement(cell, metric, here, others, missing, failure) for metric in metrics]
     return found
 
 
-def _cost(runs: Sequence[Mapping[str, Any]], root: Path) -> Cost:
-    """Return what runs cost; how long they took stands in the store alone, so that cells are the same bytes."""
-    seconds = [known for run in runs if (known := seconds_of(run["key"], root))]
-    hardware = {str(run.get("provenance", {}).get("hardware", "")) for run in runs}
-    counts = {name: [_number(run, name) for run in runs] for name in COSTS[:-1]}
-    return Cost(
-        **{name: _mean(runs, name) for name in counts},
-        seconds=float(np.mean(seconds)) if seconds else math.nan,
-        hardware="; ".join(sorted(hardware - {""})),
-        equal_costs=" ".join(
-            name for name, each in counts.items() if len({*each}) == 1 and math.isfinite(each[0])
-        ),
-    )
+def shipped_alone(cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped) -> list[Measurement]:
+    """Return what came with the repository of some cells, whatever was trained here; nothing of those without."""
+    runs = [(cell, shipped.runs(cell)) for cell in cells]
+    found = [measurement(cell, metric, {}, of_cell, "", "") for cell, of_cell in runs for metric in metrics]
+    return [one for one in found if one.shipped]
 
 
-def _with_rounds_to(cell: Cell, run: dict[str, Any], metric: str, root: Path) -> dict[str, Any]:
-    """Add to a run's metrics what it took until an evaluation first reaches a target: infinite where none does.
+def rows_of(
+    cell: Cell,
+    runs: Sequence[dict[str, Any]],
+    metrics: Sequence[str],
+    root: Path,
+    data_dir: Path | None = None,
+) -> dict[int, dict[str, Row]]:
+    """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
+    specs = {run.seed: run for run in cell.runs}
+    found: dict[int, dict[str, Row]] = {}
+    for run in runs:
+        made, seed = run.get("provenance", {}), run["seed"]
+        fact = Row(
+            key=run["key"],
+            seed=seed,
+            metric="",
+            status=run["status"],
+            commit=made.get("commit", ""),
+            hardware=str(made.get("hardware", "")),
+            source=str(cell.path),
+        )
+        if run["status"] != FINISHED:
+            found[seed] = {"": fact._replace(reason=run.get("reason", ""))}
+            continue
+        counts = idle.class_counts(specs[seed], data_dir) if data_dir is not None else {}
+        given = {**run["metrics"], "seconds": seconds_of(run["key"], root) or None}
+        curve = curve_of(cell, run["key"], root)
+        found[seed] = _rows(fact, given, metrics, curve, counts, cell.runs[0].train.decay_at)
+    return found
 
-    A curve that is not there or lacks the metric adds nothing; ``reason`` keeps the best value of one that falls short.
+
+def _rows(
+    fact: Row, given: dict[str, Any], metrics: Sequence[str], curve: pd.DataFrame,
+    counts: Mapping[str, list[int]], decays: Sequence[float],
+) -> dict[str, Row]:  # fmt: skip
+    """Return the rows of a finished run, each made of ``fact``: costs, metrics, and those over clients."""
+    beside = [*COSTS, *(name for metric in metrics for name in device_metrics(metric))]
+    rows = {
+        name: fact._replace(metric=name, value=float(given[name]))
+        for name in beside
+        if given.get(name) is not None
+    }
+    known = sorted(name for name in given if not name.startswith("device_") and name != "seconds")
+    for metric in metrics:
+        given, reason = _with_metric(given, metric, curve)
+        status = FINISHED if metric in given else UNDEFINED
+        if status == UNDEFINED:
+            reason = f"the runs have no {metric}, only {', '.join(known)}"
+        rows[metric] = fact._replace(
+            metric=metric,
+            value=_number(given, metric),
+            status=status,
+            reason=reason,
+            pace=pace.pace(curve, metric, decays),
+            sign=idle.sign(metric, given, curve, counts),
+        )
+    return rows
+
+
+def _with_metric(given: Mapping[str, Any], metric: str, curve: pd.DataFrame) -> tuple[dict[str, Any], str]:
+    """Add to a run's metrics what is read off its curve: what a target took, what was reached within a budget.
+
+    What no evaluation reaches is infinite, and the best value is said with it; a curve that lacks the metric adds
+    nothing.
     """
-    name, wanted, spent = measures.target(metric) or measures.Target("", math.nan)
-    x = measures.SPENT[spent]
-    curve = curve_of(cell, run["key"], root)
-    if name not in curve or x not in curve or run["status"] != FINISHED:
-        return run
-    sign = measures.sign(name)
-    reached = curve.loc[sign * curve[name] >= sign * wanted, x]
-    if len(reached):
-        return {**run, "metrics": {**run["metrics"], metric: float(reached.iloc[0])}}
-    best = sign * (sign * curve[name]).max()
-    return {**run, "metrics": {**run["metrics"], metric: math.inf}, "reason": f"best {best:.4g}"}
-
-
-def _with_budget(cell: Cell, run: dict[str, Any], metric: str, root: Path) -> dict[str, Any]:
-    """Add to a run's metrics the last value of one that was measured within a budget."""
-    name, spent, amount = measures.budget(metric) or measures.Budget("", "rounds", math.nan)
-    curve, x = curve_of(cell, run["key"], root), measures.SPENT[spent]
-    if name not in curve or x not in curve or run["status"] != FINISHED:
-        return run
-    kept = curve.loc[curve[x] <= amount, name]
-    return {**run, "metrics": {**run["metrics"], metric: float(kept.iloc[-1]) if len(kept) else math.nan}}
+    if target := measures.target(metric):
+        name, x = target.metric, measures.SPENT[target.spent]
+        if name not in curve or x not in curve:
+            return dict(given), ""
+        sign = measures.sign(name)
+        reached = curve.loc[sign * curve[name] >= sign * target.value, x]
+        if len(reached):
+            return {**given, metric: float(reached.iloc[0])}, ""
+        return {**given, metric: math.inf}, f"best {sign * (sign * curve[name]).max():.4g}"
+    if budget := measures.budget(metric):
+        name, x = budget.metric, measures.SPENT[budget.spent]
+        if name in curve and x in curve:
+            kept = curve.loc[curve[x] <= budget.amount, name]
+            return {**given, metric: float(kept.iloc[-1]) if len(kept) else math.nan}, ""
+    return dict(given), ""
 
 
 def _failure(cell: Cell, root: Path) -> str:
@@ -137,86 +182,8 @@ def _failure(cell: Cell, root: Path) -> str:
     return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == logs.FAILED else ""
 
 
-def _measurement(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], missing: str, metric: str, failure: str, root: Path
-) -> Measurement:
-    finished = [run for run in runs if run["status"] == FINISHED]
-    values: dict[Repeat, float] = {run["seed"]: _number(run, metric) for run in finished}
-    status, reason = _status(cell, runs, values, missing, metric, failure)
-    return Measurement(
-        **of_cell(cell, metric),
-        status=status,
-        reason=reason,
-        values=values,
-        n_wanted=len(cell.runs),
-        n_bad=sum(run["status"] in (DIVERGED, FAILED) for run in runs),
-        commit=" ".join(sorted({c for run in runs if (c := run.get("provenance", {}).get("commit", ""))})),
-        device_mean=_mean(finished, f"device_mean_{metric}"),
-        device_variance=_mean(finished, f"device_var_{metric}"),
-        key=cell.key,
-        cost=_cost(finished, root),
-        source=str(cell.path) if runs else "",
-    )
-
-
-def _signs(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, curves: Mapping[str, pd.DataFrame],
-    data_dir: Path | None,
-) -> dict[Repeat, str]:  # fmt: skip
-    """Return what shows of the finished runs of a cell that they learned nothing, by their seeds."""
-    specs = {run.seed: run for run in cell.runs}
-    found: dict[Repeat, str] = {}
-    for run in runs:
-        if run["status"] == FINISHED:
-            counts = idle.class_counts(specs[run["seed"]], data_dir) if data_dir is not None else {}
-            found[run["seed"]] = idle.sign(metric, run["metrics"], curves[run["key"]], counts)
-    return {seed: word for seed, word in found.items() if word}
-
-
-def _paces(
-    cell: Cell, runs: Sequence[Mapping[str, Any]], metric: str, curves: Mapping[str, pd.DataFrame]
-) -> dict[Repeat, float]:
-    """Return how fast the curves of the finished runs of a cell still moved, by their seeds, where that is known."""
-    decays = cell.runs[0].train.decay_at
-    ended = [run for run in runs if run["status"] == FINISHED]
-    found = {run["seed"]: pace.pace(curves[run["key"]], metric, decays) for run in ended}
-    return {seed: value for seed, value in found.items() if math.isfinite(value)}
-
-
-def _status(
-    cell: Cell,
-    runs: Sequence[Mapping[str, Any]],
-    values: Mapping[Repeat, float],
-    missing: str,
-    metric: str,
-    failure: str,
-) -> tuple[str, str]:
-    """Return what is to be said of a cell's metric, and why if that is not ``finished``."""
-    for status in (DIVERGED, FAILED):
-        bad = [run for run in runs if run["status"] == status]
-        if bad:
-            reasons = sorted({run.get("reason") or "no reason recorded" for run in bad})
-            count = f"{len(bad)} of {len(cell.runs)} seeds" if len(cell.runs) > 1 else "the only seed"
-            return status, f"{count}: {'; '.join(reasons)}"
-    if not values:
-        return (FAILED, failure) if failure else (NOT_RUN, missing)
-    finished = [run for run in runs if run["status"] == FINISHED]
-    if not any(metric in run["metrics"] for run in finished):
-        known = {name for run in finished for name in run["metrics"] if not name.startswith("device_")}
-        return UNDEFINED, f"the runs have no {metric}, only {', '.join(sorted(known))}"
-    if short := [run for run in finished if _number(run, metric) == math.inf and measures.target(metric)]:
-        count = f"{len(short)} of {len(values)} seeds: " if len(values) > 1 else ""
-        return NOT_REACHED, f"{count}{'; '.join(run['reason'] for run in short)}"
-    if undefined := [str(seed) for seed, value in values.items() if not math.isfinite(value)]:
-        return UNDEFINED, f"{metric} has no finite value for seed {', '.join(undefined)}"
-    if len(values) < len(cell.runs):
-        count = f"{len(values)} of {len(cell.runs)} seeds are done"
-        return INCOMPLETE, f"{count}; {missing}" if missing else count
-    return FINISHED, ""
-
-
-def _number(run: Mapping[str, Any], metric: str) -> float:
-    value = run["metrics"].get(metric)
+def _number(given: Mapping[str, Any], metric: str) -> float:
+    value = given.get(metric)
     return math.nan if value is None else float(value)
 
 
@@ -231,11 +198,6 @@ def _provenance(key: str, root: Path) -> dict[str, Any]:
 def seconds_of(key: str, root: Path) -> float:
     """Return how long a run trained, 0 where the store does not say."""
     return float(_provenance(key, root).get("seconds", 0.0))
-
-
-def _mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
-    values = [_number(run, metric) for run in runs]
-    return float(np.mean(values)) if values else math.nan
 
 
 def curves(cells: Sequence[Cell], metric: str, root: Path = Path(), x: str = "iteration") -> pd.DataFrame:

@@ -151,7 +151,6 @@ def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted:
         cost=Cost(),
         source=" ".join(_each(part.source for part in parts)),
         shipped=any(part.shipped for part in parts),
-        summary=None,
         signs={seed: word for part in parts for seed, word in part.marked.items() if seed in values},
     )
 

@@ -17,11 +17,10 @@ from fedbench.plan.cells import Cell, datasets_run
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.numbers import collect, combine, rates
 from fedbench.report.numbers.combine import Place
-from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.print_verdicts import MATCHES, hold_against_print
 from fedbench.results.statistics import LEAST, rank_agreement
 
@@ -118,25 +117,23 @@ def _check_slope(
 
 def compare(
     config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path(),
-    shelf: Shelf | None = None,
+    shipped: Shipped | None = None,
 ) -> tuple[list[Compared], PublishedTable | None]:  # fmt: skip
     """Hold every number of a table against its published value, in the order of its axes and metrics.
 
-    The published table comes with them, unless it has nothing on any of these numbers. ``shelf`` holds the numbers that
+    The published table comes with them, unless it has nothing on any of these numbers. ``shipped`` holds the runs that
     travel with the repository, where they have been read already.
     """
     table = load(paper.key, spec.published, root, paper.measures) if spec.published else None
-    shelf = shelf or Shelf(config, paper, root)
-    by_place = {_place(cell.dataset, cell.setting, cell.method): cell for cell in cells}
-    run = list(by_place.values())
+    shipped = shipped or Shipped(config, paper, root)
     if spec.kind == "rates":
-        listed = rates.measure(run, spec, root, shelf)
+        listed = rates.measure(cells, spec, root, shipped)
     else:
-        listed = collect.measure(run, spec.metrics, root, root / config.data_dir)
+        listed = collect.measure(cells, spec.metrics, root, root / config.data_dir, shipped)
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(config, paper, scale, spec)
     if spec.kind != "rates":
-        measured = _with_shipped(shelf, paper, scale, spec, measured, by_place)
+        measured |= _from_elsewhere(shipped, paper, scale, spec, measured)
     if spec.pool and spec.kind != "rates":
         measured = combine.pool(measured, spec.pool)
     if spec.average is not None:
@@ -169,32 +166,32 @@ def compare(
     return result, table if any(item.published for item in result) else None
 
 
-def _with_shipped(
-    shelf: Shelf, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured,
-    cells: Mapping[Place, Cell],
-) -> dict[tuple[Place, str], Measurement]:  # fmt: skip
-    """Put numbers that travel with the repository where nothing was trained here, or not all seeds were.
+def _from_elsewhere(
+    shipped: Shipped, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured
+) -> dict[tuple[Place, str], Measurement]:
+    """Return shipped numbers for the places that the scale does not run.
 
-    A cell of this scale takes a number of this scale; places that the scale does not run take those of another.
+    All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
+    from this one, then from the one nearest to the paper.
     """
-    found = dict(measured)
-    if not shelf.scales:
-        return found
+    found: dict[tuple[Place, str], Measurement] = {}
     settings = paper.values(spec)
     datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
-    for dataset, *values in itertools.product(datasets, *settings.values()):
+    for dataset, *values in itertools.product(datasets if shipped.scales else (), *settings.values()):
         setting = dict(zip(settings, values, strict=True))
-        elsewhere = []
-        for method, metric in itertools.product(spec.methods, spec.metrics):
-            key = _place(dataset, setting, method), metric
-            if (ours := measured.get(key)) is None:
-                elsewhere.append((method, metric))
-            elif ours.status != collect.NOT_RUN:
-                found[key] = whole(ours, [run.seed for run in cells[key[0]].runs], shelf)
-            elif (shipped := shelf.find(scale.name, dataset, setting, method, metric)) is not None:
-                found[key] = shipped
-        for (method, metric), one in shelf.best(scale.name, dataset, setting, elsewhere).items():
-            found[_place(dataset, setting, method), metric] = one
+        lacking = [
+            method
+            for method in spec.methods
+            if (_place(dataset, setting, method), spec.metrics[0]) not in measured
+        ]
+        most: list[Measurement] = []
+        for name in dict.fromkeys((scale.name, *shipped.scales)):
+            cells = [shipped.cell(name, dataset, setting, method) for method in lacking]
+            listed = collect.shipped_alone(
+                [cell for cell in cells if cell is not None], spec.metrics, shipped
+            )
+            most = listed if len(listed) > len(most) else most
+        found |= {(_place(dataset, setting, one.method), one.metric): one for one in most}
     return found
 
 

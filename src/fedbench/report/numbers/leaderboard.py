@@ -24,7 +24,7 @@ from fedbench.report.numbers.measurement import (
     Repeat,
 )
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 
 LOST = (DIVERGED, FAILED, UNDEFINED)
 """A cell that ended so counts as the control row of random scores."""
@@ -116,13 +116,13 @@ def boards(
     """Collect the boards of a table: averages first, where a scale has several datasets."""
     assert spec.board is not None
     found = []
-    shelf = Shelf(config, paper, root)
+    shipped = Shipped(config, paper, root)
     for dataset in compare.axes(config, paper, scale, spec)["dataset"]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         own = [cell for cell in cells if cell.dataset == name]
         compared, _ = compare.compare(
-            config, paper, scale, spec.model_copy(update=alone), own, root, shelf=shelf
+            config, paper, scale, spec.model_copy(update=alone), own, root, shipped=shipped
         )
         if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
             found.append(

@@ -13,17 +13,16 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import idle
+from fedbench.report.numbers.rows import COSTS as COSTS
+from fedbench.report.numbers.rows import DIVERGED as DIVERGED
+from fedbench.report.numbers.rows import FAILED as FAILED
+from fedbench.report.numbers.rows import FINISHED as FINISHED
+from fedbench.report.numbers.rows import INCOMPLETE as INCOMPLETE
+from fedbench.report.numbers.rows import NAN as NAN
+from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
+from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
+from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
 
-FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
-    "finished",
-    "incomplete",
-    "diverged",
-    "failed",
-    "not run",
-    "undefined",
-    "not reached",
-)
-NAN = float("nan")
 Repeat = int | str
 """A run of a cell: its seed, or where several cells are pooled, a word that has the seed in it."""
 
@@ -47,9 +46,6 @@ class Cost:
     seconds: float = NAN
     hardware: str = ""
     equal_costs: str = ""
-
-
-COSTS = ("floats_up", "floats_down", "samples", "seconds")
 
 
 def of_cell(cell: Cell, metric: str) -> dict[str, Any]:
@@ -84,9 +80,9 @@ class Measurement:
         key: the cell's key, a digest of all that decides its runs.
         cost: what its runs cost.
         shipped: whether it, or some of its seeds, came with the repository, under ``reproduced/``.
-        summary: mean, standard deviation and number of seeds, where nobody kept the ``values``.
-        source: the file it was read from, with the line of one that came with the repository; several, separated by
-            blanks, where it is made of several cells.
+        averaged: whether its values are means over the seeds, as nobody kept those of single runs.
+        source: the files that its runs were read from, with the lines of those that came with the repository, separated
+            by blanks.
         signs: by its seed, the word of :mod:`idle` for what shows that a run learned nothing.
         paces: by its seed, how much the metric still changed in a fifth of the run when it ended (:mod:`pace`), where
             its curve says so.
@@ -109,7 +105,7 @@ class Measurement:
     key: str = ""
     cost: Cost = Cost()
     shipped: bool = False
-    summary: tuple[float, float, int] | None = None
+    averaged: bool = False
     source: str = ""
     signs: Mapping[Repeat, str] = field(default_factory=dict)
     paces: Mapping[Repeat, float] = field(default_factory=dict)
@@ -122,15 +118,13 @@ class Measurement:
     @property
     def n_seeds(self) -> int:
         """How many runs ended as they should."""
-        return self.summary[2] if self.summary else len(self.values)
+        return len(self.values)
 
     @property
     def mean(self) -> float:
         """The mean over the seeds there are, NaN unless finished or incomplete."""
         if self.status not in (FINISHED, INCOMPLETE):
             return NAN
-        if self.summary:
-            return self.summary[0]
         return float(np.mean(list(self.values.values())))
 
     @property
@@ -138,8 +132,6 @@ class Measurement:
         """The standard deviation over the seeds there are (ddof 1), NaN for one seed or without a mean."""
         if math.isnan(self.mean) or self.n_seeds < 2:
             return NAN
-        if self.summary:
-            return self.summary[1]
         return float(np.std(list(self.values.values()), ddof=1))
 
     @property
@@ -158,13 +150,8 @@ class Measurement:
 
     @property
     def values_text(self) -> str:
-        """The value of each seed as ``0:0.9786 1:0.9791``; nothing where nobody kept them."""
+        """The value of each seed as ``0:0.9786 1:0.9791``."""
         return _by_seed(self.values)
-
-    @property
-    def signs_text(self) -> str:
-        """The word for each seed that learned nothing, without its blank: ``1:one_class``."""
-        return " ".join(f"{seed}:{word.replace(' ', '_')}" for seed, word in self.signs.items())
 
     @property
     def pace(self) -> float:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers import collect
+from fedbench.report.numbers.aggregate import measurement
 from fedbench.report.numbers.combine import joined
 from fedbench.report.numbers.measurement import FINISHED, UNDEFINED, Measurement, Repeat
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import LEAST, slope
 
 EPSILON = "test_gradient_norm"
@@ -66,11 +67,11 @@ def exponent(points: Sequence[Point]) -> float:
 
 
 def measure(
-    cells: Sequence[Cell], spec: TableSpec, root: Path = Path(), shelf: Shelf | None = None
+    cells: Sequence[Cell], spec: TableSpec, root: Path = Path(), shipped: Shipped | None = None
 ) -> list[Measurement]:
     """Fit the exponents of cells that differ in the budget alone; a budget that failed is named, never fitted.
 
-    Where nothing was trained here, ``shelf`` gives the exponents that travel with the repository.
+    Where nothing was trained here, ``shipped`` gives the exponents that travel with the repository.
     """
     groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], list[Cell]] = {}
     for cell in cells:
@@ -80,8 +81,9 @@ def measure(
     for (_, _, rest), group in groups.items():
         for metric in spec.metrics:
             one = _fitted(group, dict(rest), metric, root, spec.epsilon)
-            if one.status == collect.NOT_RUN and shelf is not None:
-                one = shelf.fitted(group, dict(rest), metric) or one
+            if one.status == collect.NOT_RUN and shipped is not None:
+                others = measurement(group[0], metric, {}, shipped.fitted(group))
+                one = replace(others, setting=dict(rest)) if others.shipped else one
             found.append(one)
     return found
 
@@ -94,7 +96,9 @@ def _fitted(
     if spent is None:
         raise ValueError(f"{metric} is no exponent; a table of kind rates has {', '.join(SPENT)}")
     parts = [_named(part, cell) for cell in cells for part in collect.measure([cell], [EPSILON], root)]
-    whole = replace(joined(parts, _points(cells, parts), len(cells[0].runs)), metric=metric, setting=setting)
+    whole = replace(
+        joined(parts, _points(cells, parts), len(cells[0].runs)), metric=metric, setting=setting, paces={}
+    )
     if whole.status not in (FINISHED, collect.INCOMPLETE):
         return replace(whole, values={})
     values: dict[Repeat, float] = {}

@@ -16,9 +16,7 @@ from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
-from fedbench.report.numbers.joined import whole
 from fedbench.report.numbers.measurement import (
-    COSTS,
     FINISHED,
     INCOMPLETE,
     NOT_REACHED,
@@ -26,7 +24,7 @@ from fedbench.report.numbers.measurement import (
     Measurement,
     Repeat,
 )
-from fedbench.report.numbers.shipped import Shelf
+from fedbench.report.numbers.shipped import Shipped
 
 
 class Pooled(str):
@@ -88,19 +86,15 @@ class Runs:
 
     def __init__(self, config: Config, paper: Paper, targets: Iterable[str], root: Path = Path()) -> None:
         self._root, self._paper, self._scale = root, paper, config.scale
-        self._shelf = Shelf(config, paper, root)
+        self._shipped = Shipped(config, paper, root)
         self.cells: dict[tuple[Place, str], Cell] = {}
         self._known: dict[tuple[Place, str, str], Measurement | None] = {}
-        self._metrics: dict[str, list[str]] = {}
         for target in targets:
             cells, spec = cells_of(config, paper.key, target, root / CONFIG_DIR), shown(paper, target)
             for cell in cells:
                 self.cells[place_of(cell.dataset, cell.setting), cell.method] = cell
-            for dataset in dict.fromkeys(cell.dataset for cell in cells):
-                named = spec.metrics_on(dataset) if isinstance(spec, TableSpec) else spec.metrics
-                self._metrics.setdefault(dataset, []).extend(named)
             if isinstance(spec, TableSpec) and spec.kind == "rates":
-                for one in rates.measure(cells, spec, root, self._shelf):
+                for one in rates.measure(cells, spec, root, self._shipped):
                     place = place_of(one.dataset, one.setting)
                     self._known[place, one.method, one.metric] = one if one.status != NOT_RUN else None
         self._curves: dict[str, pd.DataFrame] = {}
@@ -119,7 +113,7 @@ class Runs:
         return list(dict.fromkeys(cell.dataset for cell in self.cells.values()))
 
     def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the final value of each seed, under one name the mean of seeds that nobody kept.
+        """Return the final value of each seed, under one name the mean over seeds where nobody kept single ones.
 
         Of a pooled place the mean over its cells.
         """
@@ -127,12 +121,10 @@ class Runs:
             return _averaged([self.end(cell, method, metric) for cell in cells])
         (place,) = cells
         one = self._measured(place, method, metric)
-        if metric in COSTS and (one is None or one.status != FINISHED):
-            return self._shared_cost(place, method, metric) or (one.values if one else {})
         if one is None or one.status not in (FINISHED, INCOMPLETE):
             return {}
         self.used[one.key] = one
-        if one.summary:
+        if one.averaged:
             return {MEAN: one.mean}
         return {seed: value for seed, value in one.values.items() if math.isfinite(value)}
 
@@ -176,26 +168,13 @@ class Runs:
     def _measured(self, place: Place, method: str, metric: str) -> Measurement | None:
         key = place, method, metric
         if key not in self._known:
+            setting = dict(place[1:])
             cell = self.cells.get((place, method))
-            one = collect.measure([cell], [metric], self._root)[0] if cell else None
-            if one is None or one.status == NOT_RUN:
-                setting = dict(place[1:])
-                one = self._shelf.find(self._scale, str(place[0][1]), setting, method, metric) or one
-            elif cell is not None:
-                one = whole(one, [run.seed for run in cell.runs], self._shelf)
-            self._known[key] = one if one and one.status != NOT_RUN else None
+            if cell is None and self._paper.settings.keys() <= setting.keys():  # what is fitted has fewer
+                cell = self._shipped.cell(self._scale, str(place[0][1]), setting, method)
+            found = collect.measure([cell], [metric], self._root, shipped=self._shipped) if cell else []
+            self._known[key] = found[0] if found and found[0].status != NOT_RUN else None
         return self._known[key]
-
-    def _shared_cost(self, place: Place, method: str, metric: str) -> Values:
-        """Return what runs cost by the rows of the metrics shown: of each seed where all share it, else the mean."""
-        rows = (self._measured(place, method, name) for name in self._metrics.get(str(place[0][1]), ()))
-        ended = (one for one in rows if one and one.status in (FINISHED, INCOMPLETE, NOT_REACHED))
-        one = next((one for one in ended if not math.isnan(getattr(one.cost, metric))), None)
-        if one is None:
-            return {}
-        self.used[one.key] = one
-        seeds = one.values if metric in one.cost.equal_costs.split() else [MEAN]
-        return dict.fromkeys(seeds, float(getattr(one.cost, metric)))
 
     def _runs(self, place: Place, method: str) -> list[tuple[int, pd.DataFrame]]:
         cell = self.cells.get((place, method))

@@ -1,206 +1,183 @@
-"""Numbers that travel with the repository: rows of ``reproduced/`` whose key is still the key of a cell."""
+"""Runs that travel with the repository: ``reproduced/<scale>/<study>.csv``, a row for each run and metric."""
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from fedbench.errors import UserError
+from fedbench import files, measures
+from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell, cell_at
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
-from fedbench.plan.schema import Config, Paper, Scale, Value
+from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import idle, sums
-from fedbench.report.numbers.measurement import (
-    COSTS,
-    DIVERGED,
-    FINISHED,
-    INCOMPLETE,
-    NOT_REACHED,
-    Cost,
-    Measurement,
-    Repeat,
-    of_cell,
-)
-from fedbench.report.numbers.published import Published, PublishedTable
-from fedbench.specs import digest
+from fedbench.report.numbers import idle
+from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, Row, Run
+from fedbench.report.numbers.strict_csv import StrictCsv
 
 FIRST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""
+COLUMNS = (
+    "method",
+    "seed",
+    "key",
+    "metric",
+    "value",
+    "status",
+    "reason",
+    "pace",
+    "sign",
+    "commit",
+    "hardware",
+)
+"""Of a file, after ``dataset`` and the settings of the study."""
 
 
-class Shelf:
-    """What ``reproduced/`` has of a paper. A number counts only while the configuration still gives its key."""
+def path_of(scale: str, study: str) -> Path:
+    """Return the file with the runs of a study at a scale."""
+    return REPRODUCED / scale / f"{study}.csv"
+
+
+class Shipped:
+    """The shipped runs of a paper. They are found by the keys that the configuration gives today."""
 
     def __init__(self, config: Config, paper: Paper, root: Path = Path()) -> None:
-        """Read the files; :class:`UserError` when one is not what the list of checksums says, or is no such table."""
+        """Read the files; :class:`UserError` where one is not what ``fedbench export`` writes."""
         self._config, self._paper, self._root = config, paper, root
-        self._tables: dict[str, list[PublishedTable]] = {}
-        self._cells: dict[tuple[Any, ...], Cell | None] = {}
-        keys = [key for key in (paper.key, paper.extends) if key]  # what the paper it extends has too, by key
-        found = [path for key in keys for path in sorted((root / REPRODUCED).glob(f"*/{key}/*.csv"))]
-        found = found if config.shipped else []
-        known = {path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml")}
-        for path in found:
-            if (scale := path.parent.parent.name) in known:
-                sums.check(root / REPRODUCED, path)
-                self._tables.setdefault(scale, []).append(PublishedTable(path, own=paper.measures))
-        self.scales = sorted(
-            self._tables, key=lambda scale: (scale not in FIRST, scale not in FIRST[:1], scale)
+        self._scales: dict[str, list[_File]] = {}
+        self._cells: dict[tuple[object, ...], Cell | None] = {}
+        self._runs: dict[tuple[object, ...], dict[int, Run]] = {}
+        studies = [
+            key for key in (paper.key, paper.extends) if key
+        ]  # the runs of the paper it extends too, by key
+        known = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
+        for scale, study in itertools.product(known if config.shipped else (), studies):
+            if mark := files.mark(root / path_of(scale, study)):
+                self._scales.setdefault(scale, []).append(_read(root, path_of(scale, study), mark))
+        self.scales = sorted(self._scales, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
+
+    def runs(self, cell: Cell, here: Iterable[int] = ()) -> dict[int, Run]:
+        """Return the shipped runs of a cell by seed: those it lacks, or all that there are where none is ``here``."""
+        present, planned = {*here}, [run.seed for run in cell.runs]
+        at = cell.scale, cell.name, *present
+        if at not in self._runs:
+            self._runs[at] = self._beside(cell, present, planned)
+        return self._runs[at]
+
+    def _beside(self, cell: Cell, present: set[int], planned: Sequence[int]) -> dict[int, Run]:
+        known = self._scales.get(cell.scale, [])
+        shipped = {seed for file in known for seed in file.seeds.get((cell.dataset, cell.method), ())}
+        wanted = [seed for seed in planned if seed not in present]
+        wanted += [] if present else sorted(shipped - {*planned})
+        return self._with_keys(
+            known, {seed: cell.runs[0].seeded(seed).key for seed in wanted if seed in shipped}
         )
 
-    def find(
-        self, scale: str, dataset: str, setting: Mapping[str, Value], method: str, metric: str
-    ) -> Measurement | None:
-        """Return the number of a place at a scale, None where there is none under the key of today."""
-        for table in self._tables.get(scale, []):
-            found = table.find(dataset, method, setting, metric)
-            if found is None:
-                continue
-            try:
-                one = self._counted(table.rows[found.row], scale, dataset, setting, method, metric)
-            except (KeyError, ValueError) as error:
-                raise _no_row(table, found, error) from None
-            if one is not None:
-                return replace(one, source=self._line(table, found))
-        return None
+    def fitted(self, cells: Sequence[Cell]) -> dict[int, Run]:
+        """Return what was fitted to several cells of one method, a cell for each budget, by seed."""
+        known = self._scales.get(cells[0].scale, [])
+        at = cells[0].dataset, cells[0].method
+        seeds = sorted({seed for file in known for seed in file.seeds.get(at, ())})
+        return self._with_keys(known, {seed: joint_key(cells, seed) for seed in seeds})
 
-    def fitted(self, cells: Sequence[Cell], setting: Mapping[str, Value], metric: str) -> Measurement | None:
-        """Return what was fitted to several cells of one scale, None where there is nothing under their keys of today.
-
-        Args:
-            cells: of one method, one for each budget.
-            setting: what they have in common, with which the row was written.
-            metric: what was fitted.
-        """
-        first = cells[0]
-        for table in self._tables.get(first.scale, []):
-            found = table.find(first.dataset, first.method, setting, metric)
-            if found is None:
-                continue
-            row = table.rows[found.row]
-            try:
-                if row["status"] != FINISHED or row["key"] not in _joint_keys(cells, row):
-                    continue
-                one = _measurement(row, first, metric)
-                return replace(one, setting=setting, source=self._line(table, found))
-            except (KeyError, ValueError) as error:
-                raise _no_row(table, found, error) from None
-        return None
-
-    def _line(self, table: PublishedTable, found: Published) -> str:
-        return f"{table.path.relative_to(self._root)}:{table.line(found)}"
-
-    def _counted(
-        self, row: Mapping[str, str], scale: str, dataset: str, setting: Mapping[str, Value], method: str,
-        metric: str,
-    ) -> Measurement | None:  # fmt: skip
-        """Return the number of a row, None where it has none under the key of today."""
-        if row["status"] not in (FINISHED, INCOMPLETE, DIVERGED, NOT_REACHED):
-            return None
-        seeds = list(values_of(row)) or None
-        cell = self._cell(scale, dataset, setting, method)
-        keys = set() if cell is None else _keys(cell, seeds, int(row["n_seeds"] or 0))
-        if cell is not None and seeds and row["status"] == DIVERGED:  # the seeds that diverged have no value
-            keys |= _keys(cell, None, max(seeds))
-        if cell is None or row["key"] not in keys:
-            return None
-        return _measurement(row, cell, metric)
-
-    def has(self, cell: Cell, metrics: Sequence[str]) -> bool:
-        """Say whether all of some metrics of a cell are there, at its own scale."""
-        place = cell.scale, cell.dataset, cell.setting, cell.method
-        return all(self.find(*place, metric) is not None for metric in metrics)
-
-    def best(
-        self, scale: str, dataset: str, setting: Mapping[str, Value], wanted: Iterable[tuple[str, str]]
-    ) -> dict[tuple[str, str], Measurement]:
-        """Return what there is of some (method, metric) of a place, all at one scale, or methods could not be compared.
-
-        The scale that has most of it: of equals ``scale`` itself, then the one nearest to the paper.
-        """
-        most: dict[tuple[str, str], Measurement] = {}
-        for each in dict.fromkeys((scale, *self.scales)):
-            found = {pair: one for pair in wanted if (one := self.find(each, dataset, setting, *pair))}
-            if len(found) > len(most):
-                most = found
-        return most
-
-    def _cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
+    def cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
+        """Return a cell at any scale, with the constants that this call asks for; None where the scale has no such."""
         place = (scale, dataset, tuple(setting.items()), method)
         if place not in self._cells:
             try:
-                spec = self._scale(scale)
+                asked = scale_of(self._config.model_copy(update={"scale": scale}), self._root / CONFIG_DIR)
                 self._cells[place] = cell_at(
-                    self._config, self._paper, spec, dataset, dict(setting), method, self._root / CONFIG_DIR
+                    self._config, self._paper, asked, dataset, dict(setting), method, self._root / CONFIG_DIR
                 )
-            except UserError:  # no cell of today's configuration
+            except UserError:
                 self._cells[place] = None
         return self._cells[place]
 
-    def _scale(self, name: str) -> Scale:
-        """Return a scale with the constants that this call asks for: with others it has other keys."""
-        return scale_of(self._config.model_copy(update={"scale": name}), self._root / CONFIG_DIR)
+    def has(self, cell: Cell, metrics: Sequence[str]) -> bool:
+        """Say whether a run of a cell with all of some metrics is there."""
+        runs = self.runs(cell).values()
+        return any("" in run or all(metric in run for metric in metrics) for run in runs)
+
+    @staticmethod
+    def _with_keys(known: Sequence[_File], keys: Mapping[int, str]) -> dict[int, Run]:
+        found = ((seed, file.runs.get(key)) for file in known for seed, key in keys.items())
+        return {seed: run for seed, run in found if run is not None}
 
 
-def _no_row(table: PublishedTable, found: Published, error: Exception) -> UserError:
-    return UserError(
-        f"{table.path}, line {table.line(found)}: it is no row that `fedbench export` wrote ({error})"
+def joint_key(cells: Sequence[Cell], seed: int) -> str:
+    """Return what is written as the key of a number that is fitted to the runs of several cells with one seed."""
+    return " ".join(cell.runs[0].seeded(seed).key for cell in cells)
+
+
+class _File:
+    """One file.
+
+    Attributes:
+        runs: the rows of each run by its key and metric.
+        seeds: that any run of a (dataset, method) has.
+    """
+
+    def __init__(self, root: Path, path: Path) -> None:
+        read = StrictCsv(root / path)
+        if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
+            raise UserError(
+                f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
+            )
+        self.runs: dict[str, dict[str, Row]] = {}
+        self.seeds: dict[tuple[str, str], set[int]] = {}
+        for row, line in zip(read.rows, read.lines, strict=True):
+            try:
+                found = _row(row, f"{path}:{line}")
+                known = self.runs.setdefault(found.key, {}).setdefault(found.metric, found)
+                if known.value != found.value and found.metric:  # two cells may have a run in common
+                    raise ValueError(
+                        f"{found.metric} of the run {found.key} is {known.value:g} in {known.source}"
+                    )
+            except ValueError as error:
+                raise UserError(f"{path}, line {line}: {shortened(str(error))}") from None
+            self.seeds.setdefault((row["dataset"], row["method"]), set()).add(found.seed)
+
+
+@functools.lru_cache(maxsize=64)
+def _read(root: Path, path: Path, _mark: files.Mark) -> _File:
+    return _File(root, path)
+
+
+def _row(row: Mapping[str, str], source: str) -> Row:
+    """Read a row; ValueError where it is none that an export writes."""
+    status, metric, sign = row["status"], row["metric"], row["sign"]
+    if status not in (FINISHED, AVERAGED, DIVERGED):
+        raise ValueError(f"status is {status!r}; a run is {FINISHED} or {DIVERGED}, a cost may be {AVERAGED}")
+    if (metric == "") != (status == DIVERGED):
+        raise ValueError(f"a {status} run with the metric {metric!r}")
+    if sign and sign not in idle.MEANING:
+        raise ValueError(f"sign is {sign!r}; known: {', '.join(idle.MEANING)}")
+    seed = int(row["seed"])
+    value, pace = (_number(row, name) for name in ("value", "pace"))
+    if seed < 0 or math.isnan(value) != (status == DIVERGED):
+        raise ValueError(f"seed {seed} with the value {row['value']!r}")
+    if (known := _measure(metric)) and not (math.isnan(value) or known.low <= value <= known.high):
+        raise ValueError(f"value is {value:g}; {metric} lies between {known.low:g} and {known.high:g}")
+    texts = {name: row[name] for name in ("key", "reason", "commit", "hardware")}
+    return Row(
+        seed=seed, metric=metric, value=value, status=status, pace=pace, sign=sign, source=source, **texts
     )
 
 
-def _joint_keys(cells: Sequence[Cell], row: Mapping[str, str]) -> set[str]:
-    """Return what several cells are called together, with the seeds of today or those of a row."""
-    seeds = list(values_of(row))
-    given = (digest([cell.runs[0].seeded(seed).key for seed in seeds]) for cell in cells)
-    return {" ".join(cell.key for cell in cells), *([" ".join(given)] if seeds else [])}
+@functools.cache
+def _measure(metric: str) -> measures.Measure | None:
+    return measures.find(metric)
 
 
-def _keys(cell: Cell, seeds: list[int] | None, count: int) -> set[str]:
-    """Return the keys that a cell has with the seeds of a row or its own; of unknown ones, with the first so many."""
-    tried = [seeds] if seeds else [list(range(n)) for n in range(max(count, 1), count + 4)]
-    first = cell.runs[0]
-    return {cell.key, *(digest([first.seeded(seed).key for seed in each]) for each in tried)}
-
-
-def values_of(row: Mapping[str, str], column: str = "values") -> dict[int, float]:
-    """Read the values of the seeds from a row: ``0:0.9786 1:0.9791``."""
-    pairs = [pair.split(":") for pair in (row.get(column) or "").split()]
-    return {int(seed): float(value) for seed, value in pairs}
-
-
-def _signs_of(row: Mapping[str, str]) -> dict[int, str]:
-    """Read which seeds learned nothing, and what shows it: ``1:one_class``."""
-    pairs = [pair.replace("_", " ").split(":") for pair in (row.get("signs") or "").split()]
-    if unknown := {word for _, word in pairs} - {*idle.MEANING}:
-        raise ValueError(f"signs: {', '.join(sorted(unknown))}")
-    return {int(seed): word for seed, word in pairs}
-
-
-def _measurement(row: Mapping[str, str], cell: Cell, metric: str) -> Measurement:
-    def number(name: str) -> float:
-        return float(row.get(name) or "nan")
-
-    values, count = values_of(row), int(row["n_seeds"] or 0)
-    return Measurement(
-        **of_cell(cell, metric),
-        status=row["status"],
-        reason=row["note"],
-        values=dict[Repeat, float](values.items()),
-        n_wanted=max(count, 1),
-        commit=row["commit"],
-        device_mean=number("device_mean"),
-        device_variance=number("device_variance"),
-        key=row["key"],
-        cost=Cost(
-            **{name: number(name) for name in COSTS},
-            hardware=row.get("hardware") or "",
-            equal_costs=row.get("equal_costs") or (" ".join(COSTS) if len(values) == 1 else ""),
-        ),
-        shipped=True,
-        summary=None if values or not count else (number("mean"), number("std"), count),
-        paces=dict[Repeat, float](values_of(row, "paces").items()),
-        signs=dict[Repeat, str](_signs_of(row).items()),
-    )
+def _number(row: Mapping[str, str], name: str) -> float:
+    text = row[name]
+    try:
+        value = float(text) if text else NAN
+    except ValueError:
+        value = NAN
+    if text and math.isnan(value):
+        raise ValueError(f"{name} is {text!r}, no number")
+    return value

@@ -32,20 +32,6 @@ def check(folder: Path, path: Path) -> None:
     )
 
 
-def note(folder: Path, path: Path) -> None:
-    """Put a file under ``folder`` on the folder's list as it is now.
-
-    Raises:
-        UserError: the list cannot be understood.
-        WriteError: the disk takes no list.
-    """
-    try:
-        listed = _listed(folder) | {_name(folder, path): _sha(path)}
-    except ValueError as error:
-        raise UserError(f"{folder / NAME}: {error}") from None
-    files.write(folder / NAME, "".join(f"{sha}  {name}\n" for name, sha in sorted(listed.items())))
-
-
 def _name(folder: Path, path: Path) -> str:
     return path.relative_to(folder).as_posix()
 

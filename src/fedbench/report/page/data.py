@@ -201,7 +201,7 @@ def _trained(paper: str, scale: str, root: Path) -> bool:
 
 def _shipped(config: Config, paper: str, scale: str, root: Path) -> bool:
     """Say whether numbers of a paper at a scale came with the repository."""
-    return config.shipped and any((root / REPRODUCED / scale / paper).glob("*.csv"))
+    return config.shipped and (root / REPRODUCED / scale / f"{paper}.csv").is_file()
 
 
 def _widened(config: Config, root: Path) -> Config:

@@ -1,0 +1,146 @@
+"""From the rows of a cell's runs to one number: its seeds, status, costs and sources."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fedbench import measures
+from fedbench.plan.cells import Cell
+from fedbench.report.numbers.measurement import Cost, Measurement, Repeat, of_cell
+from fedbench.report.numbers.rows import (
+    AVERAGED,
+    COSTS,
+    DIVERGED,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    NAN,
+    NOT_REACHED,
+    NOT_RUN,
+    UNDEFINED,
+    Row,
+    Run,
+    Runs,
+    device_metrics,
+)
+from fedbench.specs import digest
+
+SAME = 1e-5
+"""Up to which two costs are called equal: shipped ones have six digits."""
+
+
+def measurement(
+    cell: Cell, metric: str, here: Runs, shipped: Runs, missing: str = "", failure: str = ""
+) -> Measurement:
+    """Return a metric of a cell over its runs.
+
+    The seeds that are wanted are those of the configuration; of a cell of which nothing was trained here, those that
+    were shipped.
+
+    Args:
+        cell: the cell.
+        metric: what was measured.
+        here: runs that were trained here, by seed.
+        shipped: runs that came with the repository, of other seeds.
+        missing: why some seeds lack, if that is known.
+        failure: the last words of a job that left no result.
+    """
+    order = [run.seed for run in cell.runs]
+    runs = {seed: run for seed, run in {**here, **shipped}.items() if "" in run or metric in run}
+    seeds = sorted(runs, key=lambda seed: (seed not in order, order.index(seed) if seed in order else seed))
+    rows = {seed: runs[seed].get("") or runs[seed][metric] for seed in seeds}
+    ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
+    local = bool(here) or not rows
+    n_wanted = len(cell.runs) if local else len(rows)
+    status, reason = _status(metric, [*rows.values()], n_wanted, missing, failure)
+    device_mean, device_variance = (
+        _mean([runs[seed].get(name) for seed in ended]) for name in device_metrics(metric)
+    )
+    values: dict[Repeat, float] = {seed: row.value for seed, row in ended.items()}
+    return Measurement(
+        **of_cell(cell, metric),
+        status=status,
+        reason=reason,
+        values=values,
+        n_wanted=n_wanted,
+        n_bad=len(rows) - len(ended),
+        commit=_words((row.commit for row in rows.values()), " "),
+        device_mean=device_mean,
+        device_variance=device_variance,
+        key=cell.key if local else _key([row.key for row in rows.values()]),
+        cost=_cost([runs[seed] for seed in ended]),
+        shipped=any(seed in shipped for seed in rows),
+        source=_sources(row.source for row in rows.values()),
+        averaged=any(row.status == AVERAGED for row in ended.values()),
+        signs={seed: row.sign for seed, row in ended.items() if row.sign},
+        paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
+    )
+
+
+def _status(metric: str, rows: Sequence[Row], n_wanted: int, missing: str, failure: str) -> tuple[str, str]:
+    """Return what is to be said of a cell's metric, and why if that is not ``finished``."""
+    for status in (DIVERGED, FAILED):
+        if bad := [row for row in rows if row.status == status]:
+            reasons = sorted({row.reason or "no reason recorded" for row in bad})
+            count = f"{len(bad)} of {n_wanted} seeds" if n_wanted > 1 else "the only seed"
+            return status, f"{count}: {'; '.join(reasons)}"
+    if not rows:
+        return (FAILED, failure) if failure else (NOT_RUN, missing)
+    if all(row.status == UNDEFINED for row in rows):
+        return UNDEFINED, rows[0].reason
+    if measures.target(metric) and (short := [row for row in rows if row.value == math.inf]):
+        count = f"{len(short)} of {len(rows)} seeds: " if len(rows) > 1 else ""
+        return NOT_REACHED, f"{count}{'; '.join(row.reason for row in short)}"
+    if undefined := [str(row.seed) for row in rows if not math.isfinite(row.value)]:
+        return UNDEFINED, f"{metric} has no finite value for seed {', '.join(undefined)}"
+    if len(rows) < n_wanted:
+        count = f"{len(rows)} of {n_wanted} seeds are done"
+        return INCOMPLETE, f"{count}; {missing}" if missing else count
+    return FINISHED, ""
+
+
+def _mean(rows: Iterable[Row | None]) -> float:
+    """Return the mean of the numbers that are known, NaN where none is."""
+    known = [row.value for row in rows if row is not None and math.isfinite(row.value)]
+    return float(np.mean(known)) if known else NAN
+
+
+def _cost(runs: Sequence[Run]) -> Cost:
+    by_name = {name: [run.get(name) for run in runs] for name in COSTS}
+    hardware = (row.hardware for run in runs for row in run.values())
+    return Cost(
+        **{name: _mean(rows) for name, rows in by_name.items()},
+        hardware=_words(hardware, "; "),
+        equal_costs=" ".join(name for name, rows in by_name.items() if _equal(name, rows)),
+    )
+
+
+def _equal(name: str, rows: Sequence[Row | None]) -> bool:
+    """Say whether all runs share a cost, so that it is each run's; seconds are those of one run alone."""
+    known = [row.value for row in rows if row is not None and row.status != AVERAGED]
+    if not known or len(known) < len(rows) or (name == "seconds" and len(rows) > 1):
+        return False
+    return all(math.isclose(value, known[0], rel_tol=SAME) for value in known)
+
+
+def _key(keys: Sequence[str]) -> str:
+    """Return the digest of the keys of runs; of runs that several cells have in common one for each cell."""
+    return " ".join(digest([*runs]) for runs in zip(*(key.split() for key in keys), strict=True))
+
+
+def _words(texts: Iterable[str], blank: str) -> str:
+    return blank.join(sorted({word for text in texts for word in text.split(blank) if word}))
+
+
+def _sources(sources: Iterable[str]) -> str:
+    """Return the files that runs were read from; of one with lines the first and the last."""
+    lines: dict[str, list[str]] = {}
+    for path, _, line in (source.partition(":") for source in sources if source):
+        lines.setdefault(path, []).append(line)
+    return " ".join(
+        f"{path}:{'-'.join(dict.fromkeys((of_path[0], of_path[-1])))}" if of_path[0] else path
+        for path, of_path in lines.items()
+    )

@@ -1,0 +1,62 @@
+"""Numbers of single runs, trained here or shipped, from which every other is made: a row for each run and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
+    "finished",
+    "incomplete",
+    "diverged",
+    "failed",
+    "not run",
+    "undefined",
+    "not reached",
+)
+AVERAGED = "averaged"
+"""The status of a row whose value is the mean over the seeds of its cell, as nobody kept those of single runs."""
+COSTS = ("floats_up", "floats_down", "samples", "seconds")
+"""What a run costs: numbers that a client sends, and receives; samples that all clients draw; time."""
+NAN = float("nan")
+
+
+class Row(NamedTuple):
+    """A number of a run; costs are metrics like any other.
+
+    Attributes:
+        key: the run's key; a fitted exponent has those of its budgets' runs, separated by blanks.
+        seed: the run's seed.
+        metric: what was measured; empty where the run broke, which then has this row alone.
+        value: NaN where it is undefined, infinite where a target was not reached.
+        status: finished, averaged, undefined, diverged or failed.
+        reason: why it is that, or how near it came to a target.
+        pace: how much the metric still changed in the last fifth of training, NaN where nobody knows.
+        sign: the word of :mod:`idle` for what shows that the run learned nothing, else empty.
+        commit: of the code that made it; several are separated by blanks.
+        hardware: what it ran on; several are separated by semicolons.
+        source: the file it was read from, with the line of one that was shipped.
+    """
+
+    key: str
+    seed: int
+    metric: str
+    value: float = NAN
+    status: str = FINISHED
+    reason: str = ""
+    pace: float = NAN
+    sign: str = ""
+    commit: str = ""
+    hardware: str = ""
+    source: str = ""
+
+
+Run = Mapping[str, Row]
+"""The rows of a run by metric."""
+Runs = Mapping[int, Run]
+"""The runs of a cell by seed."""
+
+
+def device_metrics(metric: str) -> tuple[str, str]:
+    """Name the mean and the variance of a metric over the clients' own models."""
+    return f"device_mean_{metric}", f"device_var_{metric}"
