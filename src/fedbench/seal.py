@@ -14,10 +14,6 @@ LARGEST = 1 << 26
 """Bytes such a file may have; those of a run that is evaluated a million times have fewer."""
 
 
-class UnverifiedError(ValueError):
-    """A file is well-formed and has no checksum: nobody can say whether it is what was written."""
-
-
 def checksum(fields: Mapping[str, Any]) -> str:
     """Return the SHA-256 of facts as JSON."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
@@ -43,8 +39,7 @@ def read(path: Path, unverified: bool = False) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: it is not what was written.
-        UnverifiedError: it has no checksum.
+        ValueError: it is not what was written, or has no checksum.
         ReadError: it cannot be read now.
     """
     try:
@@ -57,5 +52,5 @@ def read(path: Path, unverified: bool = False) -> dict[str, Any]:
     if given and given != checksum(facts):
         raise ValueError(f"{path.name} is not what was written")
     if not given and not unverified:
-        raise UnverifiedError(f"{path.name} has no checksum")
+        raise ValueError(f"{path.name} has no checksum")
     return facts

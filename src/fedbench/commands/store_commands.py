@@ -85,15 +85,10 @@ def _chosen(pattern: str, records: dict[str, Any], known: Known) -> Iterator[tup
 
 
 def _kind(record: Any) -> str:
-    """Say what is the matter with a run: ``whole``, ``damaged``, ``unverified`` or ``unreadable``."""
-    from fedbench.seal import UnverifiedError
-
-    kinds: dict[type[Exception], str] = {
-        ReadError: "unreadable",
-        UnverifiedError: "unverified",
-        ValueError: "damaged",
-    }
-    return next((kind for error, kind in kinds.items() if isinstance(record, error)), "whole")
+    """Say what is the matter with a run: ``whole``, ``damaged`` or ``unreadable``."""
+    if isinstance(record, ReadError):
+        return "unreadable"
+    return "damaged" if isinstance(record, ValueError) else "whole"
 
 
 def list_runs(pattern: Pattern = "*") -> None:
@@ -119,9 +114,6 @@ def verify(
     set_aside: Annotated[
         bool, typer.Option("--set-aside", help="move damaged runs out of the way: they are trained again")
     ] = False,
-    adopt: Annotated[
-        bool, typer.Option("--adopt", help="take runs from before there were checksums as they are")
-    ] = False,
 ) -> None:
     """Hold every run against its checksums, its key and its specification, and all prepared data against theirs.
 
@@ -132,9 +124,7 @@ def verify(
     store, count, left = Store(), collections.Counter[str](), list[str]()
     for key, called, record in _chosen(pattern, *_records()):
         kind, done = _kind(record), ""
-        if kind == "unverified" and adopt:
-            kind, done = "adopted", _adopted(key)
-        elif kind == "damaged" and set_aside:
+        if kind == "damaged" and set_aside:
             from fedbench.store import results
 
             again = "".join(f"; {path} is made again" for path in results.drop([key]))
@@ -150,8 +140,7 @@ def verify(
     if left:
         raise UserError(
             f"not whole: {', '.join(left)}. `fedbench store verify --set-aside` moves damaged runs out of the way; "
-            "then they are trained again, or imported. --adopt takes unverified ones as they are. What cannot be "
-            "read now stays"
+            "then they are trained again, or imported. What cannot be read now stays"
         )
 
 
@@ -163,22 +152,6 @@ def _verify_data(data_dir: Path) -> None:
     wrong = [f"{path} is damaged and will be made again: {why}" for path, why in checked if why]
     if checked:
         print("\n".join([*map(visible, wrong), f"{len(checked) - len(wrong)} files of data are whole"]))
-
-
-def _adopted(key: str) -> str:
-    """Give a run its checksums; say so, or nothing where it is not whole even so."""
-    from fedbench.store import journal
-    from fedbench.store.record import adopt
-    from fedbench.store.runs import Store
-
-    store = Store()
-    try:
-        adopt(store.path(key), key)
-    except ValueError as error:
-        log.warning("%s: %s", key, error)
-        return ""
-    journal.note(store.root, "adopted", key)
-    return "; its files have checksums now"
 
 
 def export(archive: Path, pattern: Pattern = "*") -> None:

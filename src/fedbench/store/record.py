@@ -95,7 +95,6 @@ def read_run(folder: Path, key: str) -> Record:
 
     Raises:
         ValueError: it is not whole, not what was written, or not the run ``key``; the message says which.
-        UnverifiedError: it is from before there were checksums.
         ReadError: it cannot be read now, which says nothing against it.
     """
     return _read_run(folder, key, tuple(files.mark(folder / name) for name in FILES))
@@ -103,31 +102,17 @@ def read_run(folder: Path, key: str) -> Record:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _read_run(folder: Path, key: str, _marks: tuple[files.Mark | None, ...]) -> Record:
-    record = _checked(folder, key, unverified=False)
+    record = _checked(folder, key)
     for name, sha in record.files.items():
         if _sha(folder / name) != sha:
             raise ValueError(f"{name} is not what was written")
     return record
 
 
-def adopt(folder: Path, key: str) -> None:
-    """Give a run from before there were checksums those of its files as they are.
-
-    Raises:
-        ValueError: it is not whole even so.
-        ReadError, WriteError: its files cannot be read or written now.
-    """
-    record = _checked(folder, key, unverified=True)
-    shas = {name: _sha(folder / name) for name in FILES[1:] if files.mark(folder / name)}
-    if any(shas.get(name) != sha for name, sha in record.files.items()):
-        raise ValueError("a file is not what was written")
-    seal.write(folder / "run.json", vars(record) | {"files": shas})
-
-
-def _checked(folder: Path, key: str, unverified: bool) -> Record:
+def _checked(folder: Path, key: str) -> Record:
     """Return the record in a folder, if it is one and that of the run ``key``."""
     try:
-        record = _RECORD.validate_python(seal.read(folder / "run.json", unverified))
+        record = _RECORD.validate_python(seal.read(folder / "run.json"))
     except FileNotFoundError:
         raise ValueError(MISSING) from None
     except ValidationError as error:

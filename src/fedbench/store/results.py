@@ -1,7 +1,6 @@
 """The result of a cell: what each of its runs gave, in one sealed file.
 
-Tables are made from these files, so none counts unless it is what was written. One from before they were sealed is
-only a list of runs: their numbers come from the store then.
+Tables are made from these files, so none counts unless it is what was written.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedbench import files, seal
-from fedbench.errors import UserError, shortened
+from fedbench.errors import shortened
 from fedbench.plan.cells import Cell
 from fedbench.store.record import Record
-from fedbench.store.runs import STORE, Store
 
 FOLDER = Path("results", "cells")
 MADE = ("commit", "versions", "hardware", "device", "data")
@@ -50,16 +48,13 @@ def read(path: Path, root: Path = Path()) -> list[dict[str, Any]]:
         ReadError: it cannot be read now.
     """
     marked = files.mark(root / path)
-    return _read(root / path, root, marked) if marked else []
+    return _read(root / path, marked) if marked else []
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(path: Path, root: Path, _mark: files.Mark) -> list[dict[str, Any]]:
+def _read(path: Path, _mark: files.Mark) -> list[dict[str, Any]]:
     try:
-        try:
-            return [_checked(run) for run in _runs(seal.read(path))]
-        except seal.UnverifiedError:
-            return [_from_store(run, root) for run in _runs(seal.read(path, unverified=True))]
+        return [_checked(run) for run in _runs(seal.read(path))]
     except (ValueError, FileNotFoundError) as error:
         raise ValueError(DAMAGED.format(error)) from None
 
@@ -99,22 +94,12 @@ def _checked(run: dict[str, Any]) -> dict[str, Any]:
     return run
 
 
-def _from_store(run: dict[str, Any], root: Path) -> dict[str, Any]:
-    try:
-        record = Store(root / STORE).load(str(run["key"]))
-    except UserError as error:
-        raise ValueError(str(error)) from None
-    if record is None:
-        raise ValueError("it has no checksum, and its runs are not in the store")
-    return entry(run.get("seed", 0), record)
-
-
 def set_damaged_aside(folder: Path = FOLDER) -> Iterator[tuple[Path, str]]:
     """Rename results that are not what was written, so that they are made again; yield each and why."""
     for path in sorted(folder.rglob("*.json")):
         try:
             if files.mark(path):
-                _read(path, folder.parent.parent, files.mark(path) or ())
+                _read(path, files.mark(path) or ())
         except ValueError as error:
             path.replace(path.with_name(f"{path.name}.damaged"))
             yield path, str(error)
@@ -124,7 +109,7 @@ def drop(keys: Sequence[str], folder: Path = FOLDER) -> Iterator[Path]:
     """Remove the results that show any of these runs, which are made again; yield their paths."""
     for path in sorted(folder.rglob("*.json")):
         try:
-            shown = {run["key"] for run in _runs(seal.read(path, unverified=True))}
+            shown = {run["key"] for run in _runs(seal.read(path))}
         except (ValueError, FileNotFoundError):
             continue
         if shown & {*keys}:

@@ -55,7 +55,7 @@ class Store:
         """Read a finished run; None where there is none.
 
         Raises:
-            UserError: its folder is damaged, or nothing vouches for it; the message names it and the cure.
+            UserError: its folder is damaged; the message names it and the cure.
             ReadError: it cannot be read now.
         """
         folder = self.path(key)
@@ -63,11 +63,6 @@ class Store:
             return None
         try:
             return read_run(folder, key)
-        except seal.UnverifiedError as error:
-            raise UserError(
-                f"run {folder} is unverified ({error}): nothing says that its numbers are those that were written; "
-                "`fedbench store verify --adopt` takes it as it is"
-            ) from None
         except ValueError as error:
             raise UserError(
                 f"run {folder} is damaged ({error}); `fedbench store verify --set-aside` moves damaged runs out of the "
@@ -78,7 +73,7 @@ class Store:
         """Return the ``curve.csv`` or ``clients.csv`` of a run as it was written; None where there is none.
 
         Raises:
-            UserError: the run is damaged or unverified.
+            UserError: the run is damaged.
             ReadError: it cannot be read now.
         """
         record = self.load(key)

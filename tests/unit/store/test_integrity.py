@@ -18,7 +18,7 @@ from fedbench import seal
 from fedbench.errors import ReadError, UserError
 from fedbench.specs import digest
 from fedbench.store import journal
-from fedbench.store.record import Record, adopt
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 SPEC = {"method": "coda", "seed": 0}
@@ -65,15 +65,13 @@ def test_a_record_whose_specification_is_another_runs_is_noticed(tmp_path: Path)
         store.load(KEY)
 
 
-def test_a_record_without_a_checksum_counts_once_it_is_adopted(tmp_path: Path) -> None:
+def test_a_record_without_a_checksum_is_damaged(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    written = finish(store)
+    finish(store)
     path = store.path(KEY) / "run.json"
     path.write_text(json.dumps(seal.read(path) | {"files": {}}))
-    with pytest.raises(UserError, match=r"is unverified \(run\.json has no checksum\).*verify --adopt"):
+    with pytest.raises(UserError, match=r"is damaged \(run\.json has no checksum\).*verify --set-aside"):
         store.load(KEY)
-    adopt(store.path(KEY), KEY)
-    assert store.load(KEY) == written
 
 
 @pytest.mark.parametrize(

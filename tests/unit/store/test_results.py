@@ -1,4 +1,4 @@
-"""Results of cells: sealed, taken from the store where they are from before that, set aside when they are damaged."""
+"""Results of cells: sealed, and set aside when they are damaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbench.plan.cells import Cell
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import results
 from fedbench.store.record import Record
-from fedbench.store.runs import STORE, Store
+from fedbench.store.runs import Store
 
 TRAIN = TrainSpec(rounds=1, period=1, batch_size=1)
 RUN = RunSpec(
@@ -32,11 +32,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", {"test_auc": 0.942}, {}, {})
         results.write(CELL, [store.finish(record, [{"round": 0, "test_auc": 0.942}])])
     return CELL.path
-
-
-def unsealed(path: Path) -> None:
-    """Write a result as versions did that knew no checksum, with another number in it."""
-    path.write_text(json.dumps(seal.read(path)).replace("0.942", "0.142"))
 
 
 def test_a_changed_digit_is_no_number(path: Path) -> None:
@@ -61,12 +56,9 @@ def test_a_sealed_file_of_nonsense_is_no_result(path: Path, name: str, value: ob
         results.read(path)
 
 
-def test_without_a_checksum_the_numbers_are_the_stores(path: Path) -> None:
-    unsealed(path)
-    assert results.read(path)[0]["metrics"] == {"test_auc": 0.942}
-    Store().path(RUN.key).rename(STORE / "elsewhere")
-    results._read.cache_clear()
-    with pytest.raises(ValueError, match="has no checksum, and its runs are not in the store"):
+def test_a_result_without_a_checksum_is_no_result(path: Path) -> None:
+    path.write_text(json.dumps(seal.read(path)).replace("0.942", "0.142"))
+    with pytest.raises(ValueError, match="has no checksum"):
         results.read(path)
 
 
