@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+FORMS = sorted(str(path) for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config")
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,10 @@ BIN = Path(sys.executable).parent
         ["mypy"],
         ["lint-imports", "--no-cache"],
         ["check-jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"],
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml"],
+        ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *FORMS],
     ],
-    ids=" ".join,
+    ids=lambda command: " ".join(command[:3]),
 )
 def test_linter_is_clean(command: list[str]) -> None:
     done = subprocess.run(

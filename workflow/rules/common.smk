@@ -162,6 +162,7 @@ def stop_for_disk():
 
 def begin(dag):
     """Check what is to be trained, and the disk, before any job; note which logs are old; tell how the training stands."""
+    checked(cluster.check, workflow.executor_plugin.name)
     waiting = [*dag.needrun_jobs()]
     LOGS_BEFORE.update({name: failures.stamp(name) for job in waiting for name in job.log})
     trained = [cell_of(job.wildcards) for job in waiting if job.rule.name == "train"]

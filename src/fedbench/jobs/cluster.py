@@ -1,7 +1,4 @@
-"""Makes the job arrays of Snakemake's SLURM executor (snakemake-executor-plugin-slurm 2.8) do what they promise.
-
-Both functions do nothing where the executor is not in use, or works in another way than version 2.8 does.
-"""
+"""Makes the job arrays of Snakemake's SLURM executor (snakemake-executor-plugin-slurm 2.8) do what they promise."""
 
 from __future__ import annotations
 
@@ -12,9 +9,26 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable
+from importlib.metadata import version
 from typing import Any
 
+from fedbench.errors import UserError
+
+PLUGIN, MENDED = "snakemake-executor-plugin-slurm", "2.8"
 COMMANDS = "--slurm-jobstep-array-execs"
+
+
+def check(executor: str) -> None:
+    """Refuse to begin on SLURM with a version of the plugin that nobody has seen the functions below work with.
+
+    Raises:
+        UserError: it is another one than 2.8; its arrays may wait for ever, or lose jobs.
+    """
+    if executor == "slurm" and not f"{(installed := version(PLUGIN))}.".startswith(f"{MENDED}."):
+        raise UserError(
+            f"{PLUGIN} {installed} is installed, and job arrays are mended for {MENDED} alone: "
+            f'pip install "{PLUGIN}=={MENDED}.*", or use --workflow-profile cluster-generic'
+        )
 
 
 def mend_arrays() -> None:
@@ -23,7 +37,7 @@ def mend_arrays() -> None:
     On its own it waits until all ready jobs of a kind are handed over together and forgets those it was handed
     meanwhile: where a cap on GPUs holds some jobs back it stands still for ever (its issue 473). Here it is
     told that no job is held back. And it asks for a whole array what its first job needs, so that a retry could get no
-    more than the jobs beside it.
+    more than the jobs beside it. Without the executor, or where it has no such function, this does nothing.
     """
     plugin = sys.modules.get("snakemake_executor_plugin_slurm")
     if plugin is None or not hasattr(plugin, "pending_jobs_for_rule"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fedbench.errors import UserError
 from fedbench.jobs import cluster
 
 PROGRAM = "from fedbench.jobs import cluster; cluster.run_own_task(); print('the first job')"
@@ -43,6 +44,21 @@ def test_without_the_executor_nothing_is_changed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "snakemake_executor_plugin_slurm", another)  # type: ignore[arg-type]
     cluster.mend_arrays()
     assert vars(another) == {}
+
+
+@pytest.mark.parametrize(
+    ("installed", "known"), [("2.8.0", True), ("2.8", True), ("2.80.0", False), ("3.0.1", False)]
+)
+def test_another_version_of_the_executor_is_refused_where_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, installed: str, known: bool
+) -> None:
+    monkeypatch.setattr(cluster, "version", lambda package: installed)
+    cluster.check("local")
+    if known:
+        cluster.check("slurm")
+    else:
+        with pytest.raises(UserError, match=rf"slurm {installed} is installed, .*pip install .*==2\.8"):
+            cluster.check("slurm")
 
 
 @pytest.mark.parametrize(
