@@ -178,13 +178,14 @@ def claims(
 ) -> None:
     """Say whether what a paper claims holds, in print and in what was measured; all papers if none is named."""
     from fedbench.plan.configuration import CONFIG_DIR, paper_keys
-    from fedbench.report.figures import claims as forest
     from fedbench.report.tables import claims as tables
 
     config = configured(scale, None, set_)
     for key in [paper] if paper else paper_keys():
         table = tables.make(key, config)
         if write:
+            from fedbench.report.figures import claims as forest  # Matplotlib takes a second to import
+
             for path in [*tables.save(table), *forest.save(table)]:
                 print(path)
         elif table.findings:
