@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs picture test gpu test-cluster chaos fuzz error-rates published-sums lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster chaos fuzz error-rates published-sums lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,9 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 docs: $(INSTALLED)  ## the documentation as a site, in site/; a dead link is an error
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
 	$(BIN)/mkdocs build --quiet --strict
+
+numbers: $(INSTALLED)  ## the tables of README.md and docs/ from reproduced/; names each sentence whose numbers are others
+	$(BIN)/python benchmarks/documents.py
 
 picture: $(INSTALLED)  ## the picture of the README, from reproduced/ and the published numbers
 	$(BIN)/python benchmarks/picture.py

@@ -84,52 +84,7 @@ def in_history(commit: str) -> bool:
     )
 
 
-def shown(
-    rows: pd.DataFrame, metrics: list[str], by: list[str], across: str, methods: list[str]
-) -> list[str]:
-    """Write numbers as docs/results.md does: a line for each place, further metrics in parentheses."""
-    lines, columns = [], list(rows[across].unique())
-    columns = [name for name in methods if name in columns] if across == "method" else columns
-    for place, group in rows.groupby(by, sort=False):
-        cells = []
-        for value in columns:
-            first, *more = (entry(group[group[across] == value], metric) for metric in metrics)
-            cells.append(first + "".join(f" ({number})" for number in more))
-        lines.append(f"| {' | '.join([*map(str, place), *cells])} |")
-    return lines
-
-
-def entry(runs: pd.DataFrame, metric: str) -> str:
-    """One number: its mean and, over several seeds, its standard deviation."""
-    if (runs["status"] == "diverged").any() or runs.empty:
-        return "not run" if runs.empty else "diverged"
-    values = runs.loc[runs["metric"] == metric, "value"]
-    return f"{values.mean():.3f}" + (f" ± {values.std():.3f}" if len(values) > 1 else "")
-
-
-CLIMB = ["test_minority_accuracy", "test_overall_accuracy"]
-
-
-@pytest.mark.parametrize(
-    ("file", "only", "metrics", "by", "across"),
-    [
-        ("reduced/climb", "horizon == 'scale'", CLIMB, ["rho", "n_minority", "alpha"], "method"),
-        ("demo/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
-        ("demo/localscgdam", "imratio != '0.1' and p == '4'", ["test_auc"], ["method"], "imratio"),
-        ("reduced/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
-        ("reduced/localscgdam", "imratio != '0.1' and p == '4'", ["test_auc"], ["method"], "imratio"),
-        ("paper/localscgdam", "imratio == '0.1'", ["test_auc"], ["method"], "p"),
-    ],
-)
-def test_the_readme_shows_them_as_they_are(
-    file: str, only: str, metrics: list[str], by: list[str], across: str
-) -> None:
-    rows = read(ROOT / "reproduced" / f"{file}.csv").query(only)
-    lines = shown(rows, metrics, by, across, [*load_paper(file.rpartition("/")[2]).methods])
-    assert lines and [line for line in lines if f"\n{line}\n" not in RESULTS] == []
-
-
-def test_the_readme_says_how_each_file_was_made() -> None:
+def test_the_results_say_how_each_file_was_made() -> None:
     calls = re.findall(r"^fedbench export (\S+)/(\S+) --scale (\S+)", RESULTS, flags=re.M)
     assert {ROOT / path_of(scale, paper) for paper, _, scale in calls} == set(FILES)
     assert all(table in load_paper(paper).tables for paper, table, _ in calls)

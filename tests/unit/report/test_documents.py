@@ -1,0 +1,87 @@
+"""Numbers of README.md and of the documentation's results are those that are shipped."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from fedbench.plan.schema import Config
+from fedbench.report.tables import build
+
+ROOT = Path(__file__).parents[3]
+ENTRY = re.compile(r"[-+]?\d\.\d{3}")
+
+
+def loaded(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+documents = loaded(ROOT / "benchmarks/documents.py")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*documents.RESULTS, *documents.CHOICES)}
+
+
+def test_every_number_is_as_it_is_shipped() -> None:
+    wrong = [line for name, text in PAGES.items() for line in documents.faults(name, text)]
+    assert not wrong, "`make numbers` writes the tables; sentences are yours:\n" + "\n".join(wrong)
+
+
+def test_a_changed_number_is_noticed_wherever_it_stands() -> None:
+    """Twenty of them, drawn from all pages: one digit is another one."""
+    places = [
+        (name, number.start(), number.end())
+        for name, text in PAGES.items()
+        for number in documents.NUMBER.finditer(stated(name, text))
+    ]
+    assert len(places) > 900
+    draw = np.random.default_rng(0)
+    for name, start, end in (places[at] for at in draw.choice(len(places), 20, replace=False)):
+        text = PAGES[name]
+        digit = draw.choice([at for at in range(start, end) if text[at].isdigit()])
+        changed = f"{text[:digit]}{(int(text[digit]) + 1) % 10}{text[digit + 1 :]}"
+        line = text.count("\n", 0, start) + 1
+        assert any(f"{name}:{line}: " in fault for fault in documents.faults(name, changed)), text[start:end]
+
+
+def stated(name: str, text: str) -> str:
+    """What a page says, with its code, sources and tables of settings blank."""
+    comments = re.compile(r"<!--.*?-->", flags=re.S)
+    hidden = [documents.CODE, comments, *([documents.TABLE_ROW] if name in documents.CHOICES else [])]
+    for pattern in hidden:
+        text = pattern.sub(documents.blank, text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("A sentence.\n\nLocalSGDM has 0.986.\n", "3: 0.986 has no source"),
+        ("Half: 0.5.\n<!-- numbers: 0.4 -->\n", "1: says 0.5, shipped 0.40: 0.4"),
+        ("Half: 0.5.\n<!-- numbers: 0.5; 0.4 -->\n", "2: more sources than numbers: 0.4"),
+        ("Half: 0.5.\n<!-- numbers: [localscgdam/table1@demo: Nobody] -->\n", "no row is Nobody"),
+        ("| a |\n| 0.5 |\n", "2: 0.5 stands in a table that is not written"),
+    ],
+)
+def test_a_fault_is_named_with_its_line(text: str, fault: str) -> None:
+    (said,) = documents.faults("README.md", text)
+    assert fault in said and said.startswith("README.md:")
+
+
+def test_the_readme_shows_what_the_terminal_does() -> None:
+    """The lines of LocalSCGDAM in the README's picture of a terminal have the numbers that are shipped."""
+    (block,) = re.findall(r"^```\n(Method .*?)^```$", PAGES["README.md"], flags=re.M | re.S)
+    with documents.elsewhere() as root:
+        shown = build.show("localscgdam", "table1", Config(scale="demo"), root)
+    lines = [
+        [ENTRY.findall(line) for line in text.splitlines() if line.startswith("LocalSCGDAM")]
+        for text in (block, shown)
+    ]
+    assert len(lines[0]) == 2 and all(line in lines[1] for line in lines[0])
