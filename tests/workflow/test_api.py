@@ -94,7 +94,9 @@ def test_the_notebook_runs(here: Project) -> None:
         scale["papers"]["localscgdam"]["train"] |= {"iterations": 40, "evaluations": 3}
     notebook = nbformat.read(ROOT / "docs/notebooks/first_steps.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(here.root)}}).execute()
+    folder = here.root / "docs/notebooks"  # where Jupyter and VS Code start it
+    folder.mkdir(parents=True, exist_ok=True)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     shown = [cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells if cell.get("outputs")]
     scores = ast.literal_eval(shown[2])
     assert scores.keys() == {"LocalSGDM", "LocalSGDAM"} and all(0 < score < 1 for score in scores.values())

@@ -93,7 +93,7 @@ def forget(
 ) -> None:
     """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew.
 
-    PATTERN is a cell's name or whole parts of it, such as a method or a dataset; * stands for more. One scale's runs
+    PATTERN is a cell's name or whole parts of it, such as a method or a dataset; * matches anything. One scale's runs
     are removed: the configuration's, or that of --scale.
     """
     from fedbench.store.forget import forget
@@ -172,7 +172,7 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
 @command("claims")
 def claims(
     paper: Annotated[str | None, typer.Argument()] = None,
-    write: Annotated[bool, typer.Option("--write", help="build the table and the figure")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the claims table and figure to files")] = False,
     scale: ScaleOption = None,
     set_: SetOption = None,
 ) -> None:

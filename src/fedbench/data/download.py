@@ -83,7 +83,7 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
     found = item.unpacks and usable(target, item.md5)
     if not found and not any(_get(source, target, item.md5, tried) for source in sources):
         reasons = "; ".join(tried) or "it has no public address"
-        raise UserError(f"dataset {dataset!r} needs {target}, which could not be had: {reasons}. {cure}")
+        raise UserError(f"dataset {dataset!r} needs {target}, which could not be obtained: {reasons}. {cure}")
     if item.unpacks:
         unpack(target, {file.path: folder / file.path for file in missing})
         for file in missing:

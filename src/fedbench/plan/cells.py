@@ -267,7 +267,7 @@ def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[C
     exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
     found = exact or [cell for cell in cells if fits(cell.name)]
     if not found:
-        hint = "a word has to be a whole part of a name, * stands for more; " if whole else ""
+        hint = "a word has to be a whole part of a name, * matches anything; " if whole else ""
         parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
         folded = {part.lower(): part for part in sorted(parts)}
         near = difflib.get_close_matches(pattern.lower(), folded, n=1)

@@ -1,4 +1,4 @@
-"""ExampleName (authors, venue year) on cross-entropy: one sentence on what it does."""
+"""ExampleName (authors, venue year) on the loss of any task: one sentence on what it does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
+from fedbench.task import Task
 
 
 @dataclass(frozen=True)
 class Method(FederatedMethod):
     """Write the paper's equations here, with their numbers. As it stands, every client descends with momentum:
 
-        u <- momentum u + grad CE(x),      x <- x - lr u,      and the server averages x and u.
+        u <- momentum u + grad F(x),      x <- x - lr u,      and the server averages x and u.
 
     Attributes:
         lr: step size.
@@ -25,6 +26,9 @@ class Method(FederatedMethod):
     # The hyper-parameters. Their values stand in the configuration, all of them: a field has no default.
     lr: float
     momentum: float
+
+    # `problem.loss` is the loss of whatever task is configured: cross-entropy, unless a task is named.
+    task: ClassVar[type[Task]] = Task
 
     # What clients send after a round, what is averaged and sent back. What a client keeps to itself between rounds,
     # such as a control variate, is named in `own`; what goes only down or only up in `broadcast` and `uploaded`.
@@ -41,7 +45,7 @@ class Method(FederatedMethod):
         ``loss`` [K] goes to the training curve.
         """
         gradient, loss = problem.gradient(
-            lambda w: problem.cross_entropy(w, batches[0], buffers_of(state)), state["x"]
+            lambda w: problem.loss(w, batches[0], buffers_of(state)), state["x"]
         )
         u = self.momentum * state["u"] + gradient
         return state | {"x": state["x"] - decay * self.lr * u, "u": u, "loss": loss}
