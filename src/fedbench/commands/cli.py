@@ -172,7 +172,9 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
 @command("claims")
 def claims(
     paper: Annotated[str | None, typer.Argument()] = None,
-    write: Annotated[bool, typer.Option("--write", help="write the claims table and figure to files")] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="write the claims table and figure to files")
+    ] = False,
     scale: ScaleOption = None,
     set_: SetOption = None,
 ) -> None:

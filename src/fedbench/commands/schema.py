@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from fedbench import algorithms, files, models, registry, tasks
 from fedbench.data import datasets, partitions
-from fedbench.data.own import OwnSpec
+from fedbench.data.own_spec import OwnSpec
 from fedbench.plan.schema import Config, Paper, Scale
 from fedbench.specs import RunSpec
 
