@@ -242,7 +242,7 @@ def judged(of: str) -> str:
     with elsewhere() as root:
         lines = claims.make(paper, Config(scale=scale), root).markdown().splitlines()
     cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
-    shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Effect")]
+    shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Decides")]
     kept = [line for line in cells if line[shown[2]] != "not run"]
     return "".join(f"| {' | '.join(line[at] for at in shown)} |\n" for line in kept)
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.claims import ClaimSpec, Value
-from fedbench.plan.conditions import conditions
 from fedbench.plan.schema import FigureSpec, Paper, TableSpec
 
 
 def claim_mistakes(paper: Paper) -> Iterator[str]:
-    """Name what the claims call by a name that the paper does not have, and conditions that cannot be read."""
+    """Name what the claims call by a name that the paper does not have."""
     for name in paper.proposes:
         if name not in paper.methods:
             yield f"proposes: {unknown('method', name, paper.methods)}"
@@ -35,8 +34,6 @@ def _check(paper: Paper, claim: ClaimSpec) -> None:
         for value in values:
             _known(f"value of {name}", str(value), map(str, _values(paper, specs.values(), name)))
     paper.measure(claim.metric)
-    if claim.exists:
-        conditions(f"{claim.exists.where} and {claim.exists.so}", list(paper.methods))
     along = claim.trend.along if claim.trend else None
     if along and len(_values(paper, [specs[target] for target in claim.targets], along)) < 2:
         raise UserError(f"{', '.join(claim.targets)} has one {along} only, so there is no trend to judge")

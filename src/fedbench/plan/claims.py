@@ -112,10 +112,11 @@ class Ratio(Spec):
 
 
 class Exists(Spec):
-    """Somewhere ``where`` and ``so`` hold together: comparisons of methods and numbers (:mod:`.conditions`)."""
+    """Somewhere all other methods are below ``others_below``, and ``method`` is above ``above``."""
 
-    where: str
-    so: str
+    method: str
+    above: float
+    others_below: float
     metric: str
 
 
@@ -174,10 +175,12 @@ class ClaimSpec(Spec):
         return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
     def methods(self) -> list[str]:
-        """List the methods it names, but for those in conditions."""
+        """List the methods it names."""
         named: list[str] = []
         if one := self.comparison:
             named = [*one.method, *(one.than if isinstance(one.than, list) else [])]
+        if self.exists:
+            named = [self.exists.method]
         if self.trend:
             named = [
                 name for name in (self.trend.method, *(self.trend.gap or [])) if name and name != BEST_OTHER

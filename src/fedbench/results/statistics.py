@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,10 +71,12 @@ def prediction_half_width(
 def p_positive(d: Array, among: int = 1) -> Array:
     """Return the p-values of "the mean is not positive" for differences [..., seeds], as [...].
 
-    Student's t; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value of the t-test
-    (Holm's first step) and not that of the flips: these of five seeds never go below 1/32.
+    Student's t, 1 for one seed; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value
+    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32.
     """
     seeds = d.shape[-1]
+    if seeds < 2:
+        return np.ones(d.shape[:-1])
     mean, sd = d.mean(-1), d.std(-1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
@@ -85,7 +87,7 @@ def p_positive(d: Array, among: int = 1) -> Array:
 def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
     """Return the p-values of "the mean is not above ``bound``" of values [..., seeds], NaN left out, as [...].
 
-    A miss (an infinite value) shows nothing: p is 1.
+    With a seed that is lost (-inf) p is 1; one that is won (inf) counts as the best of the others.
     """
     d = np.atleast_1d(np.asarray(values, dtype=float)) - bound
     if np.isfinite(d).all():
@@ -93,7 +95,10 @@ def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
 
     def of_seeds(row: Array) -> Array:
         there = complete(row)
-        return p_positive(there, among) if np.isfinite(there).all() else np.ones(())
+        if np.isneginf(there).any():
+            return np.ones(())
+        known = there[np.isfinite(there)]
+        return p_positive(np.where(np.isfinite(there), there, known.max() if len(known) else 1.0), among)
 
     return np.apply_along_axis(of_seeds, -1, d)
 
@@ -114,6 +119,8 @@ def p_differ(d: Array) -> Array:
 def flipped(d: Array) -> Array:
     """Return the sign-flip p-values of "symmetric about 0 or lower" for differences [..., seeds]."""
     seeds = d.shape[-1]
+    if d.ndim > 2:  # in parts that fit memory
+        return np.stack([flipped(part) for part in d])
     if seeds <= EXACT:
         signs = np.array(list(itertools.product((1.0, -1.0), repeat=seeds)))
     else:
@@ -135,6 +142,19 @@ def holm(ps: Array) -> Array:
     result = np.empty_like(stepped)
     result[order] = np.minimum(stepped, 1.0)
     return result
+
+
+def partial_conjunction(ps: Callable[[int], Array], least: int, places: int) -> Array:
+    """Return the p-value of "fewer than ``least`` of the ``places`` hold" (Benjamini and Heller, 2008, Theorem 1).
+
+    The k-th smallest p-value times (m - k + 1), valid whatever the places have in common.
+
+    Args:
+        ps: p-values of the places, [places, ...], corrected for so many comparisons.
+        least: k, how many have to hold.
+        places: m, how many there are.
+    """
+    return np.asarray(np.sort(ps(places - least + 1), axis=0)[least - 1])
 
 
 def false_discovery(ps: Sequence[float]) -> list[float]:

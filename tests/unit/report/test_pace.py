@@ -105,13 +105,13 @@ def config() -> Config:
 @pytest.mark.parametrize(
     ("lead", "mine", "rivals", "words"),
     [
-        (0.02, 0.0, 0.0, "supported on 3 of 18 settings"),
-        (0.02, 0.0, 0.003, "supported on 3 of 18 settings"),  # as long again would leave 0.005
-        (0.02, 0.0, 0.006, "undecided, curves still move, leans 3 of 3 (18 in the paper)"),
-        (0.02, 0.006, 0.006, "supported on 3 of 18 settings"),  # all rise alike
-        (-0.02, 0.0, 0.006, "contradicted on 3 of 18 settings"),
-        (-0.02, 0.006, 0.0, "undecided, curves still move, leans 0 of 3 (18 in the paper)"),
-        (0.0, 0.0, 0.0, "undecided, leans 2 of 3 (18 in the paper)"),
+        (0.02, 0.0, 0.0, "supported: won 3, lost 0, open 0 of 18"),
+        (0.02, 0.0, 0.003, "supported: won 3, lost 0, open 0 of 18"),  # as long again would leave 0.005
+        (0.02, 0.0, 0.006, "undecided, curves still move: won 3, lost 0, open 0 (means: 3) of 18"),
+        (0.02, 0.006, 0.006, "supported: won 3, lost 0, open 0 of 18"),  # all rise alike
+        (-0.02, 0.0, 0.006, "contradicted: won 0, lost 3, open 0 of 18"),
+        (-0.02, 0.006, 0.0, "undecided, curves still move: won 0, lost 3, open 0 (means: 0) of 18"),
+        (0.0, 0.0, 0.0, "undecided: won 0, lost 0, open 3 (means: 2) of 18"),
     ],
 )
 def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
@@ -140,7 +140,7 @@ def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     found = at(project, config)
-    assert found.words == "supported on 3 of 18 settings" and not found.early
+    assert found.words == "supported: won 3, lost 0, open 0 of 18" and not found.early
     assert ("as long again", False) in found.variants, "the strip shows it all the same"
 
 
@@ -151,7 +151,7 @@ def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Projec
     (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 8))
     project.forget(cell.runs)
     found = at(project, config)
-    assert found.words == "supported on 3 of 18 settings" and found.unproven
+    assert found.words == "supported: won 3, lost 0, open 0 of 18" and found.unproven
     assert "as long again" not in dict(found.variants)
 
 
@@ -163,7 +163,7 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
     project.forget(cell.runs)
     project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
     found = at(project, config)
-    assert found.words == "supported on 2 of 18 settings; 1 more lacks seeds" and found.waiting == 1
+    assert found.words == "supported: won 2, lost 0, open 0 of 18; 1 more lacks seeds" and found.waiting == 1
     assert [dict(place)["p"] for place in found.places] == [4, 8]
     assert found.left_out, "it waits without one of the seeds too, though it leans the other way"
 

@@ -89,10 +89,10 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
 @pytest.mark.parametrize(
     ("lead", "says"),
     [
-        ([0.02, 0.021, 0.022], "supported on 6 of 18 settings"),
-        ([-0.02, -0.021, -0.022], "contradicted on 6 of 18 settings"),
-        ([0.0005, 0.0, -0.0005], "not supported on 6 of 18 settings"),
-        ([0.05, 0.0, -0.04], "undecided, leans 6 of 6 (18 in the paper)"),
+        ([0.02, 0.021, 0.022], "supported: won 6, lost 0, open 0 of 18"),
+        ([-0.02, -0.021, -0.022], "contradicted: won 0, lost 6, open 0 of 18"),
+        ([0.0005, 0.0, -0.0005], "not supported: won 0, lost 0, open 6 of 18"),
+        ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 (means: 6) of 18"),
     ],
 )
 def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
@@ -105,7 +105,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         config = Config(scale="reduced", seeds=seeds)
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (one, *_) = findings(claimed, config)
-        assert one.main.words == "undecided, leans 6 of 6 (18 in the paper)"
+        assert one.main.words == "undecided: won 0, lost 0, open 6 (means: 6) of 18"
         assert ("[" in claim_words.effect_text(one)) == (len(seeds) == 2)
 
 
@@ -117,12 +117,13 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
     table = tables.make("localscgdam", config, claimed.root)
     assert (
-        "*Digits, no verdict: shown at 3 of 3*" in table.markdown() and "supported on" not in table.markdown()
+        "*Digits, no verdict: shown at 3 of 3*" in table.markdown()
+        and "supported: won" not in table.markdown()
     )
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
-    assert claim_words.effect_text(one).endswith("] on Digits") and claim_words.seeds_text(one) == "3", (
+    assert "] at Digits, p = " in claim_words.effect_text(one) and claim_words.seeds_text(one) == "3", (
         "no seeds are needed"
     )
 
@@ -138,7 +139,7 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
 
 
 def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
-    words = "Whether training was long enough nobody can say, as curves were not kept: claims"
+    words = "Convergence not checked (no curves stored): claims"
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     assert f"{words} 1, 2." in tables.make("localscgdam", reduced, claimed.root).notes
     finish(claimed, Config(scale="paper"), [0.02, 0.021, 0.022])
@@ -157,7 +158,7 @@ def test_what_another_table_prints_stands_in_for_a_figure_without_it(
     path.write_text(yaml.safe_dump(scale))
     for target in ("table1", "figure4"):
         finish(claimed, reduced, [0.02, 0.021, 0.022], target)
-    assert words(claimed, reduced, 1)["reduced"] == "supported on 6 of 18 settings"
+    assert words(claimed, reduced, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
     assert words(claimed, reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown at 3 of 3"
 
 
@@ -174,7 +175,7 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Confi
         ahead = {4: 0.01, 8: 0.02, 16: 0.06}[int(cell.setting["p"])] if cell.method == METHODS[0] else 0.0
         claimed.finish(cell, [0.9 + ahead, 0.91 + ahead, 0.92 + ahead])
     (one,) = findings(claimed, reduced)
-    assert one.main.words == "supported on 2 of 6 settings"
+    assert one.main.words == "supported: won 2, lost 0, open 0 of 6"
     assert one.main.verdict.whole.mean == pytest.approx(0.03)
 
 
@@ -183,7 +184,7 @@ def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> 
     for cell in claimed.cells("localscgdam", "table1", reduced):
         if cell.method == METHODS[1] and cell.dataset == "CIFAR10":
             (claimed.root / cell.path).unlink()
-    assert words(claimed, reduced)["reduced"] == "supported on 3 of 18 settings"
+    assert words(claimed, reduced)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
 
 
 def test_scales_that_lean_different_ways_are_fragile(claimed: Project, reduced: Config) -> None:
@@ -192,7 +193,11 @@ def test_scales_that_lean_different_ways_are_fragile(claimed: Project, reduced: 
     assert not one.fragile and one.strip == [("reduced", True), ("reduced, without one seed", True)]
     finish(claimed, Config(scale="paper"), [-0.02, -0.021, -0.022])
     (one, *_) = findings(claimed, reduced)
-    assert one.fragile and one.main.scale == "paper" and one.main.words == "contradicted on all 18 settings"
+    assert (
+        one.fragile
+        and one.main.scale == "paper"
+        and one.main.words == "contradicted: won 0, lost 18, open 0 of 18"
+    )
 
 
 def test_one_seed_that_carries_the_lead_is_fragile(claimed: Project, reduced: Config) -> None:
@@ -209,11 +214,11 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     export_reproduced("localscgdam", "table1", reduced, claimed.root)
     shutil.rmtree(claimed.root / "results")
     text = tables.make("localscgdam", reduced, claimed.root).markdown()
-    assert "**supported on 6 of 18 settings**‡" in text and "shipped with the repository" in text
+    assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "shipped with the repository" in text
     without = tables.make(
         "localscgdam", reduced.model_copy(update={"shipped": False}), claimed.root
     ).markdown()
-    assert "supported on" not in without and "‡" not in without
+    assert "supported: won" not in without and "‡" not in without
 
 
 def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Config) -> None:

@@ -51,7 +51,7 @@ def shipped(project: Project, config: Config) -> AtScale:
 def test_a_cost_that_all_seeds_share_is_that_of_each_when_shipped(priced: Project, reduced: Config) -> None:
     spend(priced, reduced, {0: 1.02, 1: 1.02, 2: 1.02})
     here = found(priced, reduced)
-    assert here.words == "supported on 6 of 18 settings" and not here.shipped
+    assert here.words == "supported: won 6, lost 0, open 0 of 18" and not here.shipped
     there = shipped(priced, reduced)
     assert there.words == here.words and there.shipped and not there.means
     assert there.verdict.seeds == 3
@@ -69,7 +69,7 @@ def test_costs_of_which_only_the_mean_was_kept_are_means(priced: Project, reduce
     rows.loc[sent, ["value", "status"]] = ["1020", "averaged"]
     rows.to_csv(path, index=False)
     there = found(priced, reduced)
-    assert there.means and there.words == "undecided, leans 6 of 6 (18 in the paper)"
+    assert there.means and there.words == "undecided: won 0, lost 0, open 6 (means: 6) of 18"
 
 
 def test_a_shipped_cost_joins_those_of_seeds_trained_here(priced: Project, reduced: Config) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fedbench.plan.configuration import load_paper
 from fedbench.report.numbers.effects import effects, rule_of
 from fedbench.report.numbers.readers import Print, places_of
-from fedbench.report.numbers.verdicts import verdict
+from fedbench.results.claims.judge import verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,4 +24,4 @@ def test_a_place_reads_the_print_of_its_own_table(
     claim = paper.claims[number - 1]
     measure, places = paper.measure(claim.metric), places_of(paper, claim.targets)
     printed = effects(claim, measure, places, [], Print(paper, claim.targets))
-    assert (verdict(printed.values, rule_of(claim, measure)).won, len(printed.places)) == (won, of)
+    assert (verdict(printed.values, rule_of(claim, measure)).shown, len(printed.places)) == (won, of)

@@ -60,7 +60,8 @@ def test_tests_are_scipys(seeds: int) -> None:
     p = stats.ttest_1samp(d, 0.1, alternative="greater").pvalue
     assert flipped(d) == pytest.approx(exact)
     assert p_above(d, 0.1) == pytest.approx(p if seeds < 5 else max(p, float(flipped(d - 0.1))))
-    assert p_above([[*d, math.nan], [*d, math.inf]], 0.1) == pytest.approx([p_above(d, 0.1)[()], 1.0])
+    missing, won, lost = p_above([[*d, math.nan], [*d, math.inf], [*d, -math.inf]], 0.1)
+    assert (missing, won, lost) == (p_above(d, 0.1), p_above([*d, d.max()], 0.1), 1.0)
 
 
 def test_holm_steps_down() -> None:

@@ -18,12 +18,11 @@ from fedbench.report.figures.build import FORMATS
 from fedbench.report.figures.plot import render
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
 from fedbench.report.files import FIGURES, write_forms
-from fedbench.report.numbers.effects import Place
 from fedbench.report.numbers.findings import Finding
-from fedbench.report.numbers.names import GREEK
-from fedbench.report.numbers.significance import Effect
-from fedbench.report.numbers.verdicts import CONTRADICTED, SUPPORTED, UNSUPPORTED
+from fedbench.report.tables.claim_words import place_text
 from fedbench.report.tables.claims import NAME, ClaimTable, make
+from fedbench.results.claims.effect import Effect
+from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 
 ROW, HEAD, FOOT, LABELS = 0.16, 0.66, 0.35, 1.9
 """Inches: a place, the rest of a claim's panel, the words below all, the names of places."""
@@ -108,7 +107,7 @@ def _panel(axes: Axes, one: Finding, width: float) -> None:
     at = one.main
     colour = GREY if at.stand_in else COLOURS.get(at.verdict.kind, BLUE)
     drawn = list(zip(at.places, at.verdict.places, strict=True))[:MOST]
-    labels = [_name(place, at.places) for place, _ in drawn]
+    labels = [place_text(place, at.places) for place, _ in drawn]
     for row, (_, effect) in enumerate(drawn):
         _mark(axes, effect, row, colour, "o", 3.0)
     if len(at.places) > MOST:
@@ -145,13 +144,6 @@ def _mark(axes: Axes, effect: Effect, row: int, colour: str, marker: str, size: 
     axes.plot([effect.mean], [row], marker, color=colour, markersize=size, markeredgewidth=0)
 
 
-def _name(place: Place, places: Sequence[Place]) -> str:
-    """Name a place by its dataset and the settings in which places differ, these by their letters or keys."""
-    differing = [pair for i, pair in enumerate(place) if i and len({other[i] for other in places}) > 1]
-    texts = [f"{GREEK.get(name, name)} = {value}" for name, value in differing]
-    return ", ".join([str(place[0][1]), *texts])
-
-
 def _unit(one: Finding) -> str:
     return " (logarithm of the ratio)" if one.claim.ratio else ""
 
@@ -173,7 +165,7 @@ def _points(paper: Paper, ran: Sequence[Finding]) -> pd.DataFrame:
                     "paper": paper.key,
                     "claim": one.number,
                     "scale": one.main.scale,
-                    "place": _name(place, one.main.places) if place else "whole",
+                    "place": place_text(place, one.main.places) if place else "whole",
                     **where,
                     "effect": effect.mean,
                     "low": effect.low if effect.seeds > 1 else math.nan,

@@ -67,6 +67,7 @@ def measurement(
         values=values,
         n_wanted=n_wanted,
         n_bad=len(rows) - len(ended),
+        diverged=tuple(seed for seed, row in rows.items() if row.status == DIVERGED),
         commit=_words((row.commit for row in rows.values()), " "),
         device_mean=device_mean,
         device_variance=device_variance,

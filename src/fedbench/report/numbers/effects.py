@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from fedbench.measures import Measure
 from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
-from fedbench.plan.conditions import conditions
 from fedbench.report.numbers.measurement import Repeat
-from fedbench.report.numbers.significance import log_ratio
-from fedbench.report.numbers.verdicts import FEWEST, Rule
+from fedbench.results.claims.effect import log_ratio
+from fedbench.results.claims.judge import FEWEST, Rule
 from fedbench.results.statistics import ROUNDING, Array
 
 Place = tuple[tuple[str, Value], ...]
@@ -42,11 +41,15 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Effects:
-    """``values`` [components, places, seeds] as :func:`fedbench.report.numbers.verdicts.verdict` takes them."""
+    """``values`` [components, places, seeds] as :func:`fedbench.results.claims.judge.verdict` takes them.
+
+    ``against`` says of each component whom, or which other setting, it compares with; empty where there is no choice.
+    """
 
     places: list[Place]
     seeds: list[Repeat]
     values: Array
+    against: list[str] = field(default_factory=list)
 
 
 def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
@@ -92,24 +95,35 @@ def _comparison(claim: Comparison, measure: Measure, places: Sequence[Place], re
             return read(found, method, claim.metric) if found else {}
 
         for axis, (first, second) in claim.change.items():
-            return _joined(lambda before, after: after - before, at({axis: first}), at({axis: second}))
+            return _joined(change, at({axis: first}), at({axis: second}))
         return at({})
 
+    worst = -measure.sign * math.inf
+    """Of a run that diverged: the seed is lost, or if it is a rival's won; where both did it is lost."""
+
+    def change(before: float, after: float) -> float:
+        return worst if math.isinf(before) or math.isinf(after) else after - before
+
+    def lead(a: float, b: float) -> float:
+        return -math.inf if a == worst else measure.sign * (a - b)
+
     rows: list[list[Values]] = []
+    names = []
     for method in claim.method:
         mine = [value(rest, method, claim.when) for rest in rests]
-        theirs: list[list[Values]]
+        theirs: dict[str, list[Values]]
         if isinstance(claim.than, float):
-            theirs = [[dict.fromkeys(one, claim.than) for one in mine]]
+            theirs = {"": [dict.fromkeys(one, claim.than) for one in mine]}
         elif isinstance(claim.than, dict):
-            theirs = [[value(rest, method, claim.than) for rest in rests]]
+            theirs = {"": [value(rest, method, claim.than) for rest in rests]}
         else:
-            theirs = [[value(rest, rival, {}) for rest in rests] for rival in claim.than if rival != method]
-        for line in theirs:
-            rows.append(
-                [_joined(lambda a, b: measure.sign * (a - b), *pair) for pair in zip(mine, line, strict=True)]
-            )
-    return _array(rests, rows)
+            theirs = {
+                rival: [value(rest, rival, {}) for rest in rests] for rival in claim.than if rival != method
+            }
+        for rival, line in theirs.items():
+            rows.append([_joined(lead, *pair) for pair in zip(mine, line, strict=True)])
+            names.append(f"{method} over {rival}" if len(claim.method) > 1 and rival else rival or method)
+    return replace(_array(rests, rows), against=names if len(rows) > 1 else [])
 
 
 def _trend(
@@ -127,14 +141,15 @@ def _trend(
         if place is None:
             return {}
         if claim.gap is None:
-            return reader.end(place, str(claim.method), claim.metric)
+            return _finite(reader.end(place, str(claim.method), claim.metric))
         one, other = claim.gap
         rivals = [name for name in methods if name != one] if other == BEST_OTHER else [other]
         best = _joined(
             lambda *found: measure.sign * max(measure.sign * each for each in found),
-            *(reader.end(place, name, claim.metric) for name in rivals),
+            *(_finite(reader.end(place, name, claim.metric)) for name in rivals),
         )
-        return _joined(lambda a, b: measure.sign * (a - b), reader.end(place, one, claim.metric), best)
+        mine = _finite(reader.end(place, one, claim.metric))
+        return _joined(lambda a, b: measure.sign * (a - b), mine, best)
 
     return _array(rests, [[value(rest, level) for rest in rests] for level in levels])
 
@@ -156,7 +171,7 @@ def _ratio(claim: Ratio, measure: Measure, places: Sequence[Place], reader: Read
         return {
             seed: (value, value)
             for seed, value in reader.end(place, method, claim.needs).items()
-            if value > 0
+            if 0 < value < math.inf
         }
 
     low: list[Values] = []
@@ -199,7 +214,7 @@ def _largest(
         for level in levels
         if (place := _full(places, rest, {**setting, axis: level}))
     }
-    base = next((found[level] for level in found if level == claim.of), {})
+    base = _finite(next((found[level] for level in found if level == claim.of), {}))
     result = {}
     for seed, value in base.items():
         kept = [level for level in found if level == claim.of]
@@ -216,18 +231,21 @@ def _largest(
 
 
 def _exists(claim: Exists, places: Sequence[Place], methods: Sequence[str], reader: Reader) -> Effects:
-    wanted = conditions(f"{claim.where} and {claim.so}", methods)
-    rows: list[list[Values]] = [[] for _ in wanted]
+    """Read by how much the best of the others is below a limit, and by how much the method is above another."""
+    others = [name for name in methods if name != claim.method]
+    rows: list[list[Values]] = [[], []]
     for place in places:
-        known = {name: values for name in methods if (values := reader.end(place, name, claim.metric))}
+        known = [_finite(reader.end(place, name, claim.metric)) for name in others]
+        below = _joined(lambda *values: claim.others_below - max(values), *filter(None, known))
+        mine = _finite(reader.end(place, claim.method, claim.metric))
+        rows[0].append(below)
+        rows[1].append({seed: value - claim.above for seed, value in mine.items() if seed in below})
+    return replace(_array(list(places), rows), against=["the others' limit", "its own"])
 
-        def slack(*found: float, names: Sequence[str] = tuple(known), condition: int = 0) -> float:
-            return wanted[condition].slack(dict(zip(names, found, strict=True)))
 
-        for number, row in enumerate(rows):
-            joined = _joined(lambda *found, n=number, s=slack: s(*found, condition=n), *known.values())
-            row.append({seed: value for seed, value in joined.items() if not math.isnan(value)})
-    return _array(list(places), rows)
+def _finite(values: Values) -> Values:
+    """Leave out seeds that diverged, where there is no side that they could be lost to."""
+    return {seed: value for seed, value in values.items() if math.isfinite(value)}
 
 
 def _joined(function: Callable[..., float], *sides: Values) -> Values:

@@ -17,17 +17,22 @@ from fedbench.plan.schema import Config, Paper
 from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
 from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
 from fedbench.report.numbers.variants import LONGER, Variants
-from fedbench.report.numbers.verdicts import (
+from fedbench.results.claims.judge import (
     FEWEST,
+    LOST,
     NOT_RUN,
+    NOT_TESTABLE,
+    OPEN,
     UNDECIDED,
+    WON,
     Bools,
     Rule,
     Verdict,
-    counted,
-    leans,
+    means_agree,
+    places_with_enough_seeds,
     verdict,
 )
+from fedbench.results.claims.needed import seeds_needed
 from fedbench.results.statistics import false_discovery
 
 LAST = ("reduced", "paper")
@@ -72,6 +77,9 @@ class AtScale:
         waiting: at how many further places fewer seeds ran than a verdict needs.
         of_ends: whether it compares what runs end with, on a metric of which it is known what matters.
         q: of the verdict's p-value among all claims of the paper at this scale.
+        needed: seeds that an undecided one takes (:mod:`fedbench.results.claims.needed`).
+        against: the rival over which the deciding effect is, empty without a choice.
+        diverged: the runs that diverged, and what they count as.
     """
 
     scale: str
@@ -90,6 +98,9 @@ class AtScale:
     of_ends: bool = True
     own: tuple[str, ...] = ()
     q: float = math.nan
+    needed: float = math.nan
+    against: str = ""
+    diverged: tuple[str, ...] = ()
 
     @property
     def ran(self) -> bool:
@@ -113,7 +124,12 @@ class AtScale:
     @property
     def tally(self) -> Tally:
         """At how many of the places that ran the means show it."""
-        return Tally(self.verdict.won, len(self.verdict.places))
+        return Tally(self.verdict.shown, len(self.verdict.places))
+
+    @property
+    def deciding_place(self) -> Place | None:
+        """Where the deciding effect is, None for all places together."""
+        return None if self.verdict.at is None else self.places[self.verdict.at]
 
     @property
     def words(self) -> str:
@@ -127,18 +143,16 @@ class AtScale:
             return NOT_RUN
         if self.stand_in:
             return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
-        if self.verdict.kind == UNDECIDED:
-            part = f" ({self.total} in the paper)" if self.tally.places < self.total else ""
-            where = f" on {', '.join(self.own)}" if self.own else ""
-            early = f", {EARLY}" * self.early
-            return f"undecided{where}{early}, leans {self.tally}{part}"
-        where = f" of {', '.join(self.own)}" if self.own else ""
+        own = f" on {', '.join(self.own)}" if self.own else ""
+        early = f", {EARLY}" * self.early
+        kind = f"{self.verdict.kind}{own}{early}"
+        if self.verdict.kind == NOT_TESTABLE:
+            return f"{kind}: its condition holds at none of {self.tally.places} places"
         if self.total == 1:
-            return self.verdict.kind + where.replace(" of ", " on ")
-        part = (
-            f"{self.tally.places} of {self.total}" if self.tally.places < self.total else f"all {self.total}"
-        )
-        return f"{self.verdict.kind} on {part} settings{where}"
+            return kind
+        counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
+        means = f" (means: {self.tally.won})" if self.verdict.kind == UNDECIDED else ""
+        return f"{kind}: {counts}{means} of {self.total}"
 
 
 @dataclass(frozen=True)
@@ -169,7 +183,7 @@ class Finding:
         found = []
         for one in self.scales:
             if one.ran and not one.stand_in:
-                found.append((one.scale, leans(one.verdict, self.rule)))
+                found.append((one.scale, means_agree(one.verdict, self.rule)))
                 whole = found[-1][1]
                 if one.left_out is not None:
                     found.append((f"{one.scale}, without one seed", whole == one.left_out))
@@ -220,7 +234,7 @@ def _finding(
     printed = effects(claim, measure, places, methods, Print(paper, claim.targets, root))
     said = verdict(printed.values, rule)
     scales = [_at_scale(name, claim, paper, rule, places, methods, *ways) for name, ways in readers.items()]
-    return Finding(number, claim, measure, rule, Tally(said.won, len(said.places)), scales)
+    return Finding(number, claim, measure, rule, Tally(said.shown, len(said.places)), scales)
 
 
 def _at_scale(
@@ -229,6 +243,7 @@ def _at_scale(
 ) -> AtScale:  # fmt: skip
     measure = paper.measure(claim.metric)
     runs.used.clear()
+    runs.diverged.clear()
     of_paper = [place for place in places if claim.own_data or paper.datasets[_dataset(place)].printed]
     found = effects(claim, measure, of_paper, methods, runs)
     stand_in: tuple[str, ...] = ()
@@ -244,7 +259,7 @@ def _at_scale(
         if shown_there.kind != NOT_RUN:
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))
             found, decided, total = instead, shown_there, total or len(instead.places)
-    at = counted(found.values)
+    at = places_with_enough_seeds(found.values)
     ran = [place for place, there in zip(found.places, at, strict=True) if there]
     used = list(runs.used.values()) if decided.kind != NOT_RUN else []
     ways = tuple(variants.agree(claim, measure, rule, of_paper, methods)) if used and not stand_in else ()
@@ -266,6 +281,9 @@ def _at_scale(
         waiting=int(_ran(found).sum() - at.sum()),
         of_ends=measure.matters > 0 and not (claim.ratio and claim.ratio.needs),
         own=tuple(dict.fromkeys(own_ran)),
+        needed=seeds_needed(found.values, rule, decided) if decided.kind == UNDECIDED else math.nan,
+        against=found.against[decided.against] if found.against else "",
+        diverged=tuple(runs.diverged),
     )
 
 
@@ -292,7 +310,7 @@ def _left_out(found: Effects, rule: Rule) -> bool | None:
     """
     if len(found.seeds) < FEWEST:
         return None
-    values = found.values[:, counted(found.values)]
-    whole = leans(verdict(values, rule), rule)
+    values = found.values[:, places_with_enough_seeds(found.values)]
+    whole = means_agree(verdict(values, rule), rule)
     rest = [verdict(np.delete(values, i, 2), rule) for i in range(len(found.seeds))]
-    return all(leans(one, rule) == whole for one in rest if one.kind != NOT_RUN)
+    return all(means_agree(one, rule) == whole for one in rest if one.kind != NOT_RUN)

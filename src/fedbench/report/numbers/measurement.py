@@ -74,6 +74,7 @@ class Measurement:
             ``rounds_to`` was not reached.
         n_wanted: how many seeds the configuration asks for.
         n_bad: how many diverged or failed.
+        diverged: the seeds of those that diverged.
         commit: the commits of the code that made the runs, separated by blanks.
         device_mean: mean over seeds of the mean over the devices' own models, NaN where nobody measured it.
         device_variance: likewise of the variance over devices.
@@ -99,6 +100,7 @@ class Measurement:
     values: Mapping[Repeat, float] = field(default_factory=dict)
     n_wanted: int = 0
     n_bad: int = 0
+    diverged: tuple[Repeat, ...] = ()
     commit: str = ""
     device_mean: float = NAN
     device_variance: float = NAN

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbench.report.numbers.verdicts import FEWEST
+from fedbench.results.claims.judge import FEWEST
 from fedbench.results.statistics import LEVEL, MANY, Array, flipped, holm, p_differ
 
 

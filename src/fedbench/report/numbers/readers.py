@@ -17,6 +17,7 @@ from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.effects import MEAN, Needs, Place, Values
 from fedbench.report.numbers.measurement import (
+    COSTS,
     FINISHED,
     INCOMPLETE,
     NOT_REACHED,
@@ -81,6 +82,11 @@ def place_of(dataset: str, setting: Mapping[str, Value]) -> Place:
     return (("dataset", dataset), *setting.items())
 
 
+def words_of(place: Place) -> str:
+    """Name a place by its dataset and setting."""
+    return ", ".join([str(place[0][1]), *(f"{name} = {value}" for name, value in place[1:])])
+
+
 class Runs:
     """The runs of a paper at one scale: trained here, else shipped."""
 
@@ -99,6 +105,7 @@ class Runs:
                     self._known[place, one.method, one.metric] = one if one.status != NOT_RUN else None
         self._curves: dict[str, pd.DataFrame] = {}
         self.used: dict[str, Measurement] = {}
+        self.diverged: dict[str, None] = {}
 
     @classmethod
     def over(cls, other: Runs) -> Self:
@@ -115,18 +122,23 @@ class Runs:
     def end(self, place: Place, method: str, metric: str) -> Values:
         """Return the final value of each seed, under one name the mean over seeds where nobody kept single ones.
 
-        Of a pooled place the mean over its cells.
+        Of a pooled place the mean over its cells. A seed that diverged has the worst value that there is, an infinite
+        one.
         """
         if len(cells := members(place)) > 1:
             return _averaged([self.end(cell, method, metric) for cell in cells])
         (place,) = cells
         one = self._measured(place, method, metric)
-        if one is None or one.status not in (FINISHED, INCOMPLETE):
+        lost = dict.fromkeys(one.diverged, -self._paper.measure(metric).sign * math.inf) if one else {}
+        lost = {} if metric in COSTS else lost
+        if one is None or (one.status not in (FINISHED, INCOMPLETE) and not lost):
             return {}
         self.used[one.key] = one
+        if lost:
+            self.diverged[f"{method} at {words_of(place)}, seed {', '.join(map(str, lost))}"] = None
         if one.averaged:
             return {MEAN: one.mean}
-        return {seed: value for seed, value in one.values.items() if math.isfinite(value)}
+        return {**{seed: value for seed, value in one.values.items() if math.isfinite(value)}, **lost}
 
     def pace(self, place: Place, method: str, metric: str) -> Values:
         """Return how much each seed still changed in a fifth of its run when it ended, where that is known."""

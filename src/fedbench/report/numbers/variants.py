@@ -5,6 +5,7 @@ A verdict that turns with them is fragile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from fedbench.report.numbers.effects import Effects, Needs, Place, Values, effec
 from fedbench.report.numbers.measurement import FINISHED, Repeat
 from fedbench.report.numbers.pace import PARTS
 from fedbench.report.numbers.readers import Runs, members
-from fedbench.report.numbers.verdicts import NOT_RUN, Rule, counted, leans, verdict
+from fedbench.results.claims.judge import NOT_RUN, Rule, means_agree, places_with_enough_seeds, verdict
 from fedbench.results.statistics import Array
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
@@ -74,9 +75,9 @@ class Longer(Runs):
         measure = self._paper.measure(metric)
         paces = self.pace(place, method, metric)
         return {
-            seed: min(max(value + PARTS * paces[seed], measure.low), measure.high)
+            seed: min(max(value + PARTS * paces[seed], measure.low), measure.high) if seed in paces else value
             for seed, value in super().end(place, method, metric).items()
-            if seed in paces
+            if seed in paces or math.isinf(value)
         }
 
     def mean(self, place: Place, method: str, metric: str) -> Values:
@@ -144,11 +145,11 @@ class Variants:
             other = effects(claim, measure, wanted, methods, reader)
             own = effects(claim, measure, wanted, methods, self._own)
             there = ~np.isnan(other.values).any(0).all(-1)
-            if label == LONGER and (counted(own.values) & ~there).any():
+            if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
                 continue  # of some places nobody knows: it would speak for them
             both = [verdict(values[:, there], rule) for values in (_of_seeds(own, other.seeds), other.values)]
             if all(one.kind != NOT_RUN for one in both):
-                yield label, leans(both[0], rule) == leans(both[1], rule)
+                yield label, means_agree(both[0], rule) == means_agree(both[1], rule)
 
     def _differ(self, reader: Runs, place: Place) -> bool:
         """Return whether a way reads other runs of a place than the scale does, or the same ones otherwise."""

@@ -22,11 +22,11 @@ from fedbench.report.numbers import collect
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
 from fedbench.report.numbers.findings import AtScale
 from fedbench.report.numbers.names import target_name
-from fedbench.report.numbers.verdicts import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.report.page.cells import troubled
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
+from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 from fedbench.store.provenance import commit, package_version
 

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from fedbench.report.numbers.effects import Place
 from fedbench.report.numbers.findings import Finding
-from fedbench.report.numbers.names import ABSENT, signed
-from fedbench.report.numbers.significance import Effect
+from fedbench.report.numbers.names import ABSENT, GREEK, signed
+from fedbench.results.claims.effect import Effect
+from fedbench.results.claims.needed import MOST
 
-PRINT = "In print: at how many places (dataset and setting) the paper's own numbers show the sentence."
+PRINT = "In print: at how many places the paper's own numbers show the sentence."
 STAND_IN = "Only datasets that stand in for the paper's have run: they show what the program does and give no verdict."
 RULES = (
-    "Verdicts: from the 90 % interval of the effect, paired by seed, averaged over places. Supported: above the "
-    "margin; contradicted: below 0 (no worse: below minus the margin); not supported: smaller than the margin or than "
-    "what matters; undecided: the rest. One seed never gives a verdict, two give an interval; from five, exact "
-    "sign flips confirm the t-test; places with fewer than three seeds wait where others have them. Where all places "
-    "have to hold, each place and rival has to; a contradiction among many, or one place that is enough, is corrected "
-    "(Holm); most places: a bootstrap over seeds, from five on; trends: Page's test.",
-    "Curves still move: below scale paper a verdict counts only if the means would lean the same way after as long a "
-    "training again, at the pace of its last two fifths (before step sizes fall).",
-    "Effect: of the method over the nearest rival, averaged over places, at the scale nearest to the paper of those "
-    "with three seeds; in brackets its 90 % interval. Needed: seeds that would find a difference that matters with "
-    "power 0.8. Means only: nobody kept the values of the seeds. Fragile: the means lean another way at another scale, "
-    "without one of the seeds, with published instead of tuned constants, at the last evaluation instead of the best "
-    "by validation (or the other way round), or after as long a training again, as far as measured.",
+    "Of the claim's places (dataset and setting), won, lost, open by their own tests; the verdict is on all "
+    "of them, from effects paired by seed, at level .05, from three seeds on. Supported: above the margin; "
+    "contradicted: below 0; not supported: smaller than what matters. Decides: the place and rival on which "
+    "it hangs, with a 90 % interval. q: among the claims here (Benjamini and Hochberg). A diverged run is "
+    "lost; a rival's is won. Needed: seeds for power .8, simulated. Fragile: the means turn without a seed, "
+    "with other constants or longer training. Every word with an example: docs/verdicts.md.",
 )
 
 
 def effect_text(one: Finding) -> str:
-    """Return the effect with its interval, a ratio as a ratio."""
-    effect, decimals = one.main.verdict.whole, one.measure.decimals
+    """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
+    effect, decimals = one.main.verdict.decides, one.measure.decimals
     if not one.main.ran or math.isnan(effect.mean):
         return ABSENT
     where = f" on {', '.join(one.main.stand_in)}" if one.main.stand_in else ""
+    if (place := one.main.deciding_place) and len(one.main.places) > 1:
+        where = f" at {place_text(place, one.main.places)}"
+    rival = f" ({one.main.against})" if one.main.against else ""
     if one.claim.ratio:
         effect = _ratio(effect, inverse=one.claim.ratio.at_most is not None)
         mean, *ends = (f"{value:.2f}".replace("inf", "∞") for value in (effect.mean, effect.low, effect.high))
@@ -41,18 +40,26 @@ def effect_text(one: Finding) -> str:
         mean, *ends = (
             signed(v, decimals) if math.isfinite(v) else "∞" for v in (effect.mean, effect.low, effect.high)
         )
-    return (f"{mean} [{ends[0]}, {ends[1]}]" if effect.seeds > 1 else mean) + where
+    return (f"{mean} [{ends[0]}, {ends[1]}]" if effect.seeds > 1 else mean) + where + rival
+
+
+def place_text(place: Place, places: Sequence[Place]) -> str:
+    """Name a place by its dataset and the settings in which places differ, these by their letters or keys."""
+    differing = [pair for i, pair in enumerate(place) if i and len({other[i] for other in places}) > 1]
+    texts = [f"{GREEK.get(name, name)} = {value}" for name, value in differing]
+    return ", ".join([str(place[0][1]), *texts])
 
 
 def seeds_text(one: Finding) -> str:
-    """Return how many seeds there are, and how many a verdict needs."""
+    """Return how many seeds there are, how many a verdict needs, and q."""
     if not one.main.ran:
         return ABSENT
-    needed = None if one.main.stand_in else one.main.verdict.needed
-    more = f", {needed} needed" if needed and needed > one.main.verdict.seeds else ""
-    fragile = ", fragile" if one.fragile else ""
-    means = ", means only" if one.main.means else ""
-    return f"{one.main.verdict.seeds}{means}{more}{fragile}"
+    parts = [str(one.main.verdict.seeds), "means only" * one.main.means]
+    if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
+        more = f"{one.main.needed:g}" if math.isfinite(one.main.needed) else f"more than {MOST}"
+        parts.append(f"{more} needed")
+    parts += ["fragile" * one.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
+    return ", ".join(filter(None, parts))
 
 
 def strip_text(one: Finding) -> str:

@@ -15,10 +15,11 @@ from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
 from fedbench.report.numbers.names import ABSENT, SHIPPED
-from fedbench.report.numbers.verdicts import UNDECIDED
+from fedbench.report.numbers.readers import words_of
 from fedbench.report.tables.claim_words import PRINT, RULES, STAND_IN, effect_text, seeds_text, strip_text
 from fedbench.report.tables.document import stamp
 from fedbench.report.tables.latex_text import escape
+from fedbench.results.claims.judge import LOST, UNDECIDED, WON
 
 NAME = "claims"
 WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}
@@ -56,9 +57,18 @@ class ClaimTable:
         fragile = [
             f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
         ]
-        unknown = [*self._missing(), *self._without_curves()]
+        unknown = [*self._diverged(), *self._missing(), *self._without_curves()]
         notes = [*changed, PRINT, *rules, *fragile, *unknown, *(mark if shipped else [])]
         return [*notes, f"{self.stamp}."]
+
+    def _diverged(self) -> list[str]:
+        """Name the runs that diverged, with the claims that they count in."""
+        runs: dict[str, list[str]] = {}
+        for one in self.findings:
+            for run in dict.fromkeys(run for at in one.scales for run in at.diverged):
+                runs.setdefault(run, []).append(str(one.number))
+        parts = [f"{run} (claims {', '.join(numbers)})" for run, numbers in runs.items()]
+        return [f"Diverged: {'; '.join(parts)}."] if parts else []
 
     def _missing(self) -> list[str]:
         """Name the tables and figures whose numbers the claims that have not run lack."""
@@ -72,8 +82,9 @@ class ClaimTable:
     def _without_curves(self) -> list[str]:
         """Name the claims with a verdict of which nobody can say whether training was long enough."""
         numbers = [str(one.number) for one in self.findings if any(at.unproven for at in one.scales)]
-        words = "Whether training was long enough nobody can say, as curves were not kept: claims"
-        return [f"{words} {', '.join(numbers)}."] if numbers else []
+        return (
+            [f"Convergence not checked (no curves stored): claims {', '.join(numbers)}."] if numbers else []
+        )
 
     @property
     def stamp(self) -> str:
@@ -88,7 +99,7 @@ class ClaimTable:
 
     def markdown(self) -> str:
         """Return the Markdown form."""
-        head = ["", "Claim", "In print", *self.scales, "Effect", "Seeds"]
+        head = ["", "Claim", "In print", *self.scales, "Decides", "Seeds"]
         rows = [
             [
                 str(one.number),
@@ -114,13 +125,13 @@ class ClaimTable:
             lines += [f"    {at.scale}: {_cell(at, '', '')}" for at in one.scales if at.ran]
             lines += [] if any(at.ran for at in one.scales) else ["    not run"]
             if (effect := effect_text(one)) != ABSENT:
-                lines.append(f"    effect {effect}; seeds {seeds_text(one)}")
+                lines.append(f"    decides {effect}; seeds {seeds_text(one)}")
             lines.append("")
         return "\n".join([*lines, *(part for note in self.notes for part in textwrap.wrap(note, width)), ""])
 
     def tex(self) -> str:
         """Return the LaTeX form; it needs the booktabs package only."""
-        heads = ["", "Claim", "In print", *self.scales, "Effect [90 %], seeds"]
+        heads = ["", "Claim", "In print", *self.scales, "Decides [90 %]; seeds"]
         widths = [
             WIDTHS["claim"],
             WIDTHS["in print"],
@@ -226,14 +237,22 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "scale": at.scale,
         "verdict": at.kind,
         "stand_in": " ".join(at.stand_in),
-        "won": at.tally.won,
+        "shown": at.tally.won,
+        "won": found.count(WON),
+        "lost": found.count(LOST),
         "places": at.tally.places,
         "places_of_claim": at.total,
         "effect": found.whole.mean,
         "low": found.whole.low if found.seeds > 1 else math.nan,
         "high": found.whole.high if found.seeds > 1 else math.nan,
+        "decides": "" if at.deciding_place is None else words_of(at.deciding_place),
+        "against": at.against,
+        "deciding_effect": found.decides.mean,
+        "deciding_low": found.decides.low if found.seeds > 1 else math.nan,
+        "deciding_high": found.decides.high if found.seeds > 1 else math.nan,
+        "diverged": "; ".join(at.diverged),
         "seeds": found.seeds,
-        "seeds_needed": found.needed,
+        "seeds_needed": at.needed,
         "places_waiting": at.waiting,
         "early": at.early,
         "detectable": found.detectable,

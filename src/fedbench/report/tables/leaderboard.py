@@ -19,9 +19,9 @@ from fedbench.report.numbers.measurement import NOT_REACHED
 from fedbench.report.numbers.names import ABSENT, SHIPPED, phrase
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.ranking import Rank
-from fedbench.report.numbers.verdicts import FEWEST
 from fedbench.report.tables.document import Table, stamp
 from fedbench.report.tables.layout import Block, Entry, Grid, Row, state_text
+from fedbench.results.claims.judge import FEWEST
 
 DECIMALS = 3
 INDEPENDENT = 6

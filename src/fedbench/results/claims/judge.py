@@ -1,13 +1,17 @@
-"""Does a claim hold? The arithmetic, on arrays of effects: pure, and all of it here.
+"""Does a claim hold? The verdict on arrays of effects.
 
 The unit is the seed. All methods of a seed share partitions, participants and batches, so effects are paired by seed;
 seeds recur at every place (dataset and setting), so effects are averaged over places first: 12 places with 3 seeds are
 3 blocks, not 36 repeats. The tests are those of :mod:`fedbench.results.statistics`.
+
+A run that diverged is no missing value: an effect is -inf where the claimed method diverged, so that the seed is lost,
+and inf where its rival did, so that it is won.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -15,21 +19,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbench.report.numbers.significance import Effect, detectable, effect, equivalent, p_share, seeds_needed
-from fedbench.results.statistics import LEVEL, MANY, ROUNDING, Array, complete, p_above, p_below
+from fedbench.results.claims.effect import NONE, Effect, detectable, effect
+from fedbench.results.statistics import LEVEL, MANY, ROUNDING, Array, p_above, p_below, partial_conjunction
 
 Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
 Holds = Literal["all", "average", "most", "some"]
-SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN = (
+SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE = (
     "supported",
     "contradicted",
     "not supported",
     "undecided",
     "not run",
+    "not testable",
 )
+WON, LOST, OPEN = "won", "lost", "open"
 FEWEST = 3
 """Seeds below which nothing is decided."""
 Bools = NDArray[np.bool_]
+Test = Callable[[Array, Array, int], Array]
+"""P-values of effects by their bounds [..., seeds], where so many comparisons are searched."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,8 @@ class Rule:
 
     ``better``: each is above ``margin``; ``no_worse``: above -margin; ``equal``: within +-margin; ``trend``: values
     rise from level to level, by more than ``margin`` from the first to the last; ``ratio``: logarithms of at least
-    ``margin``; ``exists``: as ``better``, in ``some`` place. ``matters`` is the smallest effect that matters.
+    ``margin``; ``exists``: as ``better``, in ``some`` place, of two conditions: where, and what holds there.
+    ``matters`` is the smallest effect that matters.
     """
 
     form: Form
@@ -52,26 +61,36 @@ class Verdict:
     """What the numbers say.
 
     Attributes:
-        kind: supported, contradicted, not supported, undecided or not run.
+        kind: supported, contradicted, not supported, undecided, not testable or not run.
         whole: the effect averaged over places, for `some` that of the best; of several rivals or conditions the least.
         seeds: how many it rests on.
         places: of each place, the least effect over rivals or conditions.
-        won: at how many places the means show what is claimed.
-        p: of "not supported"; for `all` of the least certain place, for `some` after Holm.
+        outcomes: of each place by itself, won, lost or open.
+        shown: at how many places the means show what is claimed.
+        p: of "not supported"; for `all` of the least certain place, for `some` and `most` corrected.
         p_places: of a signed-rank test over places, which are taken as independent there.
         detectable: the difference found with power .8 by as many seeds.
-        needed: the seeds that would find a difference that matters, None where nothing is known about it.
+        decides: the effect on which the verdict hangs.
+        at: at which of the places it is, None for all together.
+        against: over which of the components (rivals).
     """
 
     kind: str
     whole: Effect
     seeds: int = 0
     places: list[Effect] = field(default_factory=list)
-    won: int = 0
+    outcomes: list[str] = field(default_factory=list)
+    shown: int = 0
     p: float = math.nan
     p_places: float = math.nan
     detectable: float = math.nan
-    needed: int | None = None
+    decides: Effect = NONE
+    at: int | None = None
+    against: int = 0
+
+    def count(self, outcome: str) -> int:
+        """Return at how many places this is the outcome."""
+        return Counter(self.outcomes)[outcome]
 
 
 def verdict(values: ArrayLike, rule: Rule) -> Verdict:
@@ -84,9 +103,9 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         rule: what is asked.
     """
     array = np.asarray(values, dtype=float)
-    array = array[:, counted(array)]
+    array = array[:, places_with_enough_seeds(array)]
     if not array.size:
-        return Verdict(NOT_RUN, Effect(math.nan, math.nan, math.nan, 0))
+        return Verdict(NOT_RUN, NONE)
     shown = upper = levels = array
     if rule.form == "trend":
         shown = upper = _contrast(levels)
@@ -94,26 +113,36 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         shown, upper = array[:1], array[1:]
     places = [_least(shown[:, i], upper[:, i]) for i in range(shown.shape[1])]
     whole = _least(_averaged(shown), _averaged(upper))
-    apart = rule.holds in ("all", "some")
+    apart = rule.holds in ("all", "some", "most")
     if rule.holds == "some":
         whole = max(places, key=lambda place: place.mean)
     seeds = min(place.seeds for place in places) if apart else whole.seeds
-    won = sum(shows(place.mean, rule) for place in places)
-    kind, p = UNDECIDED, math.nan
-    if seeds >= (MANY if rule.holds == "most" else FEWEST):
+    kind, p, lost = UNDECIDED, math.nan, False
+    if seeds >= FEWEST:
         page = _page(levels, rule) if rule.form == "trend" else None
-        p, against, small = page or map(float, decided(shown, rule, upper))
-        kind = SUPPORTED if p <= LEVEL else CONTRADICTED if against <= LEVEL else UNDECIDED
+        p, against, small = page or map(float, p_values(shown, rule, upper))
+        lost = against <= LEVEL
+        kind = SUPPORTED if p <= LEVEL else CONTRADICTED if lost else UNDECIDED
         if kind == UNDECIDED and small <= LEVEL:
             kind = UNSUPPORTED
+    if rule.form == "exists" and not any(_mean(shown[0, i]) > 0 for i in range(shown.shape[1])):
+        kind = NOT_TESTABLE
+    at, component = _deciding(shown, upper, rule, lost)
     widest = max([whole, *places] if apart else [whole], key=_sd)
     return Verdict(
-        kind, whole, seeds, places, won, p, _across([place.mean for place in places], rule),
-        detectable(widest.seeds) * widest.sd, needed(widest.sd, rule),
+        kind, whole, seeds, places,
+        outcomes=[_outcome(shown[:, i : i + 1], upper[:, i : i + 1], rule) for i in range(shown.shape[1])],
+        shown=sum(shows(place.mean, rule) for place in places),
+        p=p,
+        p_places=_across([place.mean for place in places], rule),
+        detectable=detectable(widest.seeds) * widest.sd,
+        decides=whole if at is None else _finite(shown[component, at], upper[component, at]),
+        at=at,
+        against=component,
     )  # fmt: skip
 
 
-def counted(values: Array) -> Bools:
+def places_with_enough_seeds(values: Array) -> Bools:
     """Say which places of effects [components, places, seeds] count: [places].
 
     Those with as many seeds as a verdict needs. With fewer a place decides nothing, and among the others it would take
@@ -124,10 +153,17 @@ def counted(values: Array) -> Bools:
     return np.asarray(enough if enough.any() else seeds > 0)
 
 
-def leans(found: Verdict, rule: Rule) -> bool:
+def means_agree(judged: Verdict, rule: Rule) -> bool:
     """Say whether the means show what is claimed, whatever their uncertainty."""
-    enough = {"all": len(found.places), "most": len(found.places) // 2 + 1, "some": 1}
-    return found.won >= enough[rule.holds] if rule.holds in enough else shows(found.whole.mean, rule)
+    enough = {"all": len(judged.places), "most": majority(len(judged.places)), "some": 1}
+    if rule.holds in enough:
+        return judged.shown >= enough[rule.holds]
+    return shows(judged.whole.mean, rule)
+
+
+def majority(places: int) -> int:
+    """Return how many places are most of them."""
+    return places // 2 + 1
 
 
 def shows(effect: float, rule: Rule) -> bool:
@@ -141,14 +177,15 @@ def shows(effect: float, rule: Rule) -> bool:
     return effect > rule.margin + ROUNDING
 
 
-def decided(
+def p_values(
     values: Array, rule: Rule, upper: Array | None = None, among: int = 1
 ) -> tuple[Array, Array, Array]:
     """Return the p-values that support, contradict, and tell that the effect is smaller than what matters.
 
     Several places or components: to support ``all``, every one has to hold (intersection-union, each at the level,
     uncorrected); whatever is searched for among many (one contradiction, ``some`` place) is corrected after Holm, whose
-    first step is all that the smallest needs. ``most`` asks for the share of places won, over seeds.
+    first step is all that the smallest needs. ``most`` is a partial conjunction: more than half of the places hold, at
+    each place all components; it is contradicted where so many fail that no majority is left.
 
     Args:
         values: [components, places, ..., seeds], lower bounds where effects are bounded; the dots are kept.
@@ -157,33 +194,32 @@ def decided(
         among: in how many ways "smaller than what matters" is searched for.
     """
     upper = values if upper is None else upper
-    never = np.ones(values.shape[2:-1])
-    if rule.holds == "most":
-        tied = np.abs(values - rule.margin) <= ROUNDING
-        share = np.where(values > rule.margin + ROUNDING, 1.0, np.where(tied, 0.5, 0.0))
-        half = complete(np.where(np.isnan(values), np.nan, share).min(0).mean(0) - 0.5)
-        return np.asarray(p_share(half)), np.asarray(p_share(-half)), never
     if rule.holds == "average":
-        values, upper = values.mean(1, keepdims=True), upper.mean(1, keepdims=True)
+        values, upper = _averaged(values)[:, None], _averaged(upper)[:, None]
     components, places = values.shape[:2]
     holds, fails, little = _tests(rule)
     if rule.holds == "some":
-        found = holds(values, upper, places).max(0).min(0)
-        return found, *(test(values, upper, components).min(0).max(0) for test in (fails, little))
+        supports = holds(values, upper, places).max(0).min(0)
+        return supports, *(test(values, upper, components).min(0).max(0) for test in (fails, little))
+    if rule.holds == "most":
+        least, rest = majority(places), places - majority(places) + 1
+        supports = partial_conjunction(lambda n: holds(values, upper, n).max(0), least, places)
+
+        def lost(test: Test) -> Array:
+            return partial_conjunction(lambda n: test(values, upper, n * components).min(0), rest, places)
+
+        return supports, lost(fails), lost(little)
     count, ways = components * places, 2 if places > 1 else 1
     against = fails(values, upper, count).min((0, 1))
     small = little(values, upper, among * ways * count).min((0, 1))
     if places > 1:  # too small somewhere, or on average
-        _, _, average = decided(values, replace(rule, holds="average"), upper, ways)
+        _, _, average = p_values(values, replace(rule, holds="average"), upper, ways)
         small = np.minimum(small, average)
     return holds(values, upper, 1).max((0, 1)), against, small
 
 
-def _tests(rule: Rule) -> Sequence[Callable[[Array, Array, int], Array]]:
-    """Return the tests that effects hold, are contradicted, are too small.
-
-    Of their bounds [..., seeds] and the number of comparisons that are searched.
-    """
+def _tests(rule: Rule) -> Sequence[Test]:
+    """Return the tests that effects hold, are contradicted, are too small."""
     m, enough = rule.margin, max(rule.margin, rule.matters)
 
     def never(low: Array, _: Array, __: int) -> Array:
@@ -209,26 +245,67 @@ def _tests(rule: Rule) -> Sequence[Callable[[Array, Array, int], Array]]:
     )
 
 
-def needed(sd: float, rule: Rule) -> int | None:
-    """Return the fewest seeds that decide a difference that matters, None where nothing says what that is.
+def _outcome(low: Array, high: Array, rule: Rule) -> str:
+    """Return what one place says by itself, of its bounds [components, 1, seeds]."""
+    if (~np.isnan(low).any(0)).sum() < FEWEST:
+        return OPEN
+    supports, against, _ = p_values(low, replace(rule, holds="all"), high)
+    return WON if supports <= LEVEL else LOST if against <= LEVEL else OPEN
 
-    For ``no_worse`` and ``equal`` it is the margin; it is never the effect that happened to be seen.
+
+def _deciding(low: Array, high: Array, rule: Rule, lost: bool) -> tuple[int | None, int]:
+    """Return the place (None: all together) and the component on which the verdict hangs.
+
+    Of ``all`` the least certain, or the one that contradicts; of ``most`` the one that makes a majority, or takes it
+    away; of ``some`` the best.
     """
-    size = rule.margin if rule.form in ("no_worse", "equal") else rule.matters
-    return seeds_needed(equivalent if rule.form == "equal" else detectable, sd, size)
+    apart = rule.holds != "average"
+    low, high = (low, high) if apart else (_averaged(low)[:, None], _averaged(high)[:, None])
+    if low.shape[-1] < 2:
+        order = np.array([[-_mean(row) for row in rows] for rows in low])
+    else:
+        holds, fails, _ = _tests(rule)
+        order = -fails(low, high, 1) if lost else holds(low, high, 1)
+    order = np.where(np.isnan(order), np.inf, order)
+    worst = order.argmax(0)
+    ranked = np.argsort(order.max(0), kind="stable")
+    places = len(ranked)
+    if rule.holds == "some":
+        at = int(ranked[0])
+    elif rule.holds == "most":
+        at = int(ranked[-(places - majority(places) + 1) if lost else majority(places) - 1])
+    else:
+        at = int(ranked[-1])
+    return at if apart else None, int(worst[at])
 
 
 def _averaged(values: Array) -> Array:
-    """Average over places, [components, seeds]: over seeds that all places have, NaN elsewhere."""
-    return np.asarray(values.mean(1))
+    """Average over places, [components, ..., seeds]: over seeds that all places have, NaN elsewhere.
+
+    A seed that is lost somewhere is lost.
+    """
+    with np.errstate(invalid="ignore"):
+        mean = values.mean(1)
+    return np.asarray(np.where(np.isneginf(values).any(1) & ~np.isnan(values).any(1), -np.inf, mean))
 
 
 def _least(low: Array, high: Array) -> Effect:
     """Return the least effect over components [components, seeds], of the seeds that all of them have."""
-    whole = ~np.isnan(low).any(0)
-    return min(
-        (effect(*pair) for pair in zip(low[:, whole], high[:, whole], strict=True)), key=lambda e: e.mean
-    )
+    there = ~np.isnan(low).any(0)
+    effects = [_finite(*pair) for pair in zip(low[:, there], high[:, there], strict=True)]
+    return min(effects, key=lambda e: (math.isnan(e.mean), e.mean))
+
+
+def _finite(low: Array, high: Array) -> Effect:
+    """Return the effect of bounds [seeds]; where both are the same, seeds that were lost or won have no part in it."""
+    known = ~(np.isinf(low) & (low == high))
+    shown = effect(low[known], high[known])
+    return replace(shown, seeds=int((~np.isnan(low)).sum()))
+
+
+def _mean(row: Array) -> float:
+    known = row[np.isfinite(row)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def _sd(effect: Effect) -> float:

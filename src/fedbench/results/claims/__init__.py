@@ -1,0 +1,1 @@
+"""Does what a paper says hold? Pure arithmetic on arrays of effects."""
