@@ -96,6 +96,16 @@ paper_files = asking(INPUTS.paper_files, "paper")
 document_inputs = asking(INPUTS.built, "paper")
 
 
+def decoding_cores(wildcards):
+    """All of this call's cores for a dataset of pictures, one for any other."""
+    return 1024 if checked(datasets.get, wildcards.dataset).of_pictures else 1
+
+
+def preparing_options(wildcards, threads):
+    """Where raw files may be, and how many processes decode pictures."""
+    return f"{MIRROR} --cores {threads}".strip()
+
+
 def partition_data(wildcards):
     """The prepared datasets that a partition is made of."""
     return INPUTS.prepared(checked(INPUTS.partitioned, **wildcards))

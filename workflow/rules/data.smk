@@ -10,8 +10,10 @@ rule prepare:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
+    threads: decoding_cores
     resources:
-        mirror=MIRROR,
+        # and the cores: were they a part of the command, all that is prepared would be prepared again
+        mirror=preparing_options,
     params:
         data_dir=subpath(output.arrays, ancestor=2),
         content=own_content,

@@ -103,6 +103,11 @@ class Dataset(ABC):
         """Return the names of the sites that own its samples, sorted, before it is prepared; None: not known yet."""
         return None
 
+    @property
+    def of_pictures(self) -> bool:
+        """Whether it is made of picture files, which several processes decode."""
+        return False
+
     def raw_dir(self, data_dir: Path) -> Path:
         """Return the folder of this dataset's raw files."""
         return data_dir / "raw" / (self.raw or self.name)
@@ -177,6 +182,11 @@ class PictureSet(Dataset):
     """
 
     draft: bool = field(default=False, repr=False, metadata={"option": True})  # keys are older than it
+
+    @property
+    def of_pictures(self) -> bool:
+        """It is."""
+        return True
 
     def definition(self) -> str:
         """As of any dataset, with a word where JPEGs are drafted."""

@@ -157,6 +157,11 @@ class OwnDataset(Dataset):
         state = self._file.stat()
         return _sites(self._file, self.spec.model_dump_json(), state.st_mtime_ns, state.st_size)
 
+    @property
+    def of_pictures(self) -> bool:
+        """Whether the table lists pictures."""
+        return self.spec.images is not None
+
     def sources(self, folder: Path) -> list[Path]:
         """The user's file, wherever it lies."""
         return [self._file]

@@ -159,14 +159,20 @@ def _count_sites(names: Sequence[str], folder: Path) -> int:
 
 
 def cells_of(
-    config: Config, paper_key: str, target: str | None = None, config_dir: Path = CONFIG_DIR
-) -> list[Cell]:
-    """List the cells of a table or figure (``None``: of the whole paper) that the scale runs, each once."""
+    config: Config, paper_key: str, target: str | None = None, config_dir: Path = CONFIG_DIR,
+    known: dict[str, Cell] | None = None,
+) -> list[Cell]:  # fmt: skip
+    """List the cells of a table or figure (``None``: of the whole paper) that the scale runs, each once.
+
+    ``known`` holds cells of this paper that were resolved with this configuration before, and gets the others: to
+    resolve one takes a millisecond.
+    """
     paper, scale = load_paper(paper_key, config_dir), scale_of(config, config_dir)
     specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
     if target is not None and target not in specs:
         raise unknown(f"table or figure of {paper_key}", target, specs)
     chosen = specs.values() if target is None else [specs[target]]
+    known = {} if known is None else known
     cells: dict[str, Cell] = {}
     for spec in chosen:
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
@@ -178,8 +184,10 @@ def cells_of(
                 for method in spec.methods:
                     if not paper.methods[method].has({"dataset": dataset, **setting}):
                         continue
-                    cell = cell_at(config, paper, scale, dataset, setting, method, config_dir)
-                    cells.setdefault(cell.name, cell)
+                    place = repr((dataset, setting, method))  # 1 and True are equal, and two settings
+                    if place not in known:
+                        known[place] = cell_at(config, paper, scale, dataset, setting, method, config_dir)
+                    cells.setdefault(known[place].name, known[place])
     return list(cells.values())
 
 

@@ -31,6 +31,7 @@ class Inputs:
         self.config = config
         self._papers: dict[str, Paper] = {}
         self._cells: dict[tuple[str, str | None], list[Cell]] = {}
+        self._known: dict[str, dict[str, Cell]] = {}
         self._by_path: dict[str, dict[str, Cell]] = {}
         self._by_partition: dict[str, dict[str, RunSpec]] = {}
 
@@ -43,7 +44,8 @@ class Inputs:
     def cells(self, paper: str, target: str | None = None) -> list[Cell]:
         """List the cells of a table or figure at this scale; of the whole paper when no target is named."""
         if (paper, target) not in self._cells:
-            self._cells[paper, target] = cells.cells_of(self.config, paper, target)
+            known = self._known.setdefault(paper, {})
+            self._cells[paper, target] = cells.cells_of(self.config, paper, target, known=known)
         return self._cells[paper, target]
 
     def cells_by_path(self, paper: str) -> dict[str, Cell]:

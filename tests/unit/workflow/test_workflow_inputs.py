@@ -102,23 +102,24 @@ def test_the_mistakes_of_another_paper_stop_no_job() -> None:
 
 
 def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = list[tuple[str, str | None]]()
-    real = cells.cells_of
+    resolved = list[tuple[Any, ...]]()
+    real = cells.cell_at
 
-    def counted(config: Any, paper: str, target: str | None = None) -> Any:
-        calls.append((paper, target))
-        return real(config, paper, target)
+    def counted(config: Any, paper: Any, scale: Any, *place: Any) -> Any:
+        resolved.append((paper.key, *place))
+        return real(config, paper, scale, *place)
 
-    monkeypatch.setattr(cells, "cells_of", counted)
+    monkeypatch.setattr(cells, "cell_at", counted)
     asked = inputs()
     asked.everything(["tex"])
-    assert not calls
+    assert not resolved
     for _ in range(2):
         asked.of_table("toy", "table1")
+        asked.of_figure("toy", "figure1")
         for cell in asked.cells("toy"):
             asked.of_cell(cell)
             asked.partitioned("digits", cell.runs[0].data.partition_key(0))
-    assert calls == [("toy", "table1"), ("toy", None)]
+    assert len(resolved) == len({repr(place) for place in resolved}) == len(asked.cells("toy")) > 3
 
 
 def test_other_results_on_disk_change_the_digest_and_ours_do_not() -> None:
