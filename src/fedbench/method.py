@@ -8,7 +8,9 @@ from __future__ import annotations
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import ConditionalTask, LabelledTask, Task
+from fedbench.ranges import Count, Memory, NotNegative, Positive, Share, Weight
 
 __all__ = [
-    "Batch", "ConditionalTask", "FederatedMethod", "LabelledTask", "Problem", "State", "Task", "buffers_of",
+    "Batch", "ConditionalTask", "Count", "FederatedMethod", "LabelledTask", "Memory", "NotNegative", "Positive",
+    "Problem", "Share", "State", "Task", "Weight", "buffers_of",
 ]  # fmt: skip

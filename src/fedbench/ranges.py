@@ -1,48 +1,79 @@
-"""Where hyper-parameters may lie, by the names that methods share."""
+"""Where hyper-parameters may lie, declared beside the field: ``lr: Positive``."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
-from typing import Any
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from fedbench.errors import UserError
 
-ABOVE_0 = ("tau", "epsilon", "margin", "slope")
-FROM_0 = (
-    "lr", "lr_dual", "dual_lr", "server_lr", "mu", "alpha", "rho", "proximal", "tolerance", "gamma", "dual_max",
-    "temperature", "ratio_alpha", "ratio_beta", "ratio_max", "ratio_undefined",
-    "restart_samples",
-)  # fmt: skip
-SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h", "dominance")
-"""From 0 to 1: weights of a running mean, mostly."""
-MOMENTA = ("momentum", "beta1", "beta2", "beta_1", "beta_2")
-"""From 0 to less than 1: at 1 nothing is ever forgotten, and a step has no bound."""
-COUNTS = ("dual_every", "n_aux", "renew_every", "passive", "opening")
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(gt=0, le=1)]
+"""Of the newest gradient in a running mean."""
+Memory = Annotated[float, Field(ge=0, lt=1)]
+"""Share of the old that a running mean keeps: at 1 nothing is ever forgotten, and a step has no bound."""
+Amplification = Annotated[float, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
+NumberFrom0 = Annotated[int, Field(ge=0)]
+
+KINDS = {float: "a number", int: "a whole number"}
+RELATIONS = {
+    "gt": ("above {:g}", operator.gt),
+    "ge": ("{:g} or more", operator.ge),
+    "le": ("at most {:g}", operator.le),
+    "lt": ("less than {:g}", operator.lt),
+}
 
 
-def at_bound(name: str, value: float) -> bool:
-    """Return whether nothing lies beyond a value: 0 for all hyper-parameters, and 1 for a share."""
-    return value == 0 or (name in SHARES and value == 1)
+class Range(NamedTuple):
+    """What a field takes: the type of its values, and pairs of a relation (:data:`RELATIONS`) and a bound."""
+
+    kind: Any
+    bounds: tuple[tuple[str, float], ...] = ()
 
 
-def check(label: str, values: Mapping[str, Any]) -> None:
-    """Refuse hyper-parameters that are no finite numbers or out of their range; names not listed here may be any.
+@functools.lru_cache(maxsize=256)
+def ranges_of(owner: type) -> Mapping[str, Range]:
+    """Return what the fields of a dataclass take by their annotations; fields of a type that is not found take any."""
+    try:
+        hints = get_type_hints(owner, include_extras=True)
+    except NameError:
+        return {}
+    return {name: _range(hint) for name, hint in hints.items()}
+
+
+def _range(hint: Any) -> Range:
+    if get_origin(hint) is not Annotated:
+        return Range(hint)
+    kind, *facts = get_args(hint)
+    return Range(kind, tuple(bound for fact in facts for bound in _bounds(fact)))
+
+
+def _bounds(fact: Any) -> Iterator[tuple[str, float]]:
+    for part in fact.metadata if isinstance(fact, FieldInfo) else [fact]:
+        yield from ((name, getattr(part, name)) for name in RELATIONS if hasattr(part, name))
+
+
+def check(label: str, name: str, value: Any, wants: Range) -> None:
+    """Refuse a value of another kind than a field takes, numbers that are not finite, and those out of its range.
 
     Raises:
-        UserError: one is; ``label`` names the method.
+        UserError: it is one; ``label`` names the method or the task.
     """
-    for name, value in values.items():
-        if isinstance(value, str):
-            continue
-        if not math.isfinite(value):
-            raise UserError(f"{label}: {name} has to be a finite number, not {value}")
-        for names, within, words in (
-            (ABOVE_0, value > 0, "above 0"),
-            (FROM_0, value >= 0, "0 or more"),
-            (SHARES, 0 <= value <= 1, "from 0 to 1"),
-            (MOMENTA, 0 <= value < 1, "from 0 to less than 1"),
-            (COUNTS, value >= 1, "1 or more"),
-        ):
-            if name in names and not within:
-                raise UserError(f"{label}: {name} has to be {words}, not {value}")
+    if wants.kind in KINDS:
+        numbers = int if wants.kind is int else int | float
+        if isinstance(value, bool) or not isinstance(value, numbers):
+            raise UserError(f"{label}: {name} is {KINDS[wants.kind]}, not {value!r}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{label}: {name} has to be a finite number, not {value}")
+    if not all(RELATIONS[relation][1](value, bound) for relation, bound in wants.bounds):
+        words = " and ".join(RELATIONS[relation][0].format(bound) for relation, bound in wants.bounds)
+        raise UserError(f"{label}: {name} has to be {words}, not {value}")

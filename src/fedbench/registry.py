@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, TypeVar
 
+from fedbench import ranges
 from fedbench.errors import UserError, unknown
 
 Built = TypeVar("Built")
@@ -54,7 +55,7 @@ def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping
         values: by field.
 
     Raises:
-        UserError: it is no such class, or values are missing, misspelt or of a wrong kind.
+        UserError: it is no such class, or values are missing, misspelt, of a wrong kind or out of range.
     """
     derived = isinstance(found, type) and issubclass(found, base)
     if not derived or "__dataclass_fields__" not in vars(found):  # not those of the class it derives from
@@ -68,12 +69,9 @@ def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping
     missing = sorted(fields.keys() - values.keys())
     if missing:
         raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
+    takes = ranges.ranges_of(found)
     for key, value in values.items():
-        wants = str(fields[key].type)
-        if wants == "float" and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise UserError(f"{label}: {key} is a number, not {value!r}")
-        if wants == "int" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise UserError(f"{label}: {key} is a whole number, not {value!r}")
+        ranges.check(label, key, value, takes.get(key, ranges.Range(object)))
     built: Built = found(**values)
     return built
 

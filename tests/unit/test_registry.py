@@ -54,6 +54,30 @@ def test_a_file_that_defines_nothing_is_named(tmp_path: Path, monkeypatch: pytes
         make("empty_method", {})
 
 
+def test_names_bind_nobody_and_a_range_beside_a_field_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``beta`` is a share in our methods, ``tau`` above 0: of others' methods it was refused by its name."""
+    (tmp_path / "ranged_method.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom typing import Annotated\n"
+        "from annotated_types import Lt\nfrom pydantic import Field\n"
+        "from fedbench.method import FederatedMethod, Positive\n"
+        "@dataclass(frozen=True)\nclass Method(FederatedMethod):\n"
+        "    beta: float\n    tau: float\n    lr: Positive\n    gap: Annotated[float, Field(gt=-1), Lt(2)]\n"
+    )
+    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
+    good = {"beta": 1.5, "tau": 0, "lr": 0.1, "gap": -0.5}
+    make("ranged_method", good)
+    for change, says in (
+        ({"lr": 0}, "method 'ranged_method': lr has to be above 0, not 0"),
+        ({"gap": 2}, "gap has to be above -1 and less than 2, not 2"),
+        ({"beta": float("inf")}, "beta has to be a finite number"),
+        ({"tau": "x"}, "tau is a number, not 'x'"),
+    ):
+        with pytest.raises(UserError, match=says):
+            make("ranged_method", good | change)
+
+
 def test_helpers_have_no_name() -> None:
     assert not [name for name in registry.names(algorithms) if name.startswith("_")]
     with pytest.raises(UserError, match=r"unknown method 'fedavgg'\. Did you mean 'fedavg'"):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-from fedbench import ranges, registry
+from fedbench import registry
 from fedbench.contract.method import FederatedMethod
 
 
@@ -17,8 +16,5 @@ def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     Raises:
         UserError: unknown method, or hyper-parameters that are missing, misspelt of a wrong kind or out of range.
     """
-    found, label = registry.find(sys.modules[__name__], "method", name, "Method"), f"method {name!r}"
-    method = registry.filled(found, FederatedMethod, label, "hyper-parameter", params)
-    fields = dataclasses.fields(method)  # type: ignore[arg-type]
-    ranges.check(label, {field.name: getattr(method, field.name) for field in fields})
-    return method
+    found = registry.find(sys.modules[__name__], "method", name, "Method")
+    return registry.filled(found, FederatedMethod, f"method {name!r}", "hyper-parameter", params)

@@ -10,6 +10,7 @@ from torch import Tensor
 from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Problem, State, buffers_of
 from fedbench.contract.task import LabelledTask, Task
+from fedbench.ranges import Count, NotNegative
 
 if TYPE_CHECKING:
     Base = FederatedMethod
@@ -39,11 +40,11 @@ class Climb(Base):
         dual_max: upper end of the box of lambda.
     """
 
-    dual_lr: float
-    tolerance: float
+    dual_lr: NotNegative
+    tolerance: NotNegative
     dual_scale: str
-    dual_every: int
-    dual_max: float
+    dual_every: Count
+    dual_max: NotNegative
 
     task: ClassVar[type[Task]] = LabelledTask
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.method import positive
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import Memory, NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,10 @@ class FedOpt(fedavg.Method):
         tau: degree of adaptivity, above 0.
     """
 
-    server_lr: float
-    beta1: float
-    beta2: float
-    tau: float
-
-    def __post_init__(self) -> None:
-        positive(type(self).__module__.rpartition(".")[2], "tau", self.tau)
+    server_lr: NotNegative
+    beta1: Memory
+    beta2: Memory
+    tau: Positive
 
     def second(self, v: Tensor, squared: Tensor) -> Tensor:
         """Return the new second moment [d]."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
-from fedbench.errors import UserError
+from fedbench.ranges import NotNegative
 
 
 class Pending(FederatedMethod):
@@ -27,7 +27,7 @@ class Pending(FederatedMethod):
         lr: step size.
     """
 
-    lr: float
+    lr: NotNegative
 
     task: ClassVar[type[Task]] = Task
     averaged: ClassVar[tuple[str, ...]] = ("x", "u")
@@ -54,11 +54,3 @@ class Pending(FederatedMethod):
     def gradient(self, problem: Problem, state: State, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return G(x) on a batch [K, d] and the losses [K]."""
         return problem.gradient(lambda w: problem.loss(w, batch, buffers_of(state)), x)
-
-
-def momentum_share(method: str, key: str, value: float) -> None:
-    """Refuse a momentum weight outside (0, 1]."""
-    if not 0 < value <= 1:
-        raise UserError(
-            f"method {method!r}: {key} is {value}; it is the weight of the newest gradient, in (0, 1]"
-        )

@@ -13,6 +13,7 @@ from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
 from fedbench.objectives.ratio import class_weights, mean_of_ratios, ratio_of_sums
+from fedbench.ranges import Count, NotNegative, Share
 
 if TYPE_CHECKING:
     Base = FederatedMethod
@@ -42,12 +43,12 @@ class RatioLoss(Base):
     """
 
     form: str
-    n_aux: int
-    ratio_alpha: float
-    ratio_beta: float
-    ratio_max: float
-    ratio_undefined: float
-    dominance: float
+    n_aux: Count
+    ratio_alpha: NotNegative
+    ratio_beta: NotNegative
+    ratio_max: NotNegative
+    ratio_undefined: NotNegative
+    dominance: Share
 
     task: ClassVar[type[Task]] = LabelledTask
     broadcast: ClassVar[tuple[str, ...]] = ("class_weights",)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from fedbench.algorithms._pending import momentum_share
 from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import ConditionalTask, Task
+from fedbench.ranges import NotNegative, Weight
 
 STATES = ("own", "shared")
 
@@ -31,14 +31,13 @@ class Scgd(FederatedMethod):
         state: ``own`` or ``shared``.
     """
 
-    lr: float
-    beta_in: float
+    lr: NotNegative
+    beta_in: Weight
     state: str
 
     task: ClassVar[type[Task]] = ConditionalTask
 
     def __post_init__(self) -> None:
-        momentum_share("local_scgd", "beta_in", self.beta_in)
         one_of("local_scgd", "state", self.state, STATES)
 
     def init(self, problem: Problem, w: Tensor) -> State:

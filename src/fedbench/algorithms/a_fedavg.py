@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.method import positive
 from fedbench.contract.problem import Problem, State
-from fedbench.errors import UserError
+from fedbench.ranges import Amplification, Positive
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,8 @@ class Method(fedavg.Method):
         kappa: how much a cycle's movement is amplified, 1 or more; 1 is FedAvg.
     """
 
-    kappa: float
-
-    def __post_init__(self) -> None:
-        check("a_fedavg", self.lr, self.kappa)
+    lr: Positive
+    kappa: Amplification
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Remember where the first window begins."""
@@ -39,13 +36,6 @@ class Method(fedavg.Method):
     ) -> State:
         """Average; at the end of a cycle amplify."""
         return amplified(problem, server | self.mean(clients), self.kappa)
-
-
-def check(method: str, lr: float, kappa: float) -> None:
-    """Refuse hyper-parameters of an amplified method that are out of range."""
-    positive(method, "lr", lr)
-    if not kappa >= 1:
-        raise UserError(f"method {method!r}: kappa is {kappa}, but has to be 1 (no amplification) or more")
 
 
 def amplified(problem: Problem, server: State, kappa: float) -> State:

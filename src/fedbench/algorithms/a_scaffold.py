@@ -8,9 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms.a_fedavg import amplified, check
+from fedbench.algorithms.a_fedavg import amplified
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.ranges import Amplification, Positive
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,12 @@ class Method(FederatedMethod):
         kappa: how much a cycle's movement is amplified, 1 or more.
     """
 
-    lr: float
-    kappa: float
+    lr: Positive
+    kappa: Amplification
 
     own: ClassVar[tuple[str, ...]] = ("c_own", "seen", "steps", "cycle")
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
-
-    def __post_init__(self) -> None:
-        check("a_scaffold", self.lr, self.kappa)
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero control variates; ``pending`` is what the running cycle will change c by."""

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from fedbench.algorithms._pending import Pending, momentum_share
+from fedbench.algorithms._pending import Pending
 from fedbench.contract.method import one_of
 from fedbench.contract.problem import Batch, Problem, State
+from fedbench.ranges import NotNegative, Weight
 
 ANCHORS = ("local", "averaged")
 
@@ -28,15 +29,14 @@ class Method(Pending):
         anchor: ``local``, x_{t-1} as printed, or ``averaged``.
     """
 
-    lr: float
-    beta: float
+    lr: NotNegative
+    beta: Weight
     anchor: str
 
     own: ClassVar[tuple[str, ...]] = ("x_old",)
     partial: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        momentum_share("acc_fcsg_m", "beta", self.beta)
         one_of("acc_fcsg_m", "anchor", self.anchor, ANCHORS)
 
     def init_own(self, problem: Problem, server: State) -> State:

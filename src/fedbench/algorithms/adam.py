@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.method import positive
 from fedbench.contract.problem import Batch, Problem, State
-from fedbench.errors import UserError
+from fedbench.ranges import Memory, Positive
 
 
 @dataclass(frozen=True)
@@ -28,18 +27,12 @@ class Method(fedavg.Method):
         epsilon: added to the root.
     """
 
-    beta_1: float
-    beta_2: float
-    epsilon: float
+    lr: Positive
+    beta_1: Memory
+    beta_2: Memory
+    epsilon: Positive
 
     own: ClassVar[tuple[str, ...]] = ("m", "v", "t")
-
-    def __post_init__(self) -> None:
-        positive("adam", "lr", self.lr)
-        positive("adam", "epsilon", self.epsilon)
-        for key, value in (("beta_1", self.beta_1), ("beta_2", self.beta_2)):
-            if not 0 <= value < 1:
-                raise UserError(f"method 'adam': {key} is from 0 to less than 1, not {value}")
 
     def init_own(self, problem: Problem, server: State) -> State:
         """Start with empty sums."""

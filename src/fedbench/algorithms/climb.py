@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from fedbench.algorithms import fedavg
 from fedbench.algorithms._climb import Climb
+from fedbench.ranges import Count, NotNegative
 
 
 @dataclass(frozen=True)
 class Method(Climb, fedavg.Method):
     """CLIMB with FedAvg as its solver, the paper's choice; dual_lr = 0 gives FedAvg. See :class:`Climb`."""
 
-    dual_lr: float
-    tolerance: float
+    dual_lr: NotNegative
+    tolerance: NotNegative
     dual_scale: str
-    dual_every: int
-    dual_max: float
+    dual_every: Count
+    dual_max: NotNegative

@@ -10,6 +10,7 @@ from torch import Tensor
 from fedbench.algorithms import scaffold
 from fedbench.algorithms._climb import Climb, weights
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import Count, NotNegative
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,11 @@ class Method(Climb, scaffold.Method):
     the variates it receives; nothing more is sent.
     """
 
-    dual_lr: float
-    tolerance: float
+    dual_lr: NotNegative
+    tolerance: NotNegative
     dual_scale: str
-    dual_every: int
-    dual_max: float
+    dual_every: Count
+    dual_max: NotNegative
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero variates, lambda = 0."""

@@ -9,6 +9,7 @@ import torch
 from fedbench.algorithms import coda_plus
 from fedbench.algorithms._minimax import as_scores
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import NumberFrom0
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Method(coda_plus.Method):
         restart_samples: samples of each client in the dual restart; 0 leaves alpha as it is (CODA+).
     """
 
-    restart_samples: int
+    restart_samples: NumberFrom0
 
     def new_stage(self, problem: Problem, server: State) -> State:
         """Move the anchor and restart alpha."""

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._minimax import DUAL_STEPS, SCORES, MinimaxGradient, minimax_gradient, start_at
-from fedbench.contract.method import FederatedMethod, one_of, positive
+from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class Method(FederatedMethod):
         dual_step: ``batch`` or ``running_means``.
     """
 
-    lr: float
-    lr_dual: float
-    proximal: float
+    lr: Positive
+    lr_dual: Positive
+    proximal: NotNegative
     score: str
     dual_step: str
 
@@ -42,9 +43,6 @@ class Method(FederatedMethod):
     def __post_init__(self) -> None:
         one_of(self.name, "score", self.score, SCORES)
         one_of(self.name, "dual_step", self.dual_step, DUAL_STEPS)
-        positive(self.name, "lr", self.lr)
-        positive(self.name, "lr_dual", self.lr_dual)
-        positive(self.name, "proximal", self.proximal, zero_too=True)
 
     @property
     def name(self) -> str:

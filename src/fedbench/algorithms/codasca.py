@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import coda_plus
-from fedbench.contract.method import one_of, positive
+from fedbench.contract.method import one_of
 from fedbench.contract.problem import Batch, Problem, State
+from fedbench.ranges import Positive
 
 VARIATES = ("both", "primal", "dual")
 ANCHORS = ("last", "average")
@@ -36,7 +37,7 @@ class Method(coda_plus.Method):
         anchor: the next stage's anchor: the ``last`` averaged model, or the ``average`` of the stage's averaged models.
     """
 
-    server_lr: float
+    server_lr: Positive
     variates: str
     anchor: str
 
@@ -48,7 +49,6 @@ class Method(coda_plus.Method):
         super().__post_init__()
         one_of(self.name, "variates", self.variates, VARIATES)
         one_of(self.name, "anchor", self.anchor, ANCHORS)
-        positive(self.name, "server_lr", self.server_lr)
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start as CODA+, with zero control variates."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fedbench.algorithms._pending import Pending
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import NotNegative
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Method(Pending):
         lr: step size.
     """
 
-    lr: float
+    lr: NotNegative
 
     def renewed(self, problem: Problem, state: State, gradient: Tensor, batch: Any) -> Tensor:
         """Take the newest gradient."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from fedbench.algorithms._pending import Pending, momentum_share
+from fedbench.algorithms._pending import Pending
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import NotNegative, Weight
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,8 @@ class Method(Pending):
         beta: weight of the newest gradient, in (0, 1].
     """
 
-    lr: float
-    beta: float
-
-    def __post_init__(self) -> None:
-        momentum_share("fcsg_m", "beta", self.beta)
+    lr: NotNegative
+    beta: Weight
 
     def renewed(self, problem: Problem, state: State, gradient: Tensor, batch: Any) -> Tensor:
         """Mix the newest gradient into the direction."""

@@ -11,6 +11,7 @@ from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
 from fedbench.net import Leaf
+from fedbench.ranges import NotNegative
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Method(FederatedMethod):
         lr: step size.
     """
 
-    lr: float
+    lr: NotNegative
 
     task: ClassVar[type[Task]] = Task
     overwrites: ClassVar[tuple[str, ...]] = ("x",)

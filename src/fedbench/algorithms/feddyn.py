@@ -8,9 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, positive
+from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
+from fedbench.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,11 @@ class Method(FederatedMethod):
         alpha: weight of the regulariser, above 0.
     """
 
-    lr: float
-    alpha: float
+    lr: NotNegative
+    alpha: Positive
 
     task: ClassVar[type[Task]] = Task
     own: ClassVar[tuple[str, ...]] = ("g_own",)
-
-    def __post_init__(self) -> None:
-        positive("feddyn", "alpha", self.alpha)
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with h = 0."""

@@ -10,6 +10,7 @@ from fedbench.algorithms import fedavg
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.ranges import NotNegative
 
 FLOOR = 1e-8
 """Samples of a class that a client lacks, so that its margin is large (100 temperature) and finite."""
@@ -26,7 +27,7 @@ class Method(fedavg.Method):
         temperature: size of the margins; 0 gives FedAvg.
     """
 
-    temperature: float
+    temperature: NotNegative
 
     def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
         """Return the clients' calibrated cross-entropy [K]."""

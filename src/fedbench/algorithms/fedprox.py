@@ -10,6 +10,7 @@ import torch
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
+from fedbench.ranges import NotNegative
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Method(FederatedMethod):
         mu: weight of the proximal term; 0 gives FedAvg.
     """
 
-    lr: float
-    mu: float
+    lr: NotNegative
+    mu: NotNegative
 
     task: ClassVar[type[Task]] = Task
 

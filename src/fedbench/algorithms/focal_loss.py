@@ -12,6 +12,7 @@ from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.focal import focal
+from fedbench.ranges import NotNegative
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Method(fedavg.Method):
         gamma: focusing parameter; 0 gives FedAvg.
     """
 
-    gamma: float
+    gamma: NotNegative
 
     task: ClassVar[type[Task]] = LabelledTask
 

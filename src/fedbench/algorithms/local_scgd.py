@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedbench.algorithms._scgd import Scgd
 from fedbench.contract.problem import State
+from fedbench.ranges import NotNegative, Weight
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Method(Scgd):
         state: ``own`` or ``shared``, see :class:`fedbench.algorithms._scgd.Scgd`.
     """
 
-    lr: float
-    beta_in: float
+    lr: NotNegative
+    beta_in: Weight
     state: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "s")

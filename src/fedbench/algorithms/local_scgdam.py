@@ -13,6 +13,7 @@ from fedbench.algorithms._minimax import MinimaxGradient, minimax_gradient
 from fedbench.contract.method import one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.objectives.auc_compositional import HVP, InnerStep
+from fedbench.ranges import NotNegative, Share
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Method(local_sgdam.Method):
             points is as good as infinitely curved.
     """
 
-    alpha_h: float
-    rho: float
+    alpha_h: Share
+    rho: NotNegative
     hvp: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "alpha", "u", "v", "h")

@@ -8,9 +8,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._pending import momentum_share
 from fedbench.algorithms._scgd import Scgd
 from fedbench.contract.problem import Problem, State
+from fedbench.ranges import NotNegative, Weight
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,12 @@ class Method(Scgd):
         state: ``own`` or ``shared``, see :class:`fedbench.algorithms._scgd.Scgd`.
     """
 
-    lr: float
-    beta: float
-    beta_in: float
+    lr: NotNegative
+    beta: Weight
+    beta_in: Weight
     state: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "s", "m")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        momentum_share("local_scgdm", "beta", self.beta)
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start without a direction: the first comes from data."""

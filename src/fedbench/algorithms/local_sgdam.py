@@ -11,6 +11,7 @@ from torch import Tensor
 from fedbench.algorithms._minimax import DUAL_STEPS, SCORES, minimax_gradient, start_at
 from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.ranges import NotNegative, Share
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class Method(FederatedMethod):
         dual_step: ``batch`` or ``running_means``.
     """
 
-    lr: float
-    lr_dual: float
-    beta_x: float
-    beta_y: float
+    lr: NotNegative
+    lr_dual: NotNegative
+    beta_x: Share
+    beta_y: Share
     score: str
     dual_step: str
 

@@ -12,6 +12,7 @@ from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
 from fedbench.net import Leaf
+from fedbench.ranges import Memory, NotNegative
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Method(FederatedMethod):
         momentum: heavy-ball momentum in [0, 1).
     """
 
-    lr: float
-    momentum: float
+    lr: NotNegative
+    momentum: Memory
 
     task: ClassVar[type[Task]] = Task
     averaged: ClassVar[tuple[str, ...]] = ("x", "m")

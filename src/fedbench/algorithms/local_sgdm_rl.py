@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fedbench.algorithms import local_sgdm
 from fedbench.algorithms._ratio import RatioLoss
+from fedbench.ranges import Count, NotNegative, Share
 
 
 @dataclass(frozen=True)
@@ -13,9 +14,9 @@ class Method(RatioLoss, local_sgdm.Method):
     """LocalSGDM on the ratio loss, its weights renewed at each synchronisation. See :class:`RatioLoss`."""
 
     form: str
-    n_aux: int
-    ratio_alpha: float
-    ratio_beta: float
-    ratio_max: float
-    ratio_undefined: float
-    dominance: float
+    n_aux: Count
+    ratio_alpha: NotNegative
+    ratio_beta: NotNegative
+    ratio_max: NotNegative
+    ratio_undefined: NotNegative
+    dominance: Share

@@ -8,11 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, positive
+from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.net import Leaf
 from fedbench.objectives.contrastive import model_contrastive
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,11 @@ class Method(FederatedMethod):
         temperature: of the contrastive loss, above 0.
     """
 
-    lr: float
-    mu: float
-    temperature: float
+    lr: NotNegative
+    mu: NotNegative
+    temperature: Positive
 
     own: ClassVar[tuple[str, ...]] = ("previous", "previous_buffers")
-
-    def __post_init__(self) -> None:
-        positive("moon", "temperature", self.temperature)
 
     def init_own(self, problem: Problem, server: State) -> State:
         """Start with the initial model as the previous one."""

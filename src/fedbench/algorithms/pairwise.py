@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._minimax import SCORES, as_scores
-from fedbench.contract.method import FederatedMethod, one_of, positive
+from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.objectives.pairwise import PairLoss, active_passive
+from fedbench.ranges import Count, Positive
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +52,15 @@ class Method(FederatedMethod):
         share: what a client has of a pool: as much as every other (``client``), or by the ``count`` of its scores.
     """
 
-    lr: float
+    lr: Positive
     loss: str
-    margin: float
+    margin: Positive
     temperature: float
-    slope: float
+    slope: Positive
     q: float
     score: str
-    passive: int
-    opening: int
+    passive: Count
+    opening: Count
     pool: str
     share: str
 
@@ -69,8 +70,6 @@ class Method(FederatedMethod):
         one_of("pairwise", "score", self.score, SCORES)
         one_of("pairwise", "pool", self.pool, POOLS)
         one_of("pairwise", "share", self.share, SHARES)
-        for key in ("lr", "passive", "opening"):
-            positive("pairwise", key, getattr(self, key))
         _ = self.psi
 
     @property

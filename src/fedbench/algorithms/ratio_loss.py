@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fedbench.algorithms import fedavg
 from fedbench.algorithms._ratio import RatioLoss
+from fedbench.ranges import Count, NotNegative, Share
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,13 @@ class Method(RatioLoss, fedavg.Method):
     """
 
     form: str
-    n_aux: int
-    ratio_alpha: float
-    ratio_beta: float
-    ratio_max: float
-    ratio_undefined: float
-    dominance: float
-    renew_every: int
+    n_aux: Count
+    ratio_alpha: NotNegative
+    ratio_beta: NotNegative
+    ratio_max: NotNegative
+    ratio_undefined: NotNegative
+    dominance: Share
+    renew_every: Count
 
     def due(self, round_index: int) -> bool:
         """Return whether the weights are renewed after this round."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
+from fedbench.ranges import NotNegative
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Method(FederatedMethod):
         server_lr: global step size.
     """
 
-    lr: float
-    server_lr: float
+    lr: NotNegative
+    server_lr: NotNegative
 
     task: ClassVar[type[Task]] = Task
     own: ClassVar[tuple[str, ...]] = ("c_own",)

@@ -131,11 +131,3 @@ def one_of(method: str, key: str, value: str, known: tuple[str, ...]) -> None:
     """Check a hyper-parameter that is one of a few words."""
     if value not in known:
         raise UserError(f"method {method!r}: {unknown(key, value, known)}")
-
-
-def positive(method: str, key: str, value: float, *, zero_too: bool = False) -> None:
-    """Check a hyper-parameter that has to be above 0, or with ``zero_too`` not below it."""
-    if not (value >= 0 if zero_too else value > 0):
-        raise UserError(
-            f"method {method!r}: {key} has to be {'0 or more' if zero_too else 'above 0'}, not {value}"
-        )

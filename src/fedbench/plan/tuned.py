@@ -9,11 +9,12 @@ from typing import Any
 
 from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file, tuned_path
 from fedbench.plan.schema import Paper, Scale, Value
-from fedbench.ranges import at_bound
 from fedbench.specs import RunSpec
 
 FAR = 4
 """A run this many times as long as the trials is beyond what they can say."""
+SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h", "dominance")
+"""Hyper-parameters that end at 1. Planning imports no method, and so cannot read it off their fields."""
 LENGTHS = ("iterations", "epochs", "rounds", "cycles")
 
 
@@ -56,9 +57,14 @@ def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list
     alike = [row for row in rows if all(row.get(name, word) == word for name, word in words.items())]
     for name, value in values.items():
         numbers, varied = _numbers(alike, name), len(_numbers(rows, name)) > 1
-        if varied and value in (min(numbers), max(numbers)) and not at_bound(name, value):
+        if varied and value in (min(numbers), max(numbers)) and not _at_bound(name, value):
             found.append(name)
     return found
+
+
+def _at_bound(name: str, value: float) -> bool:
+    """Say whether nothing lies beyond a value: 0 for all hyper-parameters, 1 for a share of ours."""
+    return value == 0 or (name in SHARES and value == 1)
 
 
 def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> set[float]:

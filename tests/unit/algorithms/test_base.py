@@ -58,7 +58,7 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
         ("coda_plus", {"lr_dual": -1.0}, "'coda_plus': lr_dual has to be above 0, not -1.0"),
         ("codasca", {"proximal": -0.1}, "'codasca': proximal has to be 0 or more, not -0.1"),
         ("codasca", {"server_lr": 0}, "'codasca': server_lr has to be above 0, not 0"),
-        ("codasca", {"lr": float("nan")}, "'codasca': lr has to be above 0, not nan"),
+        ("codasca", {"lr": float("nan")}, "'codasca': lr has to be a finite number, not nan"),
         ("codasca", {"variates": "prime"}, r"unknown variates 'prime'\. Did you mean 'primal'\?"),
         ("codasca", {"anchor": "mean"}, "unknown anchor 'mean'"),
         ("local_sgdam", {"score": "tanh"}, "unknown score 'tanh'"),

@@ -187,14 +187,14 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
 @pytest.mark.parametrize(
     ("method", "params", "message"),
     [
-        ("a_fedavg", {"kappa": 0.9}, "'a_fedavg': kappa is 0.9, but has to be 1"),
-        ("a_scaffold", {"kappa": 0.0}, "'a_scaffold': kappa is 0.0"),
+        ("a_fedavg", {"kappa": 0.9}, "'a_fedavg': kappa has to be 1 or more, not 0.9"),
+        ("a_scaffold", {"kappa": 0.0}, "'a_scaffold': kappa has to be 1 or more"),
         ("a_fedavg", {"lr": 0.0}, "lr has to be above 0"),
         ("pairwise", {"temperature": 0.0}, "temperature is 0.0, but has to be above 0"),
         ("pairwise", {"loss": "sigmoide"}, "Did you mean 'sigmoid'"),
         ("pairwise", {"q": 1.0}, "q is 1.0, but has to be above 1"),
-        ("pairwise", {"slope": 0.0}, "slope is 0.0, but has to be above 0"),
-        ("pairwise", {"passive": 0}, "passive has to be above 0"),
+        ("pairwise", {"slope": 0.0}, "slope has to be above 0"),
+        ("pairwise", {"passive": 0}, "passive has to be 1 or more"),
         ("pairwise", {"pool": "epoch"}, "unknown pool 'epoch'"),
         ("pairwise", {"score": "softmax"}, "unknown score"),
         ("pairwise", {"share": "clients"}, "Did you mean 'client'"),
