@@ -39,6 +39,7 @@ class Method(FederatedMethod):
     dual_step: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "alpha")
+    binary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         one_of(self.name, "score", self.score, SCORES)

@@ -40,6 +40,7 @@ class Method(FederatedMethod):
     dual_step: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "alpha", "u", "v")
+    binary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         one_of("local_sgdam", "score", self.score, SCORES)

@@ -65,6 +65,7 @@ class Method(FederatedMethod):
     share: str
 
     gathered: ClassVar[tuple[str, ...]] = tuple(SIGNS)
+    binary: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         one_of("pairwise", "score", self.score, SCORES)

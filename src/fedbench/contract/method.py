@@ -35,6 +35,7 @@ class FederatedMethod:
         task: the kind of task it works on: any whose loss it takes from ``problem.loss`` (``Task``), those that label
             samples, or those with nested draws (``ConditionalTask``).
         partial: whether rounds may leave clients out.
+        binary: whether it is for two classes alone, as methods that maximise an AUC are.
     """
 
     averaged: ClassVar[tuple[str, ...]] = ("x",)
@@ -48,6 +49,7 @@ class FederatedMethod:
     batches: ClassVar[int] = 1
     task: ClassVar[type[Task]] = LabelledTask
     partial: ClassVar[bool] = True
+    binary: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Take back ``overwrites`` from a step that may compare old and new parameters."""

@@ -157,11 +157,11 @@ def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
     return deal
 
 
-def _check_both(spec: DataSpec, part: str, labels: np.ndarray) -> None:
+def _check_both(spec: DataSpec, part: str, labels: np.ndarray, cure: str = "") -> None:
     """Raise UserError unless a part has samples of both signs, whose AUC is undefined else."""
     if len(np.unique(labels)) < 2:
         lacking = "negative" if len(labels) and labels[0] else "positive"
-        raise UserError(f"{spec.dataset}: the {part} part has no {lacking} sample: an AUC needs both.")
+        raise UserError(f"{spec.dataset}: the {part} part has no {lacking} sample: an AUC needs both{cure}.")
 
 
 def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[dict[str, np.ndarray], Deal]:
@@ -184,8 +184,11 @@ def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[
         "y_test": relabel(prepared.y_test, names, spec.labels, seed),
         "validation": validation,
     }
-    if spec.labels.rule != "original":
+    if spec.labels.rule != "original" or len(names) == 2:
         _check_both(spec, "test", arrays["y_test"])
+        _check_both(spec, "training", labels[pool])
+        if len(validation):
+            _check_both(spec, "validation", labels[validation], "; raise data.validation")
     return {name: array.astype(np.int64) for name, array in arrays.items()}, deal
 
 

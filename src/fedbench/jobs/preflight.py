@@ -109,6 +109,11 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
             _check_smooth(built.needs_smooth(), run)
+            if built.binary and (n_classes := classes_of(run)) not in (None, 2):
+                raise UserError(
+                    f"method {run.method!r} is for two classes, and {run.data.dataset!r} has {n_classes}: say which "
+                    "are positive, with `positive:` in the dataset's YAML or data.labels.rule named or halves"
+                )
         except UserError as error:
             yield f"{source}methods.{method} on datasets.{dataset}: {error}"
 

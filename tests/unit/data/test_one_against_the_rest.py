@@ -186,12 +186,33 @@ def test_a_test_part_of_one_class_is_named_before_training(
     x = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
     own("rare", x=x[:20], y=np.arange(20) % 2, x_test=x[20:], y_test=np.full(10, sign))
     prepare("rare", tmp_path)
-    spec = DataSpec(dataset="rare", clients=2, labels={"rule": "named", "positive": [1]})
-    with pytest.raises(UserError, match=f"rare: the test part has no {lacking} sample: an AUC needs both"):
-        make_partition(spec, 0, tmp_path)
-    make_partition(
-        spec.model_copy(update={"labels": LabelSpec()}), 0, tmp_path
-    )  # of two classes, as they are
+    for labels in (
+        LabelSpec(rule="named", positive=(1,)),
+        LabelSpec(),
+    ):  # of two classes, named or as they are
+        spec = DataSpec(dataset="rare", clients=2, labels=labels)
+        with pytest.raises(
+            UserError, match=f"rare: the test part has no {lacking} sample: an AUC needs both"
+        ):
+            make_partition(spec, 0, tmp_path)
+
+
+def test_a_validation_part_of_one_class_is_named(own: Callable[..., str], tmp_path: Path) -> None:
+    """A tenth of three positives is none."""
+    x = np.arange(120.0)[:, None]
+    own(
+        "rare",
+        x=x,
+        y=(np.arange(120) % 30 == 0).astype(int),
+        x_test=x[:60],
+        y_test=(np.arange(60) % 30 == 0).astype(int),
+    )
+    prepare("rare", tmp_path)
+    make_partition(DataSpec(dataset="rare", clients=2, validation=0.25), 0, tmp_path)
+    with pytest.raises(
+        UserError, match=r"the validation part has no positive sample: .*; raise data\.validation"
+    ):
+        make_partition(DataSpec(dataset="rare", clients=2, validation=0.1), 0, tmp_path)
 
 
 def test_a_dataset_without_a_validation_part_says_so(partition: Callable[..., Partition]) -> None:

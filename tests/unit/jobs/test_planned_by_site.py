@@ -70,6 +70,23 @@ def test_one_metric_for_each_site() -> None:
     preflight.check(cells(["test_auc", "test_auc@sites", "site_std_test_auc"], clients=3))
 
 
+def test_a_method_for_two_classes_on_three_is_found_before_training() -> None:
+    asked = cells(
+        ["test_overall_accuracy"], clients=3, labels={"rule": "original"}, imbalance={"rule": "none"}
+    )
+    Path("clinic.csv").write_text(
+        "\n".join(["dose,kind,hospital", *(f"{n},{'abc'[n % 3]},A" for n in range(60))])
+    )
+    run = asked[0].runs[0]
+    preflight.check_runs([("", "Clinic", "Plain", run)])
+    values = {"lr": 0.1, "lr_dual": 0.1, "beta_x": 0.9, "beta_y": 0.9, "score": "logit", "dual_step": "batch"}
+    other = run.model_copy(update={"method": "local_sgdam", "params": values})
+    with pytest.raises(
+        UserError, match=r"'local_sgdam' is for two classes, and 'clinic' has 3: say which are positive"
+    ):
+        preflight.check_runs([("", "Clinic", "AUC", other)])
+
+
 @pytest.mark.parametrize(
     ("metric", "keys", "message"),
     [
