@@ -19,37 +19,71 @@ def _listed(value: Any) -> Any:
 
 
 class OwnSpec(Spec):
-    """The keys of such a YAML file; ``late`` are those that an older file cannot have."""
+    """One's own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
 
     late: ClassVar[tuple[str, ...]] = (
         "site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey",
     )  # fmt: skip
 
     file: Path | None = None
+    """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
+    with decimal points or commas. An `.npz` has `x` and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`,
+    `group` (and `group_test`), `site` (and `site_test`); Keras' names (`x_train`, ...) and MedMNIST's (`train_images`,
+    ...) do as well. Labels are numbers, truth values or text."""
     label: str | None = None
+    """Of a table: the column of classes."""
     group: str | None = None
+    """Of a table: the column of groups (patients, hospitals, ...), which is no feature."""
     site: str | None = Field(None, repr=False)  # `definition` speaks of what is not in the repr
-    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed)] = Field((), repr=False)
+    """Of a table: the column of who owns each sample, such as the hospital. Groups are its patients then, and none has
+    samples in two parts."""
+    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = Field(
+        (), repr=False
+    )
+    """The class, or the classes, that are positive. They come last, so that of two classes label 1 is positive; more
+    classes become two. Default: the last in order, and a remark says so."""
     classes: dict[Word, str] | None = Field(None, repr=False, min_length=1)
+    """Names for labels, such as `{0: benign, 1: malignant}`; labels of one name are one class."""
     features: tuple[str, ...] | None = Field(None, repr=False, min_length=1)
-    drop: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field((), repr=False)
+    """Of a table: the columns that are features. Default: all but label, group and site. A column of words becomes a
+    feature for each of its words."""
+    drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = Field((), repr=False)
+    """Of a table: columns that are not used."""
     missing: Literal["error", "drop", "median"] = Field("error", repr=False)
+    """Of a table, what an empty cell is: an `error`; `drop` leaves its row out; with `median` a number becomes the
+    median of the training part, and among words it is a word. Labels, groups and sites are never filled in."""
     images: Path | None = Field(None, repr=False)
+    """Of a table: the folder of the pictures that it lists, PNG, JPEG or DICOM, of 8 or 16 bits, turned as their EXIF
+    tag says. They are the inputs, and other columns are not used."""
     path: str = Field("path", repr=False)
+    """The column with the place of each picture in the folder."""
     size: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]] = Field(
         (64, 64), repr=False
     )
+    """Height and width that pictures are resized to."""
     grey: bool = Field(False, repr=False)
+    """Whether pictures are of one channel."""
     whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
+    """Whether no group has samples in two of the training, validation and test parts, as it must be for patients.
+    Without it samples are drawn whatever their group, so that each part has some of every hospital."""
     format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
+    """Which names the arrays of an `.npz` have, to have them checked. Default: each may have any of them."""
     layout: Literal["NCHW", "NHWC"] | None = None
+    """Where the channels (1, 3 or 4) of images are, where their shape does not say it."""
     test_share: float = Field(0.2, gt=0, lt=1)
+    """Share of each class that becomes the test part, where the file has none."""
     standardize: bool = False
+    """Subtract the training part's mean from each feature, divide by its standard deviation."""
     title: str | None = None
+    """What tables call it. Default: the file's name."""
     licence: str = "not stated"
+    """The terms of use, for tables and records."""
     source: str | None = None
+    """Where it comes from, for tables and records. Default: the file."""
     base: str | None = None
+    """Instead of `file`: a dataset of the library that is changed."""
     options: dict[str, Any] = Field(default_factory=dict)
+    """What is changed of `base`, such as `{shape: [3, 128, 128]}`."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

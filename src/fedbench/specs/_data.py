@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from fedbench.specs._base import Name, Spec, digest
 
@@ -111,6 +111,12 @@ def _share_or_own(value: Any) -> Any:
     return value
 
 
+_CLIENTS: dict[str, Any] = {
+    "anyOf": [{"type": "integer", "minimum": 1, "maximum": 1_000_000}, {"const": "sites"}]
+}
+"""What a YAML may say of ``clients``: planning puts the number of sites."""
+
+
 class DataSpec(Spec):
     """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation."""
 
@@ -128,7 +134,7 @@ class DataSpec(Spec):
     """Which training samples are dropped."""
     partition: PartitionSpec = PartitionSpec()
     """How training samples are dealt to clients."""
-    clients: int = Field(ge=1, le=1_000_000)
+    clients: Annotated[int, WithJsonSchema(_CLIENTS)] = Field(ge=1, le=1_000_000)
     """Number of clients. `sites` in a YAML: as many as own the samples, such as hospitals."""
     validation: Annotated[float | Literal["own"], BeforeValidator(_share_or_own)] = 0.0
     """The share of training samples that is held out for validation, or `own`: the dataset's official
