@@ -193,11 +193,9 @@ class OwnDataset(Dataset):
             parts["x_train"], parts["x_test"], more, numeric = encoded(parts["x_train"], parts["x_test"])
             notes += more
         if spec.standardize:
-            mean, std = parts["x_train"].mean(0), parts["x_train"].std(0)
-            if numeric is not None:
-                mean[numeric:], std[numeric:] = 0, 1  # words are 0 and 1
-            for name in ("x_train", "x_test"):
-                parts[name] = (parts[name] - mean) / np.where(std > 0, std, 1)
+            from fedbench.data.own_tables import standardized
+
+            parts["x_train"], parts["x_test"] = standardized(parts["x_train"], parts["x_test"], numeric)
             notes += ("features standardized by the training part",)
         remarks += tuple(leaks.remarks(parts, self.whole_groups))
         return Arrays(**parts | {"notes": notes, "remarks": remarks})

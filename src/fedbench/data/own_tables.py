@@ -245,3 +245,17 @@ def encoded(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.nda
         notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
     x_train, x_test = (np.asarray(part, dtype=np.float32) for part in both)
     return x_train, x_test, tuple(notes), len(numbers)
+
+
+def standardized(
+    train: np.ndarray, test: np.ndarray, numeric: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Subtract the training rows' mean from each feature [n, F] and divide by their standard deviation.
+
+    With ``numeric`` only so many features, the first: others are words, 0 or 1.
+    """
+    mean, std = train.mean(0), train.std(0)
+    if numeric is not None:
+        mean[numeric:], std[numeric:] = 0, 1
+    scale = np.where(std > 0, std, 1)
+    return (train - mean) / scale, (test - mean) / scale

@@ -174,3 +174,8 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
     ]
     assert averaged(parts, "cut", 2).idle == {idle.CONSTANT: [0]}
     assert pooled(parts, ["cut"]).idle == {idle.CONSTANT: ["cut0 seed0"]}
+
+
+def test_of_a_site_an_auc_of_one_half_says_nothing() -> None:
+    """With two negatives among its patients it is one of a few values."""
+    assert idle.constant("test_auc", 0.5) and not idle.constant("test_auc@Zurich", 0.5)

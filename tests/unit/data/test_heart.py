@@ -1,0 +1,71 @@
+"""Heart Disease is read from files in UCI's format: four hospitals, what was not measured is not 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets, sites
+from fedbench.data.datasets.heart import FILES
+from fedbench.errors import UserError
+
+ROW = "{age},{sex},{kind},{pressure},{chol},0,{rest},150,0,{peak},{slope},{ca},{thal},{num}"
+
+
+def write(folder: Path, name: str, n: int = 40, decimals: str = "") -> None:
+    """Write patients of whom every other is diseased; every fifth has no cholesterol."""
+    rows = [
+        ROW.format(
+            age=f"{30 + i}{decimals}",
+            sex=i % 2,
+            kind=1 + i % 4,
+            pressure=0 if i == 3 else 120 + i,
+            chol="?" if i % 10 == 1 else 0 if i % 10 == 6 else 200 + i,
+            rest="?" if i % 7 == 2 else i % 3,
+            peak=i % 4 / 2,
+            slope="?" if i % 4 == 0 else 1 + i % 3,
+            ca="?" if i % 3 else 1,
+            thal="?" if i % 7 == 5 else (3, 6, 7)[i % 3],
+            num=(0, 1 + i % 4)[i % 2],
+        )
+        for i in range(n)
+    ]
+    (folder / name).write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for place, (name, _) in enumerate(FILES.values()):
+        write(tmp_path, name, 20 + 20 * place, ".0" if place == 1 else "")
+    return tmp_path
+
+
+def test_each_patient_keeps_hospital_and_diagnosis(folder: Path) -> None:
+    found = datasets.get("heart").prepare(folder)
+    assert found.x_train.shape[1:] == datasets.get("heart").shape and np.isfinite(found.x_train).all()
+    assert (
+        found.sites == sites.site_names(["heart"]) == ("Budapest", "Cleveland", "Long Beach", "Switzerland")
+    )
+    assert found.site_train is not None and found.site_test is not None
+    assert np.bincount(found.site_test).tolist() == [4, 8, 12, 16]
+    assert all(found.y_test[found.site_test == k].mean() == 0.5 for k in range(4))
+    assert len(found.y_train) + len(found.y_test) == 20 + 40 + 60 + 80
+    kinds = np.concatenate([found.x_train, found.x_test])[:, 9:]
+    assert {*np.unique(kinds)} == {0.0, 1.0} and (kinds.sum(1) == 4).all()  # one of each of four columns
+    np.testing.assert_allclose(found.x_train[:, :9].mean(0), 0, atol=1e-5)
+
+
+def test_zero_and_a_question_mark_are_the_median_of_what_was_measured(folder: Path) -> None:
+    found = datasets.get("heart").prepare(folder)
+    assert any("trestbps (4), chol (40)" in note for note in found.notes)
+    chol = found.x_train[:, 4]
+    assert chol.min() > -3  # a 0 among values of 200 would lie far below
+
+
+def test_a_file_that_is_cut_is_named(folder: Path) -> None:
+    name = FILES["Switzerland"][0]
+    (folder / name).write_text("63,1,1,145,233,1,2,150\n")
+    with pytest.raises(UserError, match=rf"{name} has a row without a diagnosis"):
+        datasets.get("heart").prepare(folder)
