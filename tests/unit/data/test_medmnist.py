@@ -138,3 +138,25 @@ def test_the_list_is_medmnists_and_listing_imports_it_not() -> None:
     code = "import sys; from fedbench.data import datasets; datasets.names(); datasets.get('breastmnist'); "
     code += "sys.exit(bool({'torch', 'medmnist'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_copy_of_another_edition_is_refused_with_a_cure_that_works(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = {name: array for name, array in arrays().items() if name.endswith("images")}
+    content |= {f"{part}_labels": (np.arange(n) % 2)[:, None].astype(np.uint8) for part, n in SIZES.items()}
+    (tmp_path / "mirror").mkdir()
+    np.savez(tmp_path / "mirror/pneumoniamnist.npz", **content)
+    monkeypatch.setitem(info.INFO["pneumoniamnist"], "url", (tmp_path / "nowhere").as_uri())
+    with pytest.raises(
+        UserError, match=r"describe it with file: COPY\.npz and format: medmnist in config/datasets"
+    ):
+        prepare("pneumoniamnist", "data", "mirror")
+    copy = next(tmp_path.rglob("pneumoniamnist.npz*"))
+    copy.rename(tmp_path / "copy.npz")
+    (tmp_path / "config/datasets").mkdir(parents=True)
+    (tmp_path / "config/datasets/edition.yaml").write_text("file: copy.npz\nformat: medmnist\n")
+    prepare("edition", "data")
+    read = load_prepared("edition", "data")
+    assert len(read.y_train) == SIZES["train"] + SIZES["val"] and len(read.y_test) == SIZES["test"]

@@ -70,6 +70,13 @@ class MedSet(Dataset):
         known, ending = facts(self.flag), self._ending
         return (Download(f"{self.flag}{ending}.npz", (known[f"url{ending}"],), known[f"MD5{ending}"]),)
 
+    def cure(self, folder: Path) -> str:
+        """Say also what to do with a copy that is of another edition."""
+        own = "file: COPY.npz and format: medmnist in config/datasets/NAME.yaml"
+        return (
+            f"{super().cure(folder)} A copy with another checksum is another edition: describe it with {own}."
+        )
+
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the parts: images ``[n, C, size, size]`` uint8."""
         path = raw_dir / f"{self.flag}{self._ending}.npz"
