@@ -14,9 +14,9 @@ from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import starts
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, merged, scale_of
-from fedbench.plan.extend import overlaid
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.layers import Layer, nested, overrides
+from fedbench.plan.merging import merged, overlaid
 from fedbench.plan.schema import Config, FigureSpec, Paper, Scale, ScalePaper, TableSpec, Value
 from fedbench.plan.tuned import tuned_for
 from fedbench.specs import Name, RunSpec, Spec, as_value, digest, validated

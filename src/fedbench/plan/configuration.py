@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fedbench import files, reading, seal
 from fedbench.errors import UserError, shortened, unknown
-from fedbench.plan import by_site
+from fedbench.plan import by_site, layers
 from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
@@ -59,8 +59,6 @@ def load_config(
                 )
             given[key] = [kind(part) for part in parts]
     if given.get("set"):
-        from fedbench.plan import layers
-
         given["set"] = layers.given(given["set"])
     for key in overrides or {}:
         if key not in Config.model_fields:
@@ -273,18 +271,3 @@ def read_tuned(path: Path) -> dict[str, Any]:
 def paper_keys(config_dir: Path = CONFIG_DIR) -> list[str]:
     """List the papers the configuration knows."""
     return sorted(path.stem for path in (config_dir / "papers").glob("*.yaml"))
-
-
-def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings key by key, later ones winning; nested mappings merge, ``None`` removes a key."""
-    result: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            if isinstance(value, Mapping):
-                old = result.get(key)
-                result[key] = merged(old if isinstance(old, Mapping) else {}, value)
-            elif value is None:
-                result.pop(key, None)
-            else:
-                result[key] = value
-    return result

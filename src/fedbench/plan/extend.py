@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fedbench.plan.merging import overlaid
+
 ENTRIES = ("datasets", "methods", "settings")
 OVERLAID = ("defaults", *ENTRIES)
 PUBLISHED = "tables/published"
@@ -62,13 +64,6 @@ def _as_it_is(entry: Any, defaults: Mapping[str, Any]) -> Any:
         **entry,
         "data": {**{key: rule for key, rule in plain.items() if key not in said}, **entry["data"]},
     }
-
-
-def overlaid(base: Any, own: Any) -> Any:
-    """Lay ``own`` over ``base`` key by key, all the way down; unlike a merge of layers it keeps every ``null``."""
-    if not isinstance(base, Mapping) or not isinstance(own, Mapping):
-        return own
-    return {**base, **{key: overlaid(base.get(key), value) for key, value in own.items()}}
 
 
 def _with_file(table: Mapping[str, Any], base_key: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedbench.errors import UserError, shortened, unknown
-from fedbench.plan.configuration import merged
+from fedbench.plan.merging import merged, overlaid
 from fedbench.plan.schema import PIECES
 from fedbench.reading import parse_yaml
 
@@ -98,8 +98,6 @@ def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def overlaid_pieces(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Join pieces key by key, keeping every ``None``: it takes away what layers below say."""
-    from fedbench.plan.extend import overlaid
-
     result: dict[str, Any] = {}
     for piece in pieces:
         result = overlaid(result, piece)

@@ -12,7 +12,8 @@ from toy_changes import rewrite
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import cells_of, resolve
-from fedbench.plan.configuration import load_config, load_paper, load_scale, merged
+from fedbench.plan.configuration import load_config, load_paper, load_scale
+from fedbench.plan.merging import merged
 
 SETTING = {"p": 4, "imratio": 0.2}
 
