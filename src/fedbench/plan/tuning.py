@@ -54,6 +54,8 @@ class TrialSpec(Spec):
     """Number of trials of each method on this dataset: the first of its grid."""
     metric: Annotated[str, AfterValidator(_on_validation)] | None = None
     """The validation metric on this dataset."""
+    validation: float | None = Field(None, gt=0, lt=1)
+    """The share of training data that is held out on this dataset."""
     train: TrainPiece = {}
     """Changes to `train` on this dataset."""
     seeds: Seeds | None = None
@@ -113,6 +115,7 @@ class TuneSpec(Spec):
         changed = {
             "trials": own.trials or self.trials,
             "metric": own.metric or self.metric,
+            "validation": own.validation or self.validation,
             "train": {**self.train, **own.train},
             "seeds": own.seeds or self.seeds,
             "stable": own.stable or self.stable,

@@ -118,15 +118,23 @@ def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
 def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"train": {"iterations": 12}}}})
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"train": {"iterations": 12}, "validation": 0.3}}})
     paper = configuration.load_paper("toy")
     params = {"lr": 0.05, "mu": 1.0}
     assert trial_specs(paper, "Digits", "Proximal", params)[0].train.iterations == 12
     assert trial_specs(paper, "Printed", "Proximal", params)[0].train.iterations == 4
+    held_out = {
+        name: trial_specs(paper, name, "Proximal", params)[0].data.validation for name in paper.datasets
+    }
+    assert held_out["Digits"] == 0.3 and held_out["Printed"] == 0.2
     monkeypatch.setattr(workers, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
     (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     protocol = yaml.safe_load(path.read_text())["protocol"]
-    assert protocol["train"]["iterations"] == 12 and "per_dataset" not in protocol
+    assert (
+        protocol["train"]["iterations"] == 12
+        and protocol["validation"] == 0.3
+        and "per_dataset" not in protocol
+    )
 
     change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"train": {"iterations": 12}}}})
     with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):
