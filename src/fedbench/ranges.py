@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -71,9 +72,16 @@ def check(label: str, name: str, value: Any, wants: Range) -> None:
     if wants.kind in KINDS:
         numbers = int if wants.kind is int else int | float
         if isinstance(value, bool) or not isinstance(value, numbers):
-            raise UserError(f"{label}: {name} is {KINDS[wants.kind]}, not {value!r}")
+            raise UserError(f"{label}: {name} is {KINDS[wants.kind]}, not {value!r}{_as_number(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{label}: {name} has to be a finite number, not {value}")
     if not all(RELATIONS[relation][1](value, bound) for relation, bound in wants.bounds):
         words = " and ".join(RELATIONS[relation][0].format(bound) for relation, bound in wants.bounds)
         raise UserError(f"{label}: {name} has to be {words}, not {value}")
+
+
+def _as_number(value: object) -> str:
+    """Say how YAML reads ``1e-1`` as a number: with a point before the exponent."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", value, flags=re.IGNORECASE):
+        return f"; YAML takes {value} for a text, write {float(value)!r}"
+    return ""

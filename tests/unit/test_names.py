@@ -94,3 +94,7 @@ def test_tuned_values_are_what_was_chosen() -> None:
     path.write_text("chosen: 3\n")
     with pytest.raises(UserError, match="no section `chosen`"):
         configuration.load_tuned(path)
+    for trials in (".nan", "{Plain: ..}", "{Plain: [0.5]}"):
+        path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
+        with pytest.raises(UserError, match="`scores` does not list the trials of each method"):
+            configuration.load_tuned(path)

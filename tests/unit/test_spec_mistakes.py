@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from run_specs import BASE, changed
 
 from fedbench.errors import UserError
+from fedbench.plan.claims import Comparison
 from fedbench.specs import RunSpec, TrainSpec, validated
 
 
@@ -94,3 +96,16 @@ def test_misspelt_keys_are_named_with_the_nearest() -> None:
         validated(RunSpec, changed("data", {"clients": 3}), "here")
     with pytest.raises(UserError, match=r"^here: the whole: "):
         validated(RunSpec, [1], "here")
+
+
+def test_a_value_of_no_type_of_a_union_is_one_mistake() -> None:
+    said = "f: than: Input should be a valid number or a valid dictionary or a valid list (got None)"
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        validated(Comparison, {"method": "A", "than": None, "metric": "test_auc"}, "f")
+
+
+def test_two_mistakes_with_one_value_stay_two() -> None:
+    with pytest.raises(
+        UserError, match=r"method: Input should be a valid list .*; metric: Input should be a valid"
+    ):
+        validated(Comparison, {"method": None, "than": "B", "metric": None}, "f")

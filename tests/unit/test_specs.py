@@ -49,6 +49,7 @@ CHANGES: dict[str, Any] = {
     "train.evaluations": 10,
     "train.participation.groups": 2,
     "train.positives": 2,
+    "train.precision": "bf16",
     "train.prior": "client",
     "train.select": "val_auc",
     "train.keep_model": True,
@@ -150,7 +151,7 @@ def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
     """Whatever its default is: written out or not, the key is that of before the field came."""
     late = {
         "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
-        "prior": "pooled", "select": None, "keep_model": False, "clip_value": None,
+        "prior": "pooled", "precision": "float32", "select": None, "keep_model": False, "clip_value": None,
     }  # fmt: skip
     assert set(late) == set(TrainSpec.late)
     written = BASE | {

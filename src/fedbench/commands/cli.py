@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,8 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
+            except BrokenPipeError:  # typer ends quietly when a pipe closes
+                raise
             except (UserError, OSError, MemoryError, RuntimeError) as error:
                 print(f"error: {explain(error)}", file=sys.stderr)
                 raise typer.Exit(2) from None
@@ -217,7 +220,7 @@ def new(
     kind: Annotated[str, typer.Argument(help="method, task or dataset")],
     name: Annotated[str, typer.Argument(help="its file's name, e.g. my_method")],
 ) -> None:
-    """Write a commented skeleton of a method or a dataset, with its test."""
+    """Write a commented skeleton of a method, a task or a dataset, with its test."""
     from fedbench.commands.new import write
 
     for line in write(kind, name):
@@ -280,7 +283,10 @@ app.add_typer(store_app, name="store")
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point. A terminal that lacks a character shows a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fedbench import algorithms, files, models, registry, tasks
+from fedbench import algorithms, files, models, ranges, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.data.own_spec import OwnSpec
 from fedbench.plan.schema import Config, Paper, Scale
@@ -130,9 +130,9 @@ def _hyper_parameters(name: str) -> list[Schema]:
     """Say of each method which hyper-parameters it has, where ``name`` is the key of its name."""
     rules = []
     for method in registry.names(algorithms):
-        fields = dataclasses.fields(registry.find(algorithms, "method", method, "Method"))
-        kinds = {"float": "number", "int": "integer", "str": "string"}
-        params = {field.name: {"type": kinds.get(str(field.type), "number")} for field in fields}
+        kind = registry.find(algorithms, "method", method, "Method")
+        takes = ranges.ranges_of(kind)
+        params = {field.name: _hyper_parameter(takes[field.name]) for field in dataclasses.fields(kind)}
         rules.append(
             {
                 "if": {"properties": {name: {"const": method}}, "required": [name]},
@@ -140,6 +140,12 @@ def _hyper_parameters(name: str) -> list[Schema]:
             }
         )
     return rules
+
+
+def _hyper_parameter(takes: ranges.Range) -> Schema:
+    kinds = {float: "number", int: "integer", str: "string"}
+    bounds = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+    return {"type": kinds[takes.kind], **{bounds[relation]: bound for relation, bound in takes.bounds}}
 
 
 def text_of(kind: str) -> str:

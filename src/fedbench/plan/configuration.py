@@ -245,11 +245,13 @@ def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
     try:
         Trials.model_validate(content)
     except ValidationError as error:
-        if error.errors()[0]["loc"][0] == "chosen":
-            raise UserError(
-                f"{path} has no section `chosen` with the values of each method; remove the file"
-            ) from None
-        raise UserError(f"{path}: `protocol` does not say how long the trials were; remove it") from None
+        section = str((*error.errors()[0]["loc"], "chosen")[0])
+        cures = {
+            "chosen": f"{path} has no section `chosen` with the values of each method; remove the file",
+            "scores": f"{path}: `scores` does not list the trials of each method; remove it",
+            "protocol": f"{path}: `protocol` does not say how long the trials were; remove it",
+        }
+        raise UserError(cures[section]) from None
     return content
 
 

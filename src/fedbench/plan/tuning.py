@@ -159,4 +159,5 @@ class Trials(BaseModel):
     model_config = ConfigDict(strict=True)
 
     chosen: dict[str, dict[str, Any]]
+    scores: dict[str, list[dict[str, Any]]] = {}
     protocol: _Protocol = _Protocol()

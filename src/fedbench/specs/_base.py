@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -18,11 +19,13 @@ from pydantic import (
     ValidationError,
     model_serializer,
 )
+from pydantic_core import ErrorDetails
 
 from fedbench.errors import UserError, shortened, visible
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}")
 _VALUE = re.compile(r"[A-Za-z0-9_.+-][A-Za-z0-9._+ -]{0,99}")
+_SHOULD = "Input should be "
 MISTAKES = 5
 """How many mistakes of a file a message names."""
 
@@ -90,7 +93,7 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         lines = []
-        for item in error.errors():
+        for item in _merged(error.errors(), data):
             where = shortened(".".join(str(part) for part in item["loc"]))
             if item["type"] == "extra_forbidden":
                 key = str(item["loc"][-1])  # may be right elsewhere in the file
@@ -101,6 +104,35 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
                 lines.append(f"{where or 'the whole'}: {item['msg'].removeprefix('Value error, ')}{given}")
         more = f"; and {len(lines) - MISTAKES} more" if len(lines) > MISTAKES else ""
         raise UserError(visible(f"{source}: " + "; ".join(lines[:MISTAKES]) + more)) from None
+
+
+def _merged(items: list[ErrorDetails], data: Any) -> list[ErrorDetails]:
+    """Make one mistake of those that pydantic lists for each type of a union: their places go on behind the value's."""
+    mistakes: dict[tuple[int | str, ...], ErrorDetails] = {}
+    for item in items:
+        place = _place(item["loc"], data)
+        first = mistakes.get(place)
+        if item["type"] in ("missing", "extra_forbidden") or place == item["loc"]:
+            mistakes[item["loc"]] = item
+        elif first is None:
+            mistakes[place] = {**item, "loc": place}
+        elif item["msg"].startswith(_SHOULD):
+            first["msg"] += f" or {item['msg'].removeprefix(_SHOULD)}"
+    return [*mistakes.values()]
+
+
+def _place(loc: tuple[int | str, ...], data: Any) -> tuple[int | str, ...]:
+    """Return the part of a place that the data have."""
+    for depth, part in enumerate(loc):
+        known = (
+            part in data
+            if isinstance(data, Mapping)
+            else isinstance(data, list | tuple) and part in range(len(data))
+        )
+        if not known:
+            return loc[:depth]
+        data = data[part]
+    return loc
 
 
 def _field_names(model: type[BaseModel]) -> set[str]:

@@ -49,6 +49,7 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
             r"unknown hyper-parameter 'momentun'\. Did you mean 'momentum'\? Known: lr, m",
         ),
         ("fedavg", {"lr": "0.1"}, "lr is a number, not '0.1'"),
+        ("fedavg", {"lr": "1e-1"}, r"'1e-1'; YAML takes 1e-1 for a text, write 0\.1"),
         ("fedavg", {"lr": True}, "lr is a number, not True"),
         ("fedavg", {"lr": None}, "lr is a number, not None"),
         ("coda", {"restart_samples": 1.5}, r"restart_samples is a whole number, not 1\.5"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -193,3 +194,20 @@ def test_a_paper_without_claims_says_so() -> None:
     result = call("claims", "toy")
     assert result.exit_code == 0, result.output
     assert result.stdout == "toy makes no claims: there is no `claims:` in config/papers/toy.yaml\n"
+
+
+def test_a_terminal_without_a_character_and_a_pipe_that_closes_end_without_a_traceback() -> None:
+    write = "import sys; sys.argv = ['fedbench', 'list']; from fedbench.commands import cli; cli.print = lambda *_: "
+    for print_, status in (
+        ("sys.stdout.write('\u2021\\n')", 0),  # the mark of shipped numbers
+        ("[sys.stdout.write('x' * 100_000), sys.stdout.flush()]", 1),
+    ):
+        with subprocess.Popen(
+            [sys.executable, "-c", f"{write}{print_}; cli.main()"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        ) as process:  # fmt: skip
+            assert process.stdout is not None and process.stderr is not None
+            if status:
+                process.stdout.close()
+            said = process.stderr.read().decode()
+            assert process.wait() == status and "Traceback" not in said, said
