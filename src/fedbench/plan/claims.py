@@ -123,7 +123,8 @@ class Exists(Spec):
 class ClaimSpec(Spec):
     """A sentence of the paper that can be tested, as one of six forms.
 
-    With ``own_data`` it is judged on tables of data that the paper does not have, and the verdict names them; else such
+    ``untested`` says why a claim has no verdict whatever its numbers are: they could not come out otherwise. With
+    ``own_data`` it is judged on tables of data that the paper does not have, and the verdict names them; else such
     data only show what they show.
     """
 
@@ -133,6 +134,7 @@ class ClaimSpec(Spec):
     at: str = ""
     targets: Annotated[Names, Field(alias="in")]
     own_data: bool = False
+    untested: str = ""
     only: dict[str, Values] = {}
     holds: Literal["all", "average", "most", "some"] = "average"
     better: Comparison | None = None

@@ -300,3 +300,26 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
     assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
+
+
+def test_the_legend_is_short() -> None:
+    """The words are explained in docs/verdicts.md."""
+    assert len(" ".join([claim_words.PRINT, *claim_words.RULES]).split()) <= 120
+
+
+def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
+    claimed: Project, reduced: Config
+) -> None:
+    save(claimed, [{**CLAIMS[0], "untested": "it is configured"}])
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    (one,) = findings(claimed, reduced)
+    (claimed.root / "config/claims.csv").write_text(
+        "date,paper,digest,replaces,after_results,reason\n2026-01-01,localscgdam,a,,no,the paper\n"
+        f"2026-01-02,localscgdam,{one.claim.digest},a,yes,another margin\n"
+    )
+    table = tables.make("localscgdam", reduced, claimed.root)
+    assert "it leads (6.2) [asked differently until 2026-01-02]" in table.markdown()
+    assert (
+        "not tested: means show it at 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
+    )
+    assert "Claim 1 is not tested: it is configured." in table.notes

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedbench.errors import unknown
 from fedbench.measures import Measure
+from fedbench.plan.claim_log import asked_differently_until, read_log
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
 from fedbench.plan.schema import Config, Paper
@@ -22,6 +23,7 @@ from fedbench.results.claims.judge import (
     LOST,
     NOT_RUN,
     NOT_TESTABLE,
+    NOT_TESTED,
     OPEN,
     UNDECIDED,
     WON,
@@ -118,7 +120,12 @@ class AtScale:
 
         Exponents and ratios of costs are no ends of curves.
         """
-        decided = self.ran and not self.stand_in and self.verdict.kind != UNDECIDED and self.scale != LAST[-1]
+        decided = (
+            self.ran
+            and not self.stand_in
+            and self.verdict.kind not in (UNDECIDED, NOT_TESTED)
+            and self.scale != LAST[-1]
+        )
         return decided and self.of_ends and LONGER not in dict(self.variants)
 
     @property
@@ -146,6 +153,8 @@ class AtScale:
         own = f" on {', '.join(self.own)}" if self.own else ""
         early = f", {EARLY}" * self.early
         kind = f"{self.verdict.kind}{own}{early}"
+        if self.verdict.kind == NOT_TESTED:
+            return f"{kind}: means show it at {self.tally}"
         if self.verdict.kind == NOT_TESTABLE:
             return f"{kind}: its condition holds at none of {self.tally.places} places"
         if self.total == 1:
@@ -165,6 +174,8 @@ class Finding:
     rule: Rule
     printed: Tally
     scales: list[AtScale]
+    changed: str = ""
+    """Until when it was asked differently, if it was changed after its numbers were there."""
 
     @property
     def main(self) -> AtScale:
@@ -216,7 +227,14 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
         there = (config if name == config.scale else file).model_copy(update=asked)
         runs = Runs(there, paper, targets, root)
         readers[name] = runs, Variants(there, paper, targets, runs, root)
-    found = [_finding(number, claim, paper, readers, root) for number, claim in enumerate(paper.claims, 1)]
+    log = read_log(root)
+    found = [
+        replace(
+            _finding(number, claim, paper, readers, root),
+            changed=asked_differently_until(log, paper.key, claim.digest),
+        )
+        for number, claim in enumerate(paper.claims, 1)
+    ]
     for at, _ in enumerate(names):
         ps = [math.nan if one.scales[at].stand_in else one.scales[at].verdict.p for one in found]
         for one, q in zip(found, false_discovery(ps), strict=True):
@@ -259,11 +277,13 @@ def _at_scale(
         if shown_there.kind != NOT_RUN:
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))
             found, decided, total = instead, shown_there, total or len(instead.places)
+    if claim.untested and decided.kind != NOT_RUN:
+        decided = replace(decided, kind=NOT_TESTED, p=math.nan)
     at = places_with_enough_seeds(found.values)
     ran = [place for place, there in zip(found.places, at, strict=True) if there]
     used = list(runs.used.values()) if decided.kind != NOT_RUN else []
     ways = tuple(variants.agree(claim, measure, rule, of_paper, methods)) if used and not stand_in else ()
-    early = decided.kind != UNDECIDED and name != LAST[-1] and (LONGER, False) in ways
+    early = decided.kind not in (UNDECIDED, NOT_TESTED) and name != LAST[-1] and (LONGER, False) in ways
     own_ran = [d for d in map(_dataset, ran) if not paper.datasets[d].printed] if claim.own_data else []
     return AtScale(
         scale=name,

@@ -23,6 +23,12 @@ RULES = (
 )
 
 
+def said(one: Finding) -> str:
+    """Return the sentence, where the paper has it, and until when it was asked differently."""
+    where = f" ({one.claim.at})" if one.claim.at else ""
+    return f"{one.claim.says}{where}" + (f" [asked differently until {one.changed}]" if one.changed else "")
+
+
 def effect_text(one: Finding) -> str:
     """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
     effect, decimals = one.main.verdict.decides, one.measure.decimals

@@ -16,10 +16,18 @@ from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
 from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.numbers.readers import words_of
-from fedbench.report.tables.claim_words import PRINT, RULES, STAND_IN, effect_text, seeds_text, strip_text
+from fedbench.report.tables.claim_words import (
+    PRINT,
+    RULES,
+    STAND_IN,
+    effect_text,
+    said,
+    seeds_text,
+    strip_text,
+)
 from fedbench.report.tables.document import stamp
 from fedbench.report.tables.latex_text import escape
-from fedbench.results.claims.judge import LOST, UNDECIDED, WON
+from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON
 
 NAME = "claims"
 WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}
@@ -57,7 +65,12 @@ class ClaimTable:
         fragile = [
             f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
         ]
-        unknown = [*self._diverged(), *self._missing(), *self._without_curves()]
+        untested = [
+            f"Claim {one.number} is not tested: {one.claim.untested}."
+            for one in self.findings
+            if one.claim.untested
+        ]
+        unknown = [*untested, *self._diverged(), *self._missing(), *self._without_curves()]
         notes = [*changed, PRINT, *rules, *fragile, *unknown, *(mark if shipped else [])]
         return [*notes, f"{self.stamp}."]
 
@@ -103,7 +116,7 @@ class ClaimTable:
         rows = [
             [
                 str(one.number),
-                f"{one.claim.says} ({one.claim.at})" if one.claim.at else one.claim.says,
+                said(one),
                 str(one.printed),
                 *(_cell(at, "*", "**") for at in one.scales),
                 effect_text(one),
@@ -119,8 +132,7 @@ class ClaimTable:
         """Return plain text: a paragraph for each claim."""
         lines = [self.title, ""]
         for one in self.findings:
-            at = f" ({one.claim.at})" if one.claim.at else ""
-            lines += textwrap.wrap(f"{one.number:2d}  {one.claim.says}{at}", width, subsequent_indent="    ")
+            lines += textwrap.wrap(f"{one.number:2d}  {said(one)}", width, subsequent_indent="    ")
             lines.append(f"    in print: {one.printed}")
             lines += [f"    {at.scale}: {_cell(at, '', '')}" for at in one.scales if at.ran]
             lines += [] if any(at.ran for at in one.scales) else ["    not run"]
@@ -163,9 +175,8 @@ class ClaimTable:
         return "\n".join([*lines, ""])
 
     def _tex_row(self, one: Finding, widths: list[float]) -> str:
-        said = f"{one.claim.says} ({one.claim.at})" if one.claim.at else one.claim.says
         effect = f"{effect_text(one)}; {seeds_text(one)}" if one.main.ran else ABSENT
-        texts = [said, str(one.printed), *(_cell(at, "", "") for at in one.scales), effect]
+        texts = [said(one), str(one.printed), *(_cell(at, "", "") for at in one.scales), effect]
         emphasised = {i + 2 for i, at in enumerate(one.scales) if at.stand_in}
         cells = [
             rf"\parbox[t]{{{width}cm}}{{\raggedright\strut "
@@ -216,7 +227,9 @@ def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
 def _cell(at: AtScale, grey: str, bold: str) -> str:
     """Return what one scale says; decided verdicts stand out, stand-ins stand back."""
     mark = SHIPPED if at.shipped and at.ran else ""
-    around = grey if at.stand_in else bold if at.ran and at.verdict.kind != UNDECIDED else ""
+    around = (
+        grey if at.stand_in else bold if at.ran and at.verdict.kind not in (UNDECIDED, NOT_TESTED) else ""
+    )
     return f"{around}{at.words}{around}{mark}"
 
 
@@ -264,4 +277,5 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "shipped": at.shipped and at.ran,
         "commits": " ".join(at.commits),
         "digest": one.claim.digest,
+        "asked_differently_until": one.changed,
     }

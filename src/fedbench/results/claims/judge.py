@@ -24,13 +24,14 @@ from fedbench.results.statistics import LEVEL, MANY, ROUNDING, Array, p_above, p
 
 Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
 Holds = Literal["all", "average", "most", "some"]
-SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE = (
+SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
     "supported",
     "contradicted",
     "not supported",
     "undecided",
     "not run",
     "not testable",
+    "not tested",
 )
 WON, LOST, OPEN = "won", "lost", "open"
 FEWEST = 3
