@@ -68,5 +68,5 @@ def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Gener
     top, left, flip = (drawn * (rows, columns, 2)).astype(np.int64).T
     samples = torch.arange(len(inputs), device=inputs.device)
     crops = windows[samples, :, *torch.from_numpy(np.stack([top, left])).to(inputs.device)]
-    flipped = torch.from_numpy(flip.astype(bool)).to(inputs.device).view(-1, 1, 1, 1)
-    return torch.where(flipped, crops.flip(-1), crops)
+    flipped = torch.from_numpy(np.flatnonzero(flip)).to(inputs.device)
+    return crops.index_copy_(0, flipped, crops[flipped].flip(-1))

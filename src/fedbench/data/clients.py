@@ -295,7 +295,8 @@ class ClientData:
 
     def scale(self, inputs: Tensor) -> Tensor:
         """Turn images stored as whole numbers into float32 in [0, 1]; leave others as they are."""
-        return inputs * self._scale if inputs.dtype == torch.uint8 else inputs
+        # one product of whole numbers and a fraction would be seven times as slow
+        return inputs.to(self._scale.dtype).mul_(self._scale) if inputs.dtype == torch.uint8 else inputs
 
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean of each channel and divide by its standard deviation, if asked for."""

@@ -93,7 +93,7 @@ def _decoded(
     todo = np.flatnonzero(done == 0)
     tasks = [todo[at : at + _TOGETHER] for at in range(0, len(todo), _TOGETHER)]
     given = (([names[i] for i in task], [places[i] for i in task], task) for task in tasks)
-    work = functools.partial(_some, source, target, shape, form)
+    work = functools.partial(_some, source, target, form)
     seen, saved = list[np.ndarray](), time.monotonic()
     quiet = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}  # a log gets a line now and then
     bar = tqdm(total=len(names), initial=len(names) - len(todo), desc=path.name, unit=" pictures", **quiet)
@@ -151,31 +151,24 @@ def _mapping(cores: int) -> Iterator[Callable[..., Iterator[np.ndarray]]]:
 
 
 def _some(
-    source: tuple[Path, Mark | None],
-    target: Path,
-    shape: tuple[int, ...],
-    form: Form,
-    given: tuple[list[str], list[str], np.ndarray],
+    source: tuple[Path, Mark | None], target: Path, form: Form, given: tuple[list[str], list[str], np.ndarray]
 ) -> np.ndarray:
     """Decode some pictures, one after the other, into their rows of the file; return the numbers of these."""
     names, places, rows = given
-    pixels = np.memmap(target, np.uint8, "r+", shape=shape)
-    for row, name, place in zip(rows, names, places, strict=True):
-        try:
-            pixels[row] = pixels_of(_read(*source, place), name, form)
-        except (
-            OSError,
-            EOFError,
-            SyntaxError,
-            ValueError,
-            RuntimeError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
-            raise UserError(
-                f"{source[0]}: {name} is no readable picture ({error}). Fetch it again."
-            ) from None
+    with target.open("r+b") as file:
+        for row, name, place in zip(rows, names, places, strict=True):
+            pixels = _pixels(source, name, place, form)
+            file.seek(int(row) * pixels.size)
+            file.write(pixels.tobytes())  # a mapping would cost a fault for each page
     return rows
+
+
+def _pixels(source: tuple[Path, Mark | None], name: str, place: str, form: Form) -> np.ndarray:
+    unreadable = OSError, EOFError, SyntaxError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error
+    try:
+        return pixels_of(_read(*source, place), name, form)
+    except unreadable as error:
+        raise UserError(f"{source[0]}: {name} is no readable picture ({error}). Fetch it again.") from None
 
 
 def _read(path: Path, marked: Mark | None, place: str) -> bytes:
