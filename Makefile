@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster chaos fuzz error-rates published-sums lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster bare-debian chaos fuzz error-rates published-sums lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,9 @@ gpu: $(INSTALLED)  ## on a machine with a GPU: its tests, benchmarks, then numbe
 
 test-cluster: $(INSTALLED)  ## the cluster's profiles on a SLURM of one node, where SLURM is installed
 	FEDBENCH_TEST_CLUSTER=1 $(BIN)/python -m pytest -rs tests/cluster
+
+bare-debian:  ## as root, where debootstrap is installed: the README's quick start on a bare Debian 12, in build/debian
+	.ci/bare-debian
 
 chaos: $(INSTALLED)  ## kill a workflow 20 times at random moments; the table must be that of an undisturbed one
 	FEDBENCH_KILLS=20 $(BIN)/python -m pytest tests/faults/test_chaos.py
