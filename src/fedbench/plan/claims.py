@@ -34,19 +34,23 @@ Values = Annotated[
 
 
 class Comparison(Spec):
-    """``method`` (each of several) against ``than``: other methods, the same at another setting, or a number.
-
-    ``when`` is the method's own setting where ``than`` names another. ``change`` compares how values change from the
-    first to the second value of a setting. ``over: curve`` takes the mean of a curve instead of its end.
-    """
+    """A method against other methods, itself at another setting, or a number."""
 
     method: Names
+    """The method that the claim is about; of several, each has to hold."""
     than: float | dict[str, Value] | Names
+    """What it is compared with: other methods, a number, or the same method at another setting (`{p: 4}`)."""
     metric: str
+    """The metric."""
     margin: float = Field(0.0, ge=0)
+    """The smallest difference that counts."""
     when: dict[str, Value] = {}
+    """The method's own setting, where `than` names another."""
     change: dict[str, Annotated[list[Value], Field(min_length=2, max_length=2)]] = {}
+    """A setting and two of its values: what is compared is the change of the metric from the first to the
+    second."""
     over: Literal["end", "curve"] = "end"
+    """Whether the end of training or the mean of the curve is compared."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -61,17 +65,24 @@ class Within(Comparison):
     """A comparison that needs a margin: no worse by more, or equal up to it."""
 
     margin: float = Field(gt=0)
+    """The largest difference that does not count."""
 
 
 class Trend(Spec):
     """A method's metric, or the ``gap`` between two (the second may be ``best_other``), along a setting."""
 
     method: str | None = None
+    """The method. Give either `method` or `gap`."""
     gap: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
+    """Two methods, whose difference is looked at; the second may be `best_other`."""
     metric: str
+    """The metric."""
     along: str
+    """The setting along which it rises."""
     falls: bool = False
+    """It falls."""
     margin: float = Field(0.0, ge=0)
+    """The smallest change that counts."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -81,24 +92,35 @@ class Trend(Spec):
 
 
 class Ratio(Spec):
-    """What ``method`` needs, divided by what ``than`` needs; or the ``largest`` settings that they can take.
+    """The cost of one method divided by that of another, or the ``largest`` settings that cost no accuracy.
 
-    ``needs`` is a column of the curve (``round``, ``samples``, ``floats_up``); with ``to`` what is needed until the
-    first evaluation that reaches a target fixed here (a miss is infinite), without it what a whole run needs.
-    ``largest: I, within: 0.005, of: 1`` is the largest I whose metric is within 0.005 of that at I = 1.
+    A target that is missed costs infinitely much. ``largest: I, within: 0.005, of: 1`` is the largest I whose metric is
+    within 0.005 of that at I = 1.
     """
 
     method: str
+    """The method that the claim is about."""
     than: dict[str, Value] | str
+    """The method, or the same method's setting, whose cost it is divided by."""
     when: dict[str, Value] = {}
+    """The method's own setting, where `than` names another."""
     needs: Literal["round", "iteration", "samples", "floats_up", "floats_down", "seconds"] | None = None
+    """The cost. Give either `needs` or `largest`."""
     to: Annotated[dict[str, float], Field(max_length=1)] = {}
+    """A metric and its target: the cost until the first evaluation that reaches it. Default: the cost of the
+    run."""
     largest: str | None = None
+    """The setting whose largest value is compared, for example `I`."""
     within: float | None = Field(None, gt=0)
+    """With `largest`: how far the metric may be from that at `of`."""
     of: Value | None = None
+    """With `largest`: the value of the setting that the others are compared with."""
     metric: str | None = None
+    """With `largest`: the metric."""
     at_least: float | None = Field(None, gt=0)
+    """The least ratio for which the claim holds. Give either `at_least` or `at_most`."""
     at_most: float | None = Field(None, gt=0)
+    """The largest ratio for which the claim holds."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -115,34 +137,58 @@ class Exists(Spec):
     """Somewhere all other methods are below ``others_below``, and ``method`` is above ``above``."""
 
     method: str
+    """The method that the claim is about."""
     above: float
+    """Its metric has to be above this."""
     others_below: float
+    """All other methods have to be below this, at the same place."""
     metric: str
+    """The metric."""
 
 
 class ClaimSpec(Spec):
+<<<<<<< HEAD
     """A sentence of the paper that can be tested, as one of six forms.
 
     ``untested`` says why a claim has no verdict whatever its numbers are: they could not come out otherwise. With
     ``own_data`` it is judged on tables of data that the paper does not have, and the verdict names them; else such
     data only show what they show.
     """
+=======
+    """A sentence of the paper that can be tested, as one of six forms."""
+>>>>>>> 0593bdb (Every key of a claim says what it means)
 
     model_config = ConfigDict(populate_by_name=True)
 
     says: str
+    """The sentence, in words of your own."""
     at: str = ""
+    """Where the paper says so."""
     targets: Annotated[Names, Field(alias="in")]
+    """The tables and figures whose cells it is about."""
     own_data: bool = False
+<<<<<<< HEAD
     untested: str = ""
+=======
+    """Judge it on tables of data that the paper does not have. Default: such tables are shown without a
+    verdict."""
+>>>>>>> 0593bdb (Every key of a claim says what it means)
     only: dict[str, Values] = {}
+    """Settings or datasets that it is narrowed to, with their values."""
     holds: Literal["all", "average", "most", "some"] = "average"
+    """Where it has to hold: at `all` places, at `most`, at `some`, or on `average`."""
     better: Comparison | None = None
+    """The method is above each of `than` by more than `margin`."""
     no_worse: Within | None = None
+    """The method is below each of `than` by less than `margin`."""
     equal: Within | None = None
+    """The method is within `margin` of each of `than`."""
     trend: Trend | None = None
+    """A metric, or a gap between two methods, rises along a setting."""
     ratio: Ratio | None = None
+    """One cost divided by another is large or small enough."""
     exists: Exists | None = None
+    """At some place all other methods are low and the method is high."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
