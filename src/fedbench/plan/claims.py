@@ -147,16 +147,7 @@ class Exists(Spec):
 
 
 class ClaimSpec(Spec):
-<<<<<<< HEAD
-    """A sentence of the paper that can be tested, as one of six forms.
-
-    ``untested`` says why a claim has no verdict whatever its numbers are: they could not come out otherwise. With
-    ``own_data`` it is judged on tables of data that the paper does not have, and the verdict names them; else such
-    data only show what they show.
-    """
-=======
     """A sentence of the paper that can be tested, as one of six forms."""
->>>>>>> 0593bdb (Every key of a claim says what it means)
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -167,12 +158,10 @@ class ClaimSpec(Spec):
     targets: Annotated[Names, Field(alias="in")]
     """The tables and figures whose cells it is about."""
     own_data: bool = False
-<<<<<<< HEAD
-    untested: str = ""
-=======
     """Judge it on tables of data that the paper does not have. Default: such tables are shown without a
     verdict."""
->>>>>>> 0593bdb (Every key of a claim says what it means)
+    untested: str = ""
+    """Why the claim has no verdict whatever its numbers are: they could not come out otherwise."""
     only: dict[str, Values] = {}
     """Settings or datasets that it is narrowed to, with their values."""
     holds: Literal["all", "average", "most", "some"] = "average"
