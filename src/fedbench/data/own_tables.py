@@ -79,8 +79,7 @@ def read(
     if frame.empty or (features.empty and keep != ()):
         raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
     rows, notes = _without_gaps(file, frame[[*named]], features, missing)
-    for column in map(str, features):
-        _check(file, features[column], column)
+    features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
     columns = {name: _typed(frame[name][rows]) for name in named}
     return Table(features[rows].reset_index(drop=True), columns, notes)
 
@@ -170,12 +169,14 @@ def _without_gaps(
     return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)
 
 
-def _check(file: Path, column: pd.Series, name: str) -> None:
-    """Refuse a column of words that is meant as numbers, or that has a word for almost every row."""
+def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
+    """Return a column; one of words that is meant as numbers, or has a word for almost every row, is refused."""
     if pd.api.types.is_numeric_dtype(column):
-        return
+        return column
     words = column.dropna().astype(str)
     numbers = pd.to_numeric(words.str.strip(), errors="coerce")
+    if numbers.notna().all():  # too long for a whole number
+        return pd.to_numeric(column, errors="coerce").astype(np.float64)
     if 2 * numbers.notna().sum() > len(words):
         row = int(numbers.index[numbers.isna()][0])
         raise UserError(
@@ -187,6 +188,7 @@ def _check(file: Path, column: pd.Series, name: str) -> None:
             f"{file}: column {name!r} is not numeric and has {words.nunique()} different words, such as "
             f"{shortened(words.iloc[0], 40)!r}; write `drop: [{name}]`, or make it one of at most {MOST_WORDS}"
         )
+    return column
 
 
 def _typed(column: pd.Series) -> np.ndarray:

@@ -139,3 +139,8 @@ def test_an_identifier_is_known_by_its_name() -> None:
         "'Patient_ID' looks like an identifier (by its name)" in line
         for line in load(text).summary["remarks"]
     )
+
+
+def test_numbers_of_more_digits_than_a_whole_number_holds_are_numbers() -> None:
+    lines = [f"{10**24 + n * 10**22},{row}" for n, row in enumerate(rows())]
+    assert load("\n".join(["mass,dose,kind", *lines])).x_train.shape[1] == 2
