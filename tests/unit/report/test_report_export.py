@@ -14,7 +14,7 @@ from report_project import Project, localscgdam, run_result
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.export import export_reproduced, in_order
 from fedbench.report.tables import build as tables
 
 FILE = "reproduced/reduced/localscgdam.csv"
@@ -94,6 +94,16 @@ def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
     assert set(coda.loc[of_first & (coda["seed"] > 0), "key"]).isdisjoint(now), "those not measured anew stay"
     others = before[before["method"] != "CoDA"]
     pd.testing.assert_frame_equal(after[after["method"] != "CoDA"], others, check_dtype=False)
+
+
+def test_rows_are_in_the_order_of_their_numbers() -> None:
+    """0.01 and 0.1 are no tie, 16 comes after 4, words after numbers."""
+    settings = ["none", "16", "0.1", "4", "0.01"]
+    rows = pd.DataFrame(
+        {"dataset": "D", "p": settings, "method": "M", "metric": "m", "seed": ["10", *"9012"]}
+    )
+    assert list(in_order(rows, ["dataset", "p"])["p"]) == ["0.01", "0.1", "4", "16", "none"]
+    assert list(in_order(rows.assign(p="4"), ["dataset", "p"])["seed"]) == ["0", "1", "2", "9", "10"]
 
 
 def test_a_failed_job_hides_no_older_number_of_the_same_key(project: Project, reduced: Config) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -50,8 +49,7 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     path = root / path_of(config.scale, paper_key)
     if path.exists():
         new = _with_others(new, pd.DataFrame(StrictCsv(path).rows), [*place, "method", "seed"])
-    new = new.sort_values([*place, "method", "metric", "seed"], key=_natural, kind="stable")
-    write(path, new.to_csv(index=False, lineterminator="\n"))
+    write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
 
 
@@ -100,6 +98,13 @@ def _with_others(new: pd.DataFrame, before: pd.DataFrame, run: list[str]) -> pd.
     return pd.concat([before[pd.isna(keys) | goes_on], new])
 
 
-def _natural(column: pd.Series[str]) -> pd.Series[str]:
-    """Return texts that sort as the numbers in them do."""
-    return column.map(lambda text: re.sub(r"\d+", lambda found: found[0].zfill(12), str(text)))
+def in_order(rows: pd.DataFrame, place: list[str]) -> pd.DataFrame:
+    """Sort the rows of a file by place, method, metric and seed: numbers by their values, words after them."""
+    return rows.sort_values([*place, "method", "metric", "seed"], key=_ranks, kind="stable")
+
+
+def _ranks(column: pd.Series[str]) -> pd.Series[int]:
+    texts = pd.Series(column.unique())
+    numbers = pd.to_numeric(texts, errors="coerce")
+    ordered = pd.DataFrame({"number": numbers, "text": texts}).sort_values(["number", "text"])
+    return column.map({text: rank for rank, text in enumerate(ordered["text"])})
