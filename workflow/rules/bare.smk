@@ -17,9 +17,9 @@ def unknown(wildcards):
     return []
 
 
-own_content = paper_files = document_inputs = page_inputs = shown_besides = unknown
-table_inputs = table_published = figure_inputs = figure_published = unknown
-claims_inputs = claims_published = claims_besides = unknown
+own_content = prepare_again = document_inputs = page_inputs = unknown
+table_inputs = figure_inputs = claims_inputs = decoding_cores = preparing_options = unknown
+shown_besides = claims_besides = page_besides = typeset_besides = unknown
 partition_data = partition_spec = partition_seed = cell_data = cell_name = cell_key = unknown
 
 

@@ -3,8 +3,6 @@
 
 rule claims:
     input:
-        spec=paper_files,
-        published=claims_published,
         shown=claims_inputs,
     output:
         tex="tables/{paper}/claims.tex",
@@ -32,7 +30,6 @@ rule claims:
         options=OPTIONS,
     params:
         scale=CONFIG.scale,
-        shipped=CONFIG.shipped,
         besides=claims_besides,
     shell:
         "fedbench claims {wildcards.paper:q} --write --scale {params.scale:q} {resources.options} > {log:q} 2>&1"

@@ -8,12 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-from fedbench.data import datasets
+from fedbench.data import datasets, prepared
 from fedbench.errors import UserError, explain
 from fedbench.jobs import cluster, progress, recovery
-from fedbench.plan import configuration
+from fedbench.plan import configuration, untuned
 from fedbench.store.runs import STORE, Store
-from fedbench.workflow import failures, room, targets
+from fedbench.workflow import besides, failures, room, targets
 from fedbench.workflow.follow import follow, tell
 from fedbench.workflow.inputs import Inputs
 
@@ -71,8 +71,11 @@ def cell_name(wildcards):
 
 
 def cell_data(wildcards):
-    """What a cell trains on."""
-    return checked(INPUTS.of_cell, cell_of(wildcards))
+    """What a cell trains on. One without a result is trained: Snakemake alone takes it for a file that has served."""
+    cell = cell_of(wildcards)
+    if not cell.path.exists():
+        workflow.dag.forcefiles.add(str(cell.path))
+    return checked(INPUTS.of_cell, cell)
 
 
 def asking(question, *names):
@@ -82,17 +85,16 @@ def asking(question, *names):
 
 # what a dataset of the user's own is made of: it is prepared again when this changes
 own_content = asking(datasets.content, "dataset")
-# what a table and a figure show, and the files of published numbers beside it
+# what a table and a figure show of results, and digests of everything else that they show
 table_inputs = asking(INPUTS.of_table, "paper", "table")
-table_published = asking(INPUTS.published, "paper", "table")
 figure_inputs = asking(INPUTS.of_figure, "paper", "figure")
-figure_published = asking(INPUTS.published_of, "paper")
-# what a paper's claims are held against: results, published numbers, a digest of the rest (other scales, shipped rows)
+shown_besides = asking(INPUTS.besides, "paper")
+# likewise for a paper's claims, to which results of other scales belong
 claims_inputs = asking(INPUTS.of_claims, "paper")
-claims_published = asking(INPUTS.published_of_claims, "paper")
 claims_besides = asking(INPUTS.besides_claims, "paper")
-# what describes a paper, and the tables and figures of its document
-paper_files = asking(INPUTS.paper_files, "paper")
+# what a typeset table shows besides the table: how it is typeset
+typeset_besides = asking(besides.code)
+# the tables and figures of a paper's document
 document_inputs = asking(INPUTS.built, "paper")
 
 
@@ -104,6 +106,13 @@ def decoding_cores(wildcards):
 def preparing_options(wildcards, threads):
     """Where raw files may be, and how many processes decode pictures."""
     return f"{MIRROR} --cores {threads}".strip()
+
+
+def prepare_again(wildcards):
+    """No file, as raw ones are fetched by the job: a dataset whose raw files have changed is prepared again."""
+    if checked(prepared.outdated, wildcards.dataset, CONFIG.data_dir):
+        workflow.dag.forcefiles.add(f"{CONFIG.data_dir}/prepared/{wildcards.dataset}.npz")
+    return []
 
 
 def partition_data(wildcards):
@@ -126,9 +135,9 @@ def page_inputs(wildcards):
     return checked(INPUTS.of_page, CONFIG.paper)
 
 
-def shown_besides(wildcards):
-    """A digest of the results on disk that the report page shows besides those of this call."""
-    return checked(INPUTS.results_besides)
+def page_besides(wildcards):
+    """Digests of everything else that the report page shows."""
+    return checked(INPUTS.besides_page)
 
 
 PACE = {}
@@ -170,6 +179,13 @@ def stop_for_disk():
     workflow.scheduler.exit_gracefully()
 
 
+def tell_untuned(trained):
+    """Say in a line for each paper which of its cells are not tuned, before a night of training."""
+    for paper in dict.fromkeys(cell.paper for cell in trained):
+        if line := checked(untuned.warning, [cell for cell in trained if cell.paper == paper], CONFIG):
+            tell([line])
+
+
 def begin(dag):
     """Check what is to be trained, and the disk, before any job; note which logs are old; tell how the training stands."""
     checked(cluster.check, workflow.executor_plugin.name)
@@ -182,6 +198,7 @@ def begin(dag):
         from fedbench.jobs import preflight  # not above: it imports PyTorch, which a dry run has no use for
 
         checked(preflight.check, trained)
+        tell_untuned(trained)
         if CONFIG.compile:
             from fedbench.engine import compiled
 

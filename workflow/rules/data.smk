@@ -2,6 +2,8 @@
 
 
 rule prepare:
+    input:
+        prepare_again,
     output:
         arrays=f"{CONFIG.data_dir}/prepared/{{dataset}}.npz",
         summary=f"{CONFIG.data_dir}/prepared/{{dataset}}.json",

@@ -3,9 +3,6 @@
 
 rule figure:
     input:
-        spec=paper_files,
-        scale=f"config/scales/{CONFIG.scale}.yaml",
-        published=figure_published,
         shown=figure_inputs,
     output:
         pdf="figures/{paper}/{figure}.pdf",
@@ -26,6 +23,7 @@ rule figure:
         options=OPTIONS,
     params:
         scale=CONFIG.scale,
+        besides=shown_besides,
     shell:
         "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 

@@ -15,8 +15,7 @@ rule page:
     params:
         scale=CONFIG.scale,
         paper=CONFIG.paper,
-        tolerance=CONFIG.tolerance,
-        besides=shown_besides,
+        besides=page_besides,
     shell:
         "fedbench report --scale {params.scale:q} --paper {params.paper:q} {resources.options} > {log:q} 2>&1"
 
@@ -34,6 +33,6 @@ rule document:
         options=OPTIONS,
     params:
         scale=CONFIG.scale,
-        tolerance=CONFIG.tolerance,
+        besides=shown_besides,
     shell:
         "fedbench document {wildcards.paper:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"

@@ -3,9 +3,6 @@
 
 rule table:
     input:
-        spec=paper_files,
-        scale=f"config/scales/{CONFIG.scale}.yaml",
-        published=table_published,
         shown=table_inputs,
     output:
         tex="tables/{paper}/{table}.tex",
@@ -25,7 +22,7 @@ rule table:
         options=OPTIONS,
     params:
         scale=CONFIG.scale,
-        tolerance=CONFIG.tolerance,
+        besides=shown_besides,
     shell:
         "fedbench table {wildcards.paper:q}/{wildcards.table:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
@@ -40,6 +37,8 @@ rule typeset:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
+    params:
+        besides=typeset_besides,
     shell:
         "python workflow/scripts/typeset.py {input:q} > {log:q} 2>&1"
 

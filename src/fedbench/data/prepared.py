@@ -107,6 +107,22 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
         raise UserError(f"{path} does not hold what it should ({error}). Delete it. {cure}") from None
 
 
+def outdated(name: str, data_dir: str | Path) -> bool:
+    """Say whether a raw file was written after the arrays that were prepared from it, and is not what it was then.
+
+    Raw files that are gone, or lie on a mirror, are not asked.
+    """
+    try:
+        facts = read_summary(name, data_dir)
+    except UserError:
+        return False
+    made = prepared_path(name, data_dir).with_suffix(".json").stat().st_mtime
+    folder = datasets.get(name).raw_dir(Path(data_dir))
+    raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
+    newer = [path for path in raw if path.is_file() and path.stat().st_mtime > made]
+    return not all(intact(path, raw[path]) for path in newer)
+
+
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
     """Read the facts about prepared arrays: sizes, classes, licence, sources, checksum.
 
@@ -142,7 +158,7 @@ def _current(dataset: Dataset, path: Path) -> bool:
     if not intact(path, facts.get("sha256")):
         log.warning("%s is not what was prepared: it is made again", path)
         return False
-    return True
+    return not outdated(dataset.name, path.parents[1])
 
 
 def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:

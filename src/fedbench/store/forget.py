@@ -6,15 +6,16 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 from fedbench.plan.cells import Cell
-from fedbench.store import journal
+from fedbench.store import journal, results
 from fedbench.store.runs import Store
 
 
 def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
-    """Remove the runs of cells from the store, unfinished ones too, and the cells' results; yield what was removed.
+    """Remove the runs of cells from the store, unfinished ones too, and all results that show them; yield what was
+    removed.
 
-    The workflow then finds the results missing and trains the cells again. A run that other cells share is gone for
-    them too. A run that is being trained is waited for.
+    The workflow then finds the results missing and trains the cells again, those too that share a run with them. A
+    run that is being trained is waited for.
     """
     for cell in cells:
         gone = sum(_forget_run(run.key, store) for run in cell.runs)
@@ -22,6 +23,8 @@ def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
         cell.path.unlink(missing_ok=True)
         if gone or there:
             yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
+    for path in results.drop([run.key for cell in cells for run in cell.runs]):
+        yield f"{path} showed one of them and is made again"
 
 
 def _forget_run(key: str, store: Store) -> bool:

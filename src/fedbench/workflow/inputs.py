@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import cells, configuration, starts
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
-from fedbench.report.numbers import published
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec, digest
+from fedbench.store.results import FOLDER as RESULTS
+from fedbench.workflow import besides
 
 ABOUT_DATA = ("data", "facts")
 """Tables that need partitions and no results."""
@@ -164,20 +164,10 @@ class Inputs:
             for setting in settings
         ]
 
-    def published(self, paper: str, table: str) -> list[str]:
-        """Return the file of published numbers that a table is held against, if it has one."""
-        name = self.table(paper, table).published
-        return [str(published.locate(paper, name))] if name else []
-
-    def published_of(self, paper: str) -> list[str]:
-        """List the files of published numbers that any table of a paper is held against."""
-        return list(
-            dict.fromkeys(path for name in self.paper(paper).tables for path in self.published(paper, name))
-        )
-
-    def paper_files(self, paper: str) -> list[str]:
-        """Return the YAML of a paper, and that of the paper it extends."""
-        return [f"config/papers/{key}.yaml" for key in (paper, self.paper(paper).extends) if key]
+    def besides(self, paper: str) -> list[str]:
+        """Name and digest what tables, figures and the document of a paper show besides results."""
+        spec = self.paper(paper)
+        return besides.of_paper(self.config, spec, self.paper(spec.extends) if spec.extends else None)
 
     def of_figure(self, paper: str, name: str) -> list[str]:
         """List the results that a figure shows."""
@@ -195,18 +185,9 @@ class Inputs:
         shown = (cell for name in self._targets_of_claims(paper) for cell in self.cells(paper, name))
         return list(dict.fromkeys(str(cell.path) for cell in shown))
 
-    def published_of_claims(self, paper: str) -> list[str]:
-        """List the files of published numbers that a paper's claims are held against."""
-        tables = [name for name in self._targets_of_claims(paper) if name in self.paper(paper).tables]
-        return list(dict.fromkeys(path for name in tables for path in self.published(paper, name)))
-
-    def besides_claims(self, paper: str) -> str:
-        """Return a digest of what claims are held against besides this call's results: other scales, shipped rows."""
-        here = set(self.of_claims(paper))
-        found = sorted(
-            [*Path("results/cells").glob(f"*/{paper}/**/*.*"), *Path("reproduced").glob(f"*/{paper}.csv")]
-        )
-        return digest([[str(path), path.stat().st_mtime_ns] for path in found if str(path) not in here])
+    def besides_claims(self, paper: str) -> list[str]:
+        """Name and digest what claims are held against besides this call's results: those of other scales too."""
+        return [*self.besides(paper), f"results {_results_but(self.of_claims(paper), paper)}"]
 
     def everything(self, forms: Sequence[str]) -> list[str]:
         """List the tables, in each of ``forms``, and figures of the configured paper, at the top of their folders."""
@@ -226,12 +207,12 @@ class Inputs:
         spec = self.paper(paper)
         results = [path for name in spec.tables for path in self.of_table(paper, name)]
         results += [path for name in spec.figures for path in self.of_figure(paper, name)]
-        about = [
-            *self.published_of(paper),
-            *self.paper_files(paper),
-            f"config/scales/{self.config.scale}.yaml",
-        ]
-        return list(dict.fromkeys([*results, *about]))
+        return list(dict.fromkeys(results))
+
+    def besides_page(self) -> list[str]:
+        """Name and digest what the report page shows besides this call's results: others on disk too."""
+        here = self.cells_by_path(self.config.paper)
+        return [*besides.of_all(self.config), f"results {_results_but(here)}"]
 
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
@@ -239,12 +220,11 @@ class Inputs:
         claims = ["claims"] if spec.claims else []
         return [*spec.tables, *claims], [*spec.figures, *claims]
 
-    def results_besides(self) -> str:
-        """Return a digest of what the report page shows besides this call's results: others on disk, shipped rows."""
-        here = self.cells_by_path(self.config.paper)
-        files = itertools.chain(Path("results/cells").rglob("*.json"), Path("reproduced").rglob("*.csv"))
-        found = sorted(path for path in files if str(path) not in here)
-        return digest([[str(path), path.stat().st_mtime_ns] for path in found])
+
+def _results_but(here: Collection[str], paper: str = "*") -> str:
+    """Digest the results on disk of a paper, or of all, that are none of this call's."""
+    others = (path for path in RESULTS.glob(f"*/{paper}/**/*.json") if str(path) not in here)
+    return digest(sorted([str(path), path.stat().st_mtime_ns] for path in others))
 
 
 def _metrics(spec: TableSpec | FigureSpec, dataset: str) -> list[str]:

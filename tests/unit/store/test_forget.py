@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -79,8 +78,8 @@ def test_a_cells_name_names_its_paper(project: Path) -> None:
     (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
     call("run", CELL)
     shared = CELL.replace("toy/", "mine/")
-    assert call("list", shared).stdout == f"{shared}  2/2 runs\n"
-    assert call("forget", shared).stdout == f"{shared}, scale demo: 2 of 2 runs forgotten\n"
+    assert call("list", shared).stdout == f"{shared}  2/2 runs, not tuned\n"
+    assert call("forget", shared).stdout.startswith(f"{shared}, scale demo: 2 of 2 runs forgotten\n")
 
 
 def test_nothing_to_forget_is_said() -> None:
@@ -94,7 +93,9 @@ def test_a_run_that_cells_share_is_forgotten_for_both(project: Path) -> None:
     (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
     call("run", CELL)
     shared = CELL.replace("toy/", "mine/")
-    assert call("list", shared, "--paper", "mine").stdout == f"{shared}  2/2 runs\n"
-    call("forget", shared, "--paper", "mine")
-    assert Store().keys() == []
-    assert json.loads((project / f"results/cells/demo/{CELL}.json").read_text())["method"] == "Plain"
+    assert call("list", shared, "--paper", "mine").stdout == f"{shared}  2/2 runs, not tuned\n"
+    result = Path(f"results/cells/demo/{CELL}.json")
+    assert result.exists()
+    said = call("forget", shared, "--paper", "mine").stdout
+    assert f"{result} showed one of them and is made again" in said
+    assert Store().keys() == [] and not result.exists()

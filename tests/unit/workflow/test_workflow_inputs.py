@@ -68,7 +68,6 @@ def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
         "figures/figure1.pdf",
     ]
     assert asked.built("toy") == ["tables/toy/table1.tex", "figures/toy/figure1.pdf"]
-    assert asked.published("toy", "table1") == [] and asked.paper_files("toy") == ["config/papers/toy.yaml"]
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
 
@@ -122,19 +121,37 @@ def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: p
     assert len(resolved) == len({repr(place) for place in resolved}) == len(asked.cells("toy")) > 3
 
 
-def test_other_results_on_disk_change_the_digest_and_ours_do_not() -> None:
+def test_other_results_on_disk_change_what_claims_and_the_page_show_and_ours_do_not() -> None:
     asked = inputs()
-    before = asked.results_besides()
+    before = asked.besides_page()
     ours = asked.cells("toy")[0].path
     ours.parent.mkdir(parents=True)
     ours.write_text("{}")
-    assert asked.results_besides() == before
+    assert asked.besides_page() == before
     other = Path("results/cells/paper/toy/x.json")
     other.parent.mkdir(parents=True)
     other.write_text("{}")
-    besides = asked.results_besides()
-    assert besides != before
-    shipped = Path("reproduced/paper/toy.csv")
-    shipped.parent.mkdir(parents=True)
-    shipped.write_text("")
-    assert asked.results_besides() != besides, "what came with the repository is on the page too"
+    assert [new.split()[0] for new in asked.besides_page() if new not in before] == ["results"]
+    assert (
+        asked.besides_claims("toy")[:-1] == asked.besides("toy")
+        and asked.besides_claims("toy")[-1] not in before
+    )
+
+
+def test_a_file_of_another_paper_changes_the_page_alone() -> None:
+    write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
+    asked = inputs()
+    papers, page = [asked.besides(key) for key in ("toy", "mine")], asked.besides_page()
+    for place, name in (
+        ("reproduced/paper/mine.csv", "shipped"),
+        ("config/tuned/mine/x.yaml", "configuration"),
+    ):
+        path = Path(place)
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+        assert asked.besides("toy") == papers[0]
+        for now, was in ((asked.besides("mine"), papers[1]), (asked.besides_page(), page)):
+            assert name in [new.split()[0] for new in now if new not in was]
+    without = inputs(shipped=False)
+    Path("reproduced/paper/mine.csv").write_text("new")
+    assert without.besides("mine") == inputs(shipped=False).besides("mine")

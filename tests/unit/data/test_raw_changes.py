@@ -1,0 +1,50 @@
+"""Arrays are prepared again once the raw files they were made from are others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from test_decoding import NAMES, picture
+from xray_corpora import put, small
+
+from fedbench.data import datasets, prepared
+
+HEADER = "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position\n"
+
+
+def rows(finding: str) -> str:
+    return HEADER + "".join(
+        f"{name},{finding if i % 2 else 'No Finding'},0,{i},58,M,PA\n" for i, name in enumerate(NAMES)
+    )
+
+
+def written_later(path: Path, than: Path) -> None:
+    when = than.stat().st_mtime + 1
+    os.utime(path, (when, when))
+
+
+def test_a_raw_file_that_was_changed_counts_and_one_that_was_copied_or_removed_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, folder = small("chestxray14"), tmp_path / "raw" / "chestxray14"
+    monkeypatch.setattr(datasets, "get", lambda name: dataset)
+    table = folder / "Data_Entry_2017.csv"
+    put(folder, {table.name: rows("Edema")} | {name: picture(i) for i, name in enumerate(NAMES)})
+    assert not prepared.outdated("chestxray14", tmp_path), "nothing is prepared yet"
+    path = prepared.prepare("chestxray14", tmp_path)
+    before, summary = path.read_bytes(), path.with_suffix(".json")
+    written_later(table, summary)
+    assert not prepared.outdated("chestxray14", tmp_path)
+    assert prepared.prepare("chestxray14", tmp_path).read_bytes() == before
+
+    table.write_text(rows("Cardiomegaly"))
+    written_later(table, summary)
+    assert prepared.outdated("chestxray14", tmp_path)
+    assert prepared.prepare("chestxray14", tmp_path).read_bytes() != before
+    written_later(summary, table)
+    assert not prepared.outdated("chestxray14", tmp_path)
+
+    table.unlink()
+    assert not prepared.outdated("chestxray14", tmp_path)

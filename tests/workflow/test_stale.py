@@ -1,0 +1,140 @@
+"""No table or figure is stale: whatever it shows is changed, and it is made again, to what an empty folder gives."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from projects import BIN, ROOT, TABLE, Project, jobs
+
+FIGURE = "figures/localscgdam/figure1"
+LATEX = bool(shutil.which("latexmk") and shutil.which("pdflatex"))
+TARGETS = (f"{TABLE}.pdf" if LATEX else f"{TABLE}.md", f"{FIGURE}.csv")
+SHOWN, NOTHING = {"table", "figure", *["typeset"] * LATEX}, set[str]()
+PAPER = "config/papers/localscgdam.yaml"
+TRIALS = """
+chosen: {LocalSGDM: {lr: %s}}
+scores: {LocalSGDM: [{lr: %s, val_auc: 0.9}, {lr: 0.01, val_auc: 0.8}]}
+protocol: {train: {iterations: 6}}
+"""
+Change = Callable[[Project], None]
+
+
+def replaced(path: str, old: str, new: str, sums: str = "") -> Change:
+    """Return a change of a file of the project; ``sums`` is the folder with the list of its checksum."""
+
+    def change(project: Project) -> None:
+        file = project.root / path
+        text = file.read_text()
+        assert old in text, path
+        file.write_text(text.replace(old, new))
+        if sums:
+            folder = project.root / sums
+            names = [str(csv.relative_to(folder)) for csv in sorted(folder.rglob("*.csv"))]
+            with (folder / "SHA256SUMS").open("w") as listed:
+                subprocess.run(["sha256sum", *names], cwd=folder, stdout=listed, check=True)
+
+    return change
+
+
+def trials(lr: float) -> Change:
+    """Return a change that writes a file of trials, which chose this step size."""
+
+    def change(project: Project) -> None:
+        path = project.root / "config/tuned/localscgdam/Digits.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(TRIALS % (lr, lr))
+
+    return change
+
+
+SHIPPED, PRINTED = ("reproduced/reduced/localscgdam.csv", "tables/published")
+PRINT = (f"{PRINTED}/localscgdam/localscgdam_table1.csv", f"{PRINTED}/index.csv")
+NOTES, TYPESET = ("src/fedbench/report/tables/notes_rules.py", "src/fedbench/report/document/pdf.py")
+CHANGES: dict[str, tuple[Change, set[str]]] = {
+    "shipped rows": (replaced(SHIPPED, "test_auc,0.981359,finished", "test_auc,0.971359,finished"), SHOWN),
+    "published numbers": (replaced(PRINT[0], "SGDM,4,4,test_auc,0.9", "SGDM,4,4,test_auc,0.8", PRINTED), SHOWN),
+    "what the print's ± is": (replaced(PRINT[1], "device variance", "std", PRINTED), SHOWN),
+    "words of the paper's file": (replaced(PAPER, "Test AUC of all", "AUC of all"), SHOWN),
+    "words of the scale's file": (replaced("config/scales/tiny.yaml", "description: ''", "description: Tiny"), SHOWN),
+    "keys of shipped rows": (replaced("config/scales/reduced.yaml", "iterations: 4000", "iterations: 3000"), SHOWN),
+    "trials of what is trained already": (trials(0.1), SHOWN),
+    "trials that chose otherwise": (trials(0.05), {"train", *SHOWN}),
+    "code of tables": (replaced(NOTES, "Ours: ", "Measured here: "), SHOWN),
+    "code of typesetting": (replaced(TYPESET, "margin=1in", "margin=20mm"), SHOWN),
+    "code of a method": (replaced("src/fedbench/algorithms/local_sgdm.py", '"""', '"""A remark. '), NOTHING),
+}  # fmt: skip
+"""What is changed in the project, and which rules have work then."""
+OPTIONS = ("shipped=false", "constants=paper", "set=train.batch_size=8")
+"""Keys of the configuration that change no run here, and words around the numbers."""
+
+
+def waiting(project: Project, *arguments: str) -> set[str]:
+    """Return which rules have work to do for the table and the figure."""
+    said = project.snakemake(*TARGETS, "-n", *arguments)
+    return {"train", *SHOWN} & {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
+
+
+def fedbench(project: Project, *arguments: str) -> str:
+    """Run a command of the library in the project and return what it printed."""
+    command = [BIN / "fedbench", *arguments]
+    return subprocess.run(
+        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.fixture
+def complete(built: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The built project with shipped numbers, a library of its own, a typeset table and a figure."""
+    for part in ("src/fedbench", "reproduced"):
+        shutil.copytree(ROOT / part, built.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("PYTHONPATH", str(built.root / "src"))
+    built.snakemake(*TARGETS)
+    return built
+
+
+def test_each_thing_that_is_shown_is_changed_and_it_is_made_again(complete: Project, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    assert waiting(complete) == NOTHING
+    work = {option: waiting(complete, "--config", option) for option in OPTIONS}
+    for name, (change, _) in CHANGES.items():
+        shutil.copytree(complete.root, kept, symlinks=True)
+        change(complete)
+        work[name] = waiting(complete)
+        shutil.rmtree(complete.root)
+        kept.rename(complete.root)
+    assert work == dict.fromkeys(OPTIONS, SHOWN) | {name: rules for name, (_, rules) in CHANGES.items()}
+
+    for change, rules in CHANGES.values():
+        if rules:
+            change(complete)
+    complete.snakemake(*TARGETS, "--config", *OPTIONS[1:])
+    for name in ("config", "data", "reproduced", "results", "src", "tables/published"):
+        shutil.copytree(complete.root / name, kept / name)
+    options = [f"--set={option.removeprefix('set=')}" for option in OPTIONS[1:]]
+    for command, target in (("table", TABLE), ("figure", FIGURE)):
+        fedbench(Project(kept), command, target.partition("/")[2], *options)
+        for form in ("csv", "json"):
+            path = f"{target}.{form}"
+            assert (complete.root / path).read_bytes() == (kept / path).read_bytes(), path
+    text = (complete.root / f"{TABLE}.md").read_text()
+    assert text == (kept / f"{TABLE}.md").read_text()
+    assert "AUC of all" in text and "Measured here: " in text and "trials of 6 iterations" in text
+
+
+def test_runs_that_are_forgotten_or_set_aside_are_trained_again(built: Project) -> None:
+    before, curves, table = built.runs(), built.curves(), (built.root / f"{TABLE}.md").read_bytes()
+    assert "2 of 2 runs forgotten" in fedbench(built, "forget", "LocalSGDM", "--paper", "localscgdam")
+    damaged = next(key for key, (run, _) in before.items() if run == "local_sgdam 0")
+    (built.root / f"results/runs/{damaged}/curve.csv").write_text("")
+    assert f"{damaged}  damaged" in fedbench(built, "store", "verify", "--set-aside")
+    assert jobs(built.snakemake(f"{TABLE}.md")) == {"train": 2, "table": 1}
+    (built.root / f"results/runs/{damaged}.damaged1").rename(built.root / "aside")
+    again = {run for key, (run, made) in built.runs().items() if before[key] != (run, made)}
+    assert again == {"local_sgdm 0", "local_sgdm 1", "local_sgdam 0"}
+    assert built.curves() == curves and (built.root / f"{TABLE}.md").read_bytes() == table
+    assert "Nothing to be done" in built.snakemake(f"{TABLE}.md")
