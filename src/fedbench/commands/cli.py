@@ -61,15 +61,22 @@ def list_cells(
     paper: PaperOption = None,
     set_: SetOption = None,
 ) -> None:
-    """List the cells of a scale, with how many of their runs are in the store; then tables, figures and papers."""
+    """List the cells of a scale: how many of their runs are in the store, and which are not tuned for their dataset.
+
+    Then tables, figures and papers.
+    """
     from fedbench.jobs.progress import whereabouts
+    from fedbench.plan.untuned import untuned
     from fedbench.store.runs import Store
 
     config, store = configured_for(pattern, scale, paper, set_), Store()
-    for cell in cells.matching(cells.cells_of(config, config.paper), pattern):
+    listed = cells.matching(cells.cells_of(config, config.paper), pattern)
+    not_tuned = {cell.name for cell in untuned(listed, config)}
+    for cell in listed:
         done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
         now = whereabouts(cell, store)
-        print(f"{cell.name}  {done}/{len(cell.runs)} runs" + (f", in training: {now}" if now else ""))
+        said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
+        print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))
     if pattern == "*":
         paper_file = configuration.load_paper(config.paper)
         print(f"tables of {config.paper}: {', '.join(paper_file.tables) or 'none'}")

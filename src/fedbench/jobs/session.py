@@ -16,6 +16,7 @@ from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
 from fedbench.plan.schema import Config
+from fedbench.plan.untuned import warning
 from fedbench.store.runs import Store
 
 DIVERGED = 3
@@ -31,6 +32,8 @@ def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
             every other cell would fail alike.
     """
     preflight.check(chosen)
+    if not_tuned := warning(chosen, config):
+        say(not_tuned)
     if config.compile:
         compiled.check()
     diverged, failed = [], dict[str, str]()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedbench.data import joined
 from fedbench.data.summary import binary_task, remarks
+from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, Scale, TableSpec
 from fedbench.plan.tuned import Tuned, tuned_for
@@ -130,6 +133,19 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         )
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines
+
+
+def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_dir: Path) -> list[str]:
+    """List the datasets whose prepared arrays are none of those that the runs were ``made`` from.
+
+    Silent about what is not prepared on this machine.
+    """
+    names = []
+    for dataset, data in {cell.dataset: cell.runs[0].data for cell in cells}.items():
+        with contextlib.suppress(UserError):
+            if dataset in made and joined.checksum(data, data_dir) not in made[dataset]:
+                names.append(dataset)
+    return names
 
 
 def _names(classes: Sequence[str]) -> str:

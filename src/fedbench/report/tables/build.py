@@ -8,6 +8,7 @@ from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec
+from fedbench.plan.untuned import methods_by_dataset, untuned
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.origin import provenance
@@ -76,6 +77,8 @@ def _results(
         "published": spec.published,
         **made,
     }
+    not_tuned = untuned(cells, config, root / CONFIG_DIR)
+    measured = {(i.place["dataset"], i.place["method"]) for i in compared if i.here and i.measured.n_seeds}
     grid = layout.layout(paper, spec, axes, compared, decimals)
     shown = notes.Shown(
         paper=paper,
@@ -88,9 +91,11 @@ def _results(
         decimals=decimals,
         unknown_names=compare.unknown_names(paper, spec, root),
         tasks=described.tasks(cells, root / config.data_dir),
+        untuned=methods_by_dataset([cell for cell in not_tuned if (cell.dataset, cell.method) in measured]),
         facts=[*described.trained(cells), *described.chosen(paper, scale, cells, root / CONFIG_DIR)],
         dashes=any(empty(entry) and entry.value for entry in fold(grid).entries),
-        mixed_data=[name for name, found in made["data"].items() if len(found) > 1],
+        mixed_data=[name for name, digests in made["data"].items() if len(digests) > 1],
+        other_data=described.other_data(cells, made["data"], root / config.data_dir),
         stamp=origin["stamp"],
     )
     below, details = notes.notes(shown)

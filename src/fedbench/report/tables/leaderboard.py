@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
-from fedbench.plan.tuned import tuned_for
+from fedbench.plan.untuned import methods_by_dataset, untuned
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
@@ -58,7 +58,7 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
         title=". ".join(filter(None, title)) + ".",
         grid=_grid(paper, spec, spec.board, found),
         notes=[
-            *_rules(spec.board, found, _tuned(paper, scale, cells, root / CONFIG_DIR)),
+            *_rules(spec.board, found, untuned(cells, config, root / CONFIG_DIR)),
             *_own(paper, found),
             *facts,
             *_shipped(shown),
@@ -125,16 +125,7 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _tuned(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> bool:
-    """Say whether every cell of a method with a grid has values that trials chose."""
-    return all(
-        tuned_for(paper, cell.dataset, cell.setting, cell.method, scale, config_dir).values
-        for cell in cells
-        if paper.methods[cell.method].grid
-    )
-
-
-def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
+def _rules(board: BoardSpec, found: Sequence[Board], not_tuned: Sequence[Cell]) -> list[str]:
     first = found[0].measure.label if found else "the first metric"
     when = "the end of training"
     if board.budget:
@@ -143,9 +134,9 @@ def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
         "Rules. Methods of a dataset share partitions, participants and mini-batches of each seed, network, steps and "
         "schedule. "
         + (
-            "Each has one search space for all datasets and the same number of trials, on validation data alone. "
-            if tuned
-            else "Not every method is tuned yet, so a rank says nothing of a method at its best. "
+            f"Not tuned for this dataset: the order of methods says nothing ({methods_by_dataset(not_tuned)}). "
+            if not_tuned
+            else "Each has one search space for all datasets and the same number of trials, on validation data alone. "
         )
         + f"What counts is {when}: the best test round is never taken. A cell that diverged or failed counts as "
         f"{board.random}. {' and '.join(board.controls)}: controls without a rank."

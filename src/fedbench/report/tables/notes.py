@@ -59,9 +59,11 @@ class Shown:
         decimals: digits that are compared.
         unknown_names: what the published file names and nothing here is called.
         tasks: which class is positive, its share, dropped samples.
+        untuned: methods with numbers, by dataset, whose hyper-parameters no trial chose there.
         facts: what was trained on what: lengths, tuned hyper-parameters.
         dashes: whether a place without a number is shown.
         mixed_data: datasets that were prepared in several versions.
+        other_data: datasets that have been prepared anew since their runs were trained.
         stamp: what ties the numbers to code and configuration.
     """
 
@@ -75,9 +77,11 @@ class Shown:
     decimals: int
     unknown_names: Sequence[str]
     tasks: Sequence[str]
+    untuned: str
     facts: Sequence[str]
     dashes: bool
     mixed_data: Sequence[str]
+    other_data: Sequence[str]
     stamp: str
 
 
@@ -102,9 +106,11 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         [*of_cells.additions(paper, compared), *shown.tasks],
         [*of_cells.absent(compared, shown.dashes), *of_cells.shipped(compared)],
         of_cells.trouble(paper, compared),
+        of_rules.untuned(shown.untuned),
         of_cells.moving(compared),
         of_cells.doubts(paper, compared),
         of_cells.listed(prepared, shown.mixed_data),
+        of_rules.other_data(shown.other_data),
         of_cells.listed("published, but nothing here is called so", shown.unknown_names),
     ]
     end = [

@@ -90,6 +90,19 @@ def verdicts(compared: Sequence[Compared], tolerance: float) -> str:
     return rule.sentences(tolerance, several, one, runs)
 
 
+def untuned(methods: str) -> list[str]:
+    """Say which methods are not tuned for their dataset, of ``methods`` by dataset; nothing where there are none."""
+    return [f"Not tuned for this dataset: the order of methods says nothing ({methods})."] if methods else []
+
+
+def other_data(names: Sequence[str]) -> list[str]:
+    """Say which datasets are no longer those that the runs were trained on, and the cure; nothing where all are."""
+    cure = "`fedbench forget DATASET`, and the next workflow trains on these"
+    return (
+        [f"Trained on other data than are prepared here now: {', '.join(names)} ({cure})."] if names else []
+    )
+
+
 def bold(compared: Sequence[Compared], decimals: int) -> str:
     """Say what is set in bold, and what τ means where it is shown."""
     if len({item.place["method"] for item in compared}) < 2:

@@ -1,0 +1,68 @@
+"""Methods that no trial tuned for a dataset are named: in the list, before training and below the table."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+from toy import PAPER, write_yaml
+from typer.testing import CliRunner
+
+from fedbench.commands.cli import app
+from fedbench.plan.cells import cells_of
+from fedbench.plan.configuration import load_config
+from fedbench.plan.untuned import untuned, warning
+
+pytestmark = pytest.mark.usefixtures("project")
+PLACE = "toy/Digits/p2_imratio0.2"
+NOTE = "Not tuned for this dataset: the order of methods says nothing"
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def tune(**chosen: dict[str, float]) -> None:
+    write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": chosen})
+
+
+def test_the_list_marks_what_would_run_untuned() -> None:
+    assert call("list", PLACE).splitlines() == [
+        f"{PLACE}/{name}  0/2 runs, not tuned" for name in ("Plain", "Proximal", "Plain_too")
+    ]
+    tune(Plain={"lr": 0.2}, Plain_too={"lr": 0.2})
+    assert [line for line in call("list", PLACE).splitlines() if "not tuned" in line] == [
+        f"{PLACE}/Proximal  0/2 runs, not tuned"
+    ]
+
+
+def test_one_line_before_training_and_one_below_the_table_name_them_and_the_cure() -> None:
+    tune(Plain={"lr": 0.2})
+    first, second, *_ = call("run", PLACE).splitlines()
+    assert first == (
+        "warning: 2 of 3 cells are not tuned for their dataset (Digits: Proximal, Plain_too): the order of methods "
+        "will say nothing. First: fedbench tune Digits --paper toy"
+    )
+    assert second.startswith("[1/3]")
+    assert f"{NOTE} (Digits: Proximal, Plain_too)." in " ".join(call("show", "table1").split())
+    tune(Plain={"lr": 0.2}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
+    assert warning(cells_of(load_config(), "toy"), load_config()) == ""
+    assert NOTE not in " ".join(call("show", "table1", "--notes").split())
+
+
+def test_a_table_says_nothing_of_what_has_no_number() -> None:
+    assert NOTE not in " ".join(call("show", "table1", "--notes").split())
+
+
+def test_published_values_need_no_trials_where_they_count() -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["methods"]["Plain"]["published"] = ["lr"]
+    paper["methods"]["Proximal"]["published"] = ["lr"]  # its mu is not
+    paper["methods"]["Plain_too"]["grid"] = {}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    for constants, names in (("paper", {"Proximal"}), ("tuned", {"Plain", "Proximal"})):
+        config = load_config(overrides={"constants": constants})
+        assert {cell.method for cell in untuned(cells_of(config, "toy"), config)} == names
