@@ -1,0 +1,63 @@
+"""The programs in examples/ come to the verdicts of fedbench, from the same files and without its code."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fedbench.plan.cells import cells_of
+from fedbench.plan.configuration import load_config, load_paper, scale_of
+from fedbench.report.numbers.compare import compare
+from fedbench.report.numbers.findings import find
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A program by its name, run where the files are."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+
+    def imported(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    return imported
+
+
+@pytest.mark.parametrize(
+    ("study", "scale"), [("localscgdam", "reduced"), ("localscgdam", "paper"), ("climb", "reduced")]
+)
+def test_every_verdict_beside_print(program: Any, study: str, scale: str) -> None:
+    norm, said = program("verdicts").norm, program("verdicts").against_print(study, scale)
+    config, paper = load_config(overrides={"scale": scale, "paper": study}), load_paper(study)
+    ours = {}
+    for name, spec in paper.tables.items():
+        if spec.published and spec.kind == "results" and not spec.pool:
+            cells = cells_of(config, study, name)
+            for item in compare(config, paper, scale_of(config), spec, cells)[0]:
+                if item.verdict.difference is not None and item.measured.scale == scale:
+                    place = tuple(norm(value) for axis, value in item.place.items() if axis != "method")
+                    ours[name, place, item.place["method"], item.metric] = item.verdict.kind
+    assert said == ours and len(ours) > 10
+
+
+def test_every_verdict_on_claims_that_compare_methods(program: Any) -> None:
+    checked = 0
+    for study in ("localscgdam", "climb", "codasca", "cycp", "fcsg"):
+        said = program("claims").judge(study, "reduced")
+        for one in find(study, load_config(overrides={"scale": "reduced", "paper": study}))[1]:
+            (at,) = (at for at in one.scales if at.scale == "reduced")
+            if one.number in said and at.ran and not at.stand_in and not at.early:
+                assert said[one.number] == at.verdict.kind, (study, one.number)
+                checked += 1
+    assert checked >= 10
+
+
+def test_they_are_short() -> None:
+    for path in (ROOT / "examples").glob("*.py"):
+        assert sum(bool(line.strip()) for line in path.read_text().splitlines()) < 100, path
