@@ -139,10 +139,10 @@ class TestConfig:
                     {
                         "says": "x",
                         "in": "table1",
-                        "exists": {"where": "max(other) < 1", "so": "1 > 0", "metric": "test_auc"},
+                        "exists": {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"},
                     }
                 ),
-                "condition 'max.other. < 1 and 1 > 0': unknown method 'other'",
+                "unknown method 'Other'",
             ),
             ("methods", lambda m: m["Plain"].pop("algorithm"), r"methods\.Plain\.algorithm: Field required"),
         ],
