@@ -66,13 +66,13 @@ def effects(paper, values, diverged, claim, asked):
     every = sorted({s for row in rows for pair in row for s in pair})
     array = np.array([[[pair.get(s, np.nan) for s in every] for pair in row] for row in rows])
     array = array.reshape(len(rows), len(found), -1)
-    return array[:, (~np.isnan(array).any(0)).sum(-1) >= 3]
+    return array[:, (n := (~np.isnan(array).any(0)).sum(-1)) >= min(3, max(1, n.max(initial=0)))]
 
 
 def judged(d, form, holds, margin, matters):
-    """Supported, contradicted, not supported, undecided, by [rivals, places, seeds] of three seeds or more."""
-    if not d.size:
-        return "not run"
+    """Supported, contradicted, not supported, undecided, by [rivals, places, seeds]; three seeds decide."""
+    if not d.size or (~np.isnan(d).any(0)).sum(-1).max() < 3:
+        return "undecided" if d.size else "not run"
     if holds == "average":
         d = np.where(np.isneginf(d).any(1) & ~np.isnan(d).any(1), -np.inf, d.mean(1))[:, None]
     rivals, m = d.shape[:2]

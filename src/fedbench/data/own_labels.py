@@ -57,19 +57,19 @@ def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], 
     everything = np.concatenate([*labels.values()])
     if everything.dtype.kind not in "biufUS":
         raise UserError(f"{file}: its labels are no text; save them as str")
-    if everything.dtype.kind == "S":
-        try:
+    try:
+        if everything.dtype.kind == "S":
             everything = everything.astype(str)
-        except (UnicodeError, SystemError):  # bytes that are no characters
-            raise UserError(f"{file}: its labels are no text; save them as str") from None
-    values, place = np.unique(everything, return_inverse=True)
+        values, place = np.unique(everything, return_inverse=True)
+        words = [str(value) for value in values] if values.dtype.kind == "U" else []
+    except (UnicodeError, SystemError):  # bytes that are no characters
+        raise UserError(f"{file}: its labels are no text; save them as str") from None
     if len(values) > MOST_CLASSES:
         raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
     if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
         odd = values[values != np.round(values)][0]
         raise UserError(f"{file}: the label {odd:g} is no whole number; classes are whole numbers or words")
-    texts = [str(int(value)) if values.dtype.kind in "iuf" else str(value) for value in values]
-    return texts, place
+    return words or [str(int(value) if values.dtype.kind in "iuf" else value) for value in values], place
 
 
 def _kind(array: np.ndarray) -> str:

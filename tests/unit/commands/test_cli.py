@@ -35,7 +35,10 @@ def error_of(result: Result) -> str:
 def test_list_and_run() -> None:
     listed = call("list")
     assert listed.exit_code == 0
-    assert listed.stdout.splitlines()[0] == f"{ONE}  0/2 runs" and len(listed.stdout.splitlines()) == 10
+    assert (
+        listed.stdout.splitlines()[0] == f"{ONE}  0/2 runs, not tuned"
+        and len(listed.stdout.splitlines()) == 10
+    )
     assert "tables of toy: table1" in listed.stdout and "papers: " in listed.stdout
 
     result = call("run", ONE)
@@ -44,8 +47,8 @@ def test_list_and_run() -> None:
     assert "seed 0: finished test_auc 0." in result.stdout and "seed 1: finished" in result.stdout
     assert Path("results/cells/demo/toy/Digits/p2_imratio0.2/Plain.json").exists()
     assert len(Store().keys()) == 2
-    assert call("list", ONE).stdout == f"{ONE}  2/2 runs\n"
-    assert call("list", "p2").stdout.splitlines()[0] == f"{ONE}  2/2 runs"
+    assert call("list", ONE).stdout == f"{ONE}  2/2 runs, not tuned\n"
+    assert call("list", "p2").stdout.splitlines()[0] == f"{ONE}  2/2 runs, not tuned"
 
 
 def test_a_cells_name_names_its_paper_but_a_pattern_need_not() -> None:
@@ -73,8 +76,8 @@ def test_run_takes_finished_runs_from_the_store(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_options_reach_the_cells() -> None:
-    assert call("list", "--set", "seeds=0,1,2", ONE).stdout == f"{ONE}  0/3 runs\n"
-    assert call("list", "--set", "seeds=[4]", ONE).stdout == f"{ONE}  0/1 runs\n"
+    assert call("list", "--set", "seeds=0,1,2", ONE).stdout == f"{ONE}  0/3 runs, not tuned\n"
+    assert call("list", "--set", "seeds=[4]", ONE).stdout == f"{ONE}  0/1 runs, not tuned\n"
     printed = call("list", "--scale", "paper").stdout
     assert "toy/Printed/p2_imratio0.2/Plain  0/1 runs" in printed
     result = call("run", ONE, "--set", "seeds=0", "--set", "client_chunk=3")
@@ -170,7 +173,7 @@ def test_the_installed_command_ends_the_same_way() -> None:
         return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
     good = run("list", ONE)
-    assert (good.returncode, good.stdout) == (0, f"{ONE}  0/2 runs\n")
+    assert (good.returncode, good.stdout) == (0, f"{ONE}  0/2 runs, not tuned\n")
     bad = run("list", "nothing")
     assert bad.returncode == 2 and bad.stderr.startswith("error: no cell matches") and bad.stdout == ""
 

@@ -43,7 +43,7 @@ def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
 
 def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
     change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
-    with pytest.raises(UserError, match=r"val_auc is undefined.*hold out more"):
+    with pytest.raises(UserError, match=r"validation part has no positive sample.*raise data\.validation"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
 
 

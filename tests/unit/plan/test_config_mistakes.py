@@ -139,7 +139,12 @@ class TestConfig:
                     {
                         "says": "x",
                         "in": "table1",
-                        "exists": {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"},
+                        "exists": {
+                            "method": "Other",
+                            "above": 0.9,
+                            "others_below": 0.6,
+                            "metric": "test_auc",
+                        },
                     }
                 ),
                 "unknown method 'Other'",
