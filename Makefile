@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster bare-debian chaos fuzz error-rates published-sums lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,9 +62,6 @@ fuzz: $(INSTALLED)  ## damage and odd input of every kind, thousands of cases: a
 
 error-rates: $(INSTALLED)  ## how often verdicts are wrong, simulated with 100,000 draws a case
 	FEDBENCH_DRAWS=100000 $(BIN)/python -m pytest -s tests/unit/results -k rates
-
-published-sums:  ## list the checksums of tables/published again, after a meant change
-	cd tables/published && sha256sum */*.csv index.csv > SHA256SUMS
 
 lint: $(INSTALLED)  ## linters and types only
 	$(BIN)/python -m pytest tests/workflow/test_style.py

@@ -30,12 +30,8 @@ def sealed(fields: Mapping[str, Any]) -> str:
     return json.dumps(facts | {"checksum": checksum(facts)}, indent=1, sort_keys=True) + "\n"
 
 
-def read(path: Path, unverified: bool = False) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
     """Read facts and hold them against their checksum.
-
-    Args:
-        path: the file.
-        unverified: take one without a checksum as it is.
 
     Raises:
         FileNotFoundError: there is none.
@@ -49,8 +45,8 @@ def read(path: Path, unverified: bool = False) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise ValueError("it holds no JSON object")
     given = facts.pop("checksum", "")
-    if given and given != checksum(facts):
-        raise ValueError(f"{path.name} is not what was written")
-    if not given and not unverified:
+    if not given:
         raise ValueError(f"{path.name} has no checksum")
+    if given != checksum(facts):
+        raise ValueError(f"{path.name} is not what was written")
     return facts

@@ -137,7 +137,7 @@ def test_an_untouched_checkpoint_is_continued(digits: Path, tmp_path: Path) -> N
 def test_a_run_stops_at_a_checkpoint_that_says_its_result_would_not_be_taken_either(
     cause: int, stops: bool, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without room for a checkpoint it goes on: it holds room for its result."""
+    """Without room for a checkpoint it goes on: there may be room for its result by then."""
     store, rounds = Store(tmp_path / "runs"), list[int]()
 
     def broken(*_: object) -> None:

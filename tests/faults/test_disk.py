@@ -25,7 +25,7 @@ from fedbench.jobs.training import train_run
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal
-from fedbench.store.runs import ROOM, Store
+from fedbench.store.runs import Store
 
 CPU = torch.device("cpu")
 LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5
@@ -51,24 +51,6 @@ def test_without_room_for_checkpoints_a_run_still_finishes(
     assert sorted(path.name for path in store.root.iterdir()) == [LARGE.key, journal.NAME]
 
 
-def test_a_run_holds_the_room_that_its_result_needs(disk: Disk, digits: Path, tmp_path: Path) -> None:
-    undisturbed, store = Store(tmp_path / "roomy"), Store(disk.path / "runs")
-    train(undisturbed, digits)
-    train(store, digits, on_round=lambda progress: disk.fill() if progress.round == 1 else None)
-    assert store.curve(LARGE.key).read_bytes() == undisturbed.curve(LARGE.key).read_bytes()
-    assert store.load(LARGE.key) and not list(disk.path.glob(f"**/{ROOM}"))
-
-
-def test_a_run_whose_result_has_no_room_is_not_begun(disk: Disk, digits: Path) -> None:
-    """A file of 4 KiB still fits, the weights that the run leaves do not."""
-    store, rounds = Store(disk.path / "runs"), list[int]()
-    disk.fill(leave=60_000)
-    keeping = LARGE.model_copy(update={"train": LARGE.train.model_copy(update={"keep_model": True})})
-    with pytest.raises(WriteError, match=r"which needs 1\d\d,\d{3} bytes: No space left"):
-        train(store, digits, keeping, on_round=lambda progress: rounds.append(progress.round))
-    assert rounds == [] and store.keys() == store.unfinished() == []
-
-
 def test_a_disk_that_is_full_when_a_run_ends_costs_no_more_than_the_last_checkpoint(
     disk: Disk, digits: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +59,6 @@ def test_a_disk_that_is_full_when_a_run_ends_costs_no_more_than_the_last_checkpo
 
     def full_after_all(progress: Progress) -> None:
         if progress.round == 2:
-            (store.checkpoint(LARGE.key).parent / ROOM).unlink()
             disk.fill()
 
     with pytest.raises(WriteError) as caught:
@@ -121,9 +102,7 @@ def test_a_workflow_stops_at_the_first_error_of_a_disk_and_goes_on_once_there_is
     disk.writable(True)
     disk.fill(leave=16_000)  # a small file fits, a result does not
     said = project.snakemake("tables/table1.tex", "--cores", "1", fails=True)
-    assert re.search(
-        r"error: cannot write .* results/runs.*bytes: No space left on device; free some space", said
-    )
+    assert re.search(r"error: cannot write .* results/runs.*: No space left on device; free some space", said)
     assert "because of the disk: no more are begun" in said and said.count("not finished: ") < 3
     assert "Traceback" not in said and not list(disk.path.glob("**/run.json"))
     disk.free()

@@ -1,5 +1,4 @@
 """Keys of runs are for ever: a field that comes later must not change those of configurations without it.
-Published numbers are those that were transcribed.
 
 ``tests/golden/keys`` is the configuration of the two first papers as it was on 2026-11-22; it is never edited.
 """
@@ -12,11 +11,9 @@ import pytest
 
 from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
-from fedbench.report.numbers import sums
 from fedbench.specs import digest
 
 FROZEN = Path(__file__).parents[1] / "golden" / "keys"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -36,12 +33,3 @@ def test_the_keys_of_the_frozen_configuration_are_what_they_were(
     config = load_config(FROZEN / "config.yaml", {"scale": scale})
     keys = [run.key for cell in cells_of(config, paper, config_dir=FROZEN) for run in cell.runs]
     assert (len(keys), digest(keys)) == (count, expected)
-
-
-def test_the_published_numbers_are_those_that_are_listed() -> None:
-    folder = ROOT / "tables/published"
-    files = sorted(folder.rglob("*.csv"))
-    listed = [line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()]
-    assert sorted(listed) == [path.relative_to(folder).as_posix() for path in files]
-    for path in files:
-        sums.check(folder, path)

@@ -174,7 +174,7 @@ def failed_logs():
 
 
 def stop_for_disk():
-    """Begin no more jobs: each would find out alone that the disk is full. Those at work hold room for their results."""
+    """Begin no more jobs: each would find out alone that the disk is full. Those at work go on."""
     tell(["a job failed because of the disk: no more are begun, those at work finish"])
     workflow.scheduler.exit_gracefully()
 

@@ -155,14 +155,14 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:
-    """Read a JSON object, held against its checksum; those of earlier versions have none.
+    """Read a JSON object, held against its checksum.
 
     Raises:
         UserError: it is missing or not what was written; the message ends with ``cure``.
         ReadError: it cannot be read now.
     """
     try:
-        return seal.read(path, unverified=True)
+        return seal.read(path)
     except FileNotFoundError:
         raise UserError(f"{path} is missing. {cure}") from None
     except ValueError as error:

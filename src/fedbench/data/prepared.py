@@ -131,7 +131,7 @@ def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
     """
     path, cure = prepared_path(name, data_dir).with_suffix(".json"), _cure(name, data_dir)
     facts = read_json(path, cure)
-    if facts.get("dataset", name) != name:  # earlier versions did not write it
+    if facts.get("dataset") != name:
         raise UserError(f"{path} is that of the dataset {facts.get('dataset')!r}. Delete it. {cure}")
     return facts
 

@@ -34,8 +34,6 @@ from fedbench.streams import stream
 log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
-_NUMBER, _ROW, _TENSOR, _FACTS = 25, 100, 1 << 10, 1 << 14
-"""Bytes, at most: of a number as text, of an evaluation's times, of a tensor's name and header, of all else."""
 
 
 def pause(wanted: float, saving: float) -> float:
@@ -59,7 +57,6 @@ class Simulation:
         start: the weights, by name, that a run with a ``start`` begins with.
         compiling: compile the local steps. Changes speed and rounding, as ``client_chunk`` does.
         inputs: where inputs are kept (:mod:`fedbench.data.inputs`). Changes speed and memory, and no result.
-        reserve: told before the first round how many bytes the outcome will take on a disk, at most.
 
     Attributes:
         state: what it is in the middle of.
@@ -79,7 +76,6 @@ class Simulation:
         start: Weights | None = None,
         compiling: bool = False,
         inputs: Where = "auto",
-        reserve: Callable[[int], object] = lambda size: None,
     ) -> None:
         self.spec, self.device = spec, device
         self.method: FederatedMethod = make(spec.method, spec.params)
@@ -112,7 +108,7 @@ class Simulation:
         )
         self.state = RunState.initial(self.method, self.problem, device)
         self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
-        self.on_round, self.stop, self._reserve = on_round, stop, reserve
+        self.on_round, self.stop = on_round, stop
         self._insured = True  # whether the last checkpoint could be written
         self._pause = checkpoint_seconds
 
@@ -157,7 +153,6 @@ class Simulation:
         if state.round == 0 and not record.curve:
             self.loop.open(state)
             record.evaluate(0, state.server)
-        self._reserve(self.outcome_bytes())
         while state.round < rounds:
             clients = self.train_round()
             passed = record.tick()
@@ -181,15 +176,6 @@ class Simulation:
             if stop:
                 raise Stopped(f"stopped after round {state.round} of {rounds}")
         return final
-
-    def outcome_bytes(self) -> int:
-        """Estimate from above what the outcome takes as files, once a row of the curve is there."""
-        curve, clients = self.record.curve, self.record.clients
-        numbers = sum(len(row) for row in curve) + sum(len(row) for row in clients)
-        each = _NUMBER * numbers / len(curve) + _ROW
-        weights = self._model().values() if self.spec.train.keep_model else []
-        model = sum(tensor.nbytes + _TENSOR for tensor in weights)
-        return int(_FACTS + each * len(self.schedule.evaluated) + model)
 
     def _check_finite(self) -> None:
         """Raise FloatingPointError if what was averaged is not: momenta can break before the parameters do."""

@@ -30,7 +30,7 @@ from fedbench.specs import RunSpec
 from fedbench.store import journal, results
 from fedbench.store.provenance import provenance
 from fedbench.store.record import Record
-from fedbench.store.runs import ROOM, Store
+from fedbench.store.runs import Store
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -124,7 +124,6 @@ def train_run(
             simulation = Simulation(
                 spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start,
                 compiling=config.compile, inputs=config.inputs,
-                reserve=functools.partial(files.reserve, folder / ROOM),
             )  # fmt: skip
             if simulation.data.where == "host":
                 say("  inputs stay in the prepared file, which all jobs of this machine share")

@@ -22,8 +22,8 @@ from fedbench.store.record import MODEL, Record, read_run
 log = logging.getLogger(__name__)
 
 STORE = Path("results", "runs")
-UNFINISHED, TRAIL, ROOM = ".unfinished", "progress.json", "room"
-"""The folder of an unfinished run; in it: where the run is, and the room on the disk that its result will need."""
+UNFINISHED, TRAIL = ".unfinished", "progress.json"
+"""The folder of an unfinished run, and the file in it that says where the run is."""
 Rows = Sequence[Mapping[str, float | str]]
 
 
@@ -113,7 +113,6 @@ class Store:
             yield folder
         finally:
             with contextlib.suppress(OSError):
-                (folder / ROOM).unlink(missing_ok=True)
                 if self.path(key).exists() or not {path.name for path in folder.iterdir()} - {"lock", TRAIL}:
                     # finished, perhaps by another process, or nothing worth keeping: the next claim makes it anew
                     shutil.rmtree(folder, ignore_errors=True)
@@ -142,7 +141,6 @@ class Store:
         content["run.json"] = seal.sealed(vars(record)).encode()
         try:
             shutil.rmtree(ready, ignore_errors=True)
-            (folder / ROOM).unlink(missing_ok=True)
             ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand
             for name, text in content.items():
                 _write(ready / name, text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import queue
 from collections.abc import Callable
 from pathlib import Path
@@ -81,33 +80,6 @@ def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
     end()
 
 
-def seen(written: str) -> list[str]:
-    """Return the lines that a terminal shows of what was written to it."""
-    lines = []
-    for line in written.split("\n"):
-        lines.append(line.rpartition(following.CLEAR)[2])
-    return lines
-
-
-def test_the_line_at_the_foot_stays_below_what_others_write_and_takes_no_part_of_it() -> None:
-    stream = io.StringIO()
-    written: list[str] = []
-    stream.write = lambda text: written.append(text) or len(text)  # type: ignore[method-assign]
-    foot = following.Foot(stream)
-    foot.show("1 of 3")
-    stream.write("a job\n")
-    assert seen("".join(written)) == ["a job", "1 of 3"]
-    print("in", "parts", file=stream)
-    assert seen("".join(written)) == ["a job", "in parts", "1 of 3"]
-    stream.write("half a line")
-    foot.show("2 of 3")
-    stream.write(", the rest\n")
-    assert seen("".join(written)) == ["a job", "in parts", "half a line, the rest", "2 of 3"]
-    foot.show("")
-    stream.write("the end\n")
-    assert seen("".join(written)) == ["a job", "in parts", "half a line, the rest", "the end", ""]
-
-
 def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     now, told = [0.0], list[float]()
     monkeypatch.setattr(following.time, "monotonic", lambda: now[0])
@@ -119,6 +91,9 @@ def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None
         def wait(self, pause: float) -> bool:
             now[0] += pause
             return now[0] > 10 * 3600
+
+        def set(self) -> None:
+            raise AssertionError("nobody ends the night")
 
     class AtOnce:
         def __init__(self, target: Callable[[], None], daemon: bool) -> None:
