@@ -155,7 +155,7 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "partition.json": (f"data/partitions/digits/{RULE.partition_key(0)}.json", read_partition),
     "clients.csv": (f"results/runs/{RUN.key}/clients.csv", read_run),
     "model.pt": (f"results/runs/{RUN.key}/{MODEL}", read_run),
-    "tuned": (TUNED, lambda: configuration.load_tuned(Path(TUNED))),
+    "tuned": (TUNED, lambda: configuration.read_tuned_file(Path(TUNED))["chosen"]),
     "checkpoint": ("checkpoint.pt", read_checkpoint),
 }
 

@@ -87,14 +87,14 @@ def test_tuned_values_are_what_was_chosen() -> None:
     path = Path("config/tuned/toy/Digits.yaml")
     path.parent.mkdir(parents=True)
     path.write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.5}\n"))
-    assert configuration.load_tuned(path) == {"Plain": {"lr": 0.5}}
+    assert configuration.read_tuned_file(path)["chosen"] == {"Plain": {"lr": 0.5}}
     path.write_text(path.read_text().replace("0.5", "0.7"))
     with pytest.raises(UserError, match="is not what `fedbench tune` wrote"):
-        configuration.load_tuned(path)
+        configuration.read_tuned_file(path)
     path.write_text("chosen: 3\n")
     with pytest.raises(UserError, match="no section `chosen`"):
-        configuration.load_tuned(path)
+        configuration.read_tuned_file(path)
     for trials in (".nan", "{Plain: ..}", "{Plain: [0.5]}"):
         path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
         with pytest.raises(UserError, match="`scores` does not list the trials of each method"):
-            configuration.load_tuned(path)
+            configuration.read_tuned_file(path)

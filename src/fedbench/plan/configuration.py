@@ -226,12 +226,6 @@ def tuned_path(
     return config_dir / "tuned" / paper.key / f"{dataset}{at}.yaml"
 
 
-def load_tuned(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the tuned hyper-parameters of each method from a file; empty where nothing was tuned."""
-    chosen: dict[str, dict[str, Any]] = read_tuned_file(path).get("chosen", {})
-    return chosen
-
-
 def read_tuned_file(path: Path) -> dict[str, Any]:
     """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
     marked = files.mark(path)

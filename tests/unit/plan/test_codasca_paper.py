@@ -69,5 +69,5 @@ def test_each_window_has_the_steps_that_were_tuned_for_it() -> None:
     for cell in cells("reduced", "tableA1"):
         path = configuration.tuned_path(paper, cell.dataset, cell.setting)
         assert path.name == f"{cell.dataset}_I{cell.setting['I']}.yaml"
-        chosen = configuration.load_tuned(path)[cell.method]
+        chosen = configuration.read_tuned_file(path)["chosen"][cell.method]
         assert chosen.items() <= cell.runs[0].params.items()

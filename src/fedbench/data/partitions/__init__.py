@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from fedbench.errors import UserError
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -46,3 +48,21 @@ class Deal:
 def leftover(number: int, n_clients: int) -> tuple[str, ...]:
     """Remark that samples were left out because the clients get equally many."""
     return (f"{number} samples left out: they do not divide evenly by {n_clients} clients",) if number else ()
+
+
+def client_each(owners: np.ndarray | None, owner: str, n_clients: int) -> Deal:
+    """Give client k all samples of the k-th ``owner`` (a site, a group) that has some; nothing is drawn.
+
+    Raises:
+        UserError: the dataset does not know the ``owners``, ``[n]`` int64, or they are not ``n_clients``.
+    """
+    rule = f"partition rule 'by_{owner}'"
+    if owners is None:
+        raise UserError(f"{rule} needs a dataset that knows the {owner} of each sample.")
+    names = np.unique(owners)
+    if len(names) != n_clients:
+        raise UserError(
+            f"{rule} makes a client of each of the {len(names)} {owner}s that have training samples,"
+            f" but data.clients is {n_clients}: set it to {len(names)}."
+        )
+    return Deal([np.flatnonzero(owners == name) for name in names])
