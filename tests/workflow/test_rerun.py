@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from projects import TABLE, Project, jobs
 
-OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md")
+OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/table1.macros.tex")
 
 
 def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
@@ -21,7 +21,9 @@ def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
         assert (row["status"], row["n_seeds"], row["scale"]) == ("finished", "2", "tiny")
         assert 0 < float(row["mean"]) <= 1
     for own in OWN:
-        assert (project.root / own).read_bytes() == (project.root / f"{TABLE}{Path(own).suffix}").read_bytes()
+        assert (project.root / own).read_bytes() == (project.root / TABLE).with_name(
+            Path(own).name
+        ).read_bytes()
     assert "LocalSGDAM" in (project.root / "tables/table1.tex").read_text()
 
 

@@ -13,6 +13,7 @@ rule table:
         ),
         md="tables/{paper}/{table}.md",
         provenance="tables/{paper}/{table}.json",
+        macros="tables/{paper}/{table}.macros.tex",
     log:
         "logs/table/{paper}/{table}.log",
     localrule: True
@@ -48,10 +49,12 @@ rule own_table:
         tex=f"tables/{CONFIG.paper}/{{table}}.tex",
         csv=f"tables/{CONFIG.paper}/{{table}}.csv",
         md=f"tables/{CONFIG.paper}/{{table}}.md",
+        macros=f"tables/{CONFIG.paper}/{{table}}.macros.tex",
     output:
         tex="tables/{table}.tex",
         csv="tables/{table}.csv",
         md="tables/{table}.md",
+        macros="tables/{table}.macros.tex",
     log:
         "logs/table/{table}.log",
     localrule: True

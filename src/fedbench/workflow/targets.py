@@ -13,7 +13,10 @@ from fedbench.plan import configuration
 from fedbench.plan.schema import Paper
 from fedbench.workflow.inputs import Inputs
 
-FORMS = {"table": ("tex", "csv", "md", "json", "pdf"), "figure": ("pdf", "svg", "png", "csv", "json")}
+FORMS = {
+    "table": ("tex", "csv", "md", "json", "pdf", "macros.tex"),
+    "figure": ("pdf", "svg", "png", "csv", "json"),
+}
 PAGE = "report.html"
 
 
@@ -50,7 +53,7 @@ def _known(path: str, inputs: Inputs, rules: Sequence[str]) -> None:
     if found := re.fullmatch(r"results/cells/([^/]+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)\.json", path):
         inputs.cell(*found.groups())
         return
-    if found := re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.(\w+)", path):
+    if found := re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.([\w.]+)", path):
         kind, paper, name, form = found.groups()
         spec = inputs.paper(paper or inputs.config.paper)
         known = [*(spec.tables if kind == "table" else spec.figures), *["claims"] * bool(spec.claims)]

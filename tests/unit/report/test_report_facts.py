@@ -88,7 +88,7 @@ def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
     assert "= equal in the printed digits" in text and "†: printed with a slip." in text
     assert "Not prepared here: Printed (" in text and "224" in table.csv()
     assert [[row.label for row in block.rows] for block in table.grid.blocks] == [SPLITS, SPLITS]
-    assert table.forms().keys() == {"tex", "csv", "md", "json"}
+    assert table.forms().keys() == {"tex", "csv", "md", "json", "macros.tex"}
 
 
 def test_the_whole_dataset_is_counted_before_anything_is_dropped() -> None:

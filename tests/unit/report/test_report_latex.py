@@ -62,7 +62,7 @@ def test_latex_takes_any_text(project: Project) -> None:
     paper["settings"]["n_minority"]["label"] = "[classes] ∈ Đ\n\nĦ"
     project.save_paper("my_paper", {**paper, "figures": {}})
     config = Config(scale="reduced")
-    tex, _, markdown, _ = tables.build("my_paper", "table2", config, project.root)
+    tex, _, markdown, *_ = tables.build("my_paper", "table2", config, project.root)
     tex.rename(odd := tex.with_name("table2 ę#.tex"))
     assert compile_table(odd)[0] is not None
     assert "**A title of two paragraphs: " in markdown.read_text()

@@ -53,6 +53,7 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
         "./report.html",
         "reports/climb.pdf",
         "tables/table1.tex",
+        "tables/climb/table2.macros.tex",
         "tables/climb/table2.pdf",
         "tables/claims.md",
         "figures/arena/figure1.svg",

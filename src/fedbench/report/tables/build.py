@@ -22,7 +22,7 @@ DECIMALS = 3
 
 
 def build(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> list[Path]:
-    """Write ``tables/<paper>/<table>.{tex,csv,md,json}`` and return the paths, the ``.tex`` first.
+    """Write ``tables/<paper>/<table>.{tex,csv,md,json,macros.tex}`` and return the paths, the ``.tex`` first.
 
     The same inputs give the same bytes. The PDF is a step of its own: :func:`fedbench.report.document.pdf.build_pdf`.
     """

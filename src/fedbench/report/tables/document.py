@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedbench.report.tables import latex, text
+from fedbench.report.tables import latex, macros, text
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Grid
 
@@ -44,10 +44,18 @@ class Table:
 
     def tex(self) -> str:
         """Return the LaTeX form; it needs the booktabs package only. Its details are comments."""
-        origin = self.provenance
-        comment = f"fedbench: {self.paper}/{self.name}, scale {origin['scale']}, {origin['stamp']}"
         label = f"tab:{self.paper}-{self.name}"
-        return latex.write(self.shown, self.title, self.below, label, comment) + latex.details(self.details)
+        written = latex.write(self.shown, self.title, self.below, label, self._comment)
+        return written + latex.details(self.details)
+
+    def macros(self) -> str:
+        """Return each number as a macro for the text of a paper."""
+        return macros.write(f"{self.paper}/{self.name}", self.grid.entries, self._comment)
+
+    @property
+    def _comment(self) -> str:
+        origin = self.provenance
+        return f"fedbench: {self.paper}/{self.name}, scale {origin['scale']}, {origin['stamp']}"
 
     def markdown(self) -> str:
         """Return the Markdown form."""
@@ -70,7 +78,13 @@ class Table:
 
     def forms(self) -> dict[str, str]:
         """Return what is written, by suffix."""
-        return {"tex": self.tex(), "csv": self.csv(), "md": self.markdown(), "json": self.json()}
+        return {
+            "tex": self.tex(),
+            "csv": self.csv(),
+            "md": self.markdown(),
+            "json": self.json(),
+            "macros.tex": self.macros(),
+        }
 
 
 def stamp(commits: Sequence[str], keys: Sequence[str]) -> str:

@@ -1,0 +1,108 @@
+"""The numbers of a table as LaTeX macros: a text shows those of the table, and what is not there is an error."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from report_project import Project
+
+from fedbench.errors import UserError
+from fedbench.plan.schema import Config
+from fedbench.report.document.pdf import compile_source
+from fedbench.report.tables import build as tables
+
+needs_latex = pytest.mark.skipif(
+    not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"
+)
+FIRST = "localscgdam/table1/FashionMNIST/4/LocalSCGDAM"
+
+
+@pytest.fixture
+def files(tiny: Project) -> dict[str, bytes]:
+    """The macros of a table of each paper, by the names of their files."""
+    config = Config(scale="reduced")
+    tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
+    named = (("localscgdam", "table1"), ("climb", "table2"))
+    return {
+        f"{paper}.tex": tables.make(paper, name, config, tiny.root).macros().encode() for paper, name in named
+    }
+
+
+def typeset(text: str, files: dict[str, bytes], folder: Path) -> str:
+    """Compile a document that reads the macros; return what its page says."""
+    read = "".join(rf"\input{{{name}}}" for name in files)
+    source = rf"\documentclass{{article}}\pagestyle{{empty}}{read}\begin{{document}}{text}\end{{document}}"
+    content, _ = compile_source(source, "the text", files)
+    assert content is not None
+    pdf = folder / "text.pdf"
+    pdf.write_bytes(content)
+    return subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
+
+
+@needs_latex
+def test_a_text_shows_the_numbers_of_the_tables(files: dict[str, bytes], tmp_path: Path) -> None:
+    text = rf"""
+    \edef\digits{{\fedbench{{{FIRST}}}}}\ifdim\digits pt>0.97pt large\fi\par
+    {FIRST.count("/")} $\fedbench{{{FIRST}}} \pm \fedbench{{{FIRST}/std}}$, \fedbench{{{FIRST}/seeds}} seeds,
+    \fedbench{{{FIRST}/scale}}, printed \fedbench{{{FIRST}/paper}}, \fedbench{{{FIRST}/verdict}};
+    CoDA $\fedbench{{localscgdam/table1/FashionMNIST/4/CoDA/difference}}$ \par
+    \fedbench{{climb/table2/MNIST/10/1/0.1/CLIMB/test_minority_accuracy/paper}}
+    \fedbench{{climb/table2/MNIST/10/1/0.1/CLIMB/test_overall_accuracy/paper}}"""
+    said = " ".join(typeset(text, files, tmp_path).split())
+    assert said.startswith(
+        "large 4 0.980 ± 0.005, 3 seeds, reduced, printed 0.980, inconclusive; CoDA −0.036 "
+    )
+    printed = [
+        re.findall(rf"{metric}/paper}}{{(.*)}}", files["climb.tex"].decode())
+        for metric in ("minority_accuracy", "overall_accuracy")
+    ]
+    assert len(said.split()[-2:]) == 2 and all(
+        n in column for n, column in zip(said.split()[-2:], printed, strict=True)
+    )
+
+
+@needs_latex
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        (f"{FIRST}X", f"fedbench: there is no number {FIRST}X"),
+        ("climb/table2/test_a", "fedbench: there is no number climb/table2/test_a"),
+        ("localscgdam/table1/Melanoma/8/CoDA", "localscgdam/table1/Melanoma/8/CoDA: not run"),
+        ("localscgdam/table1/FashionMNIST/4/LocalSGDM_RL/std", "LocalSGDM_RL/std: diverged"),
+        ("localscgdam/table1/FashionMNIST/4/LocalSGDM_RL/difference", "LocalSGDM_RL/difference: diverged"),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_names_it(
+    key: str, why: str, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=f"the text does not compile: .*{re.escape(why)}"):
+        typeset(rf"\fedbench{{{key}}}", files, tmp_path)
+
+
+def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> None:
+    cell = next(c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
+    path = project.finish(cell, [0.9, 0.91, 0.92])
+    key = f"localscgdam/table1/{cell.dataset}/4/CoDA"
+    assert (
+        rf"\fedbenchnumber{{{key}}}{{0.910}}"
+        in tables.make("localscgdam", "table1", reduced, project.root).macros()
+    )
+    path.unlink()
+    project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.9, 0.91])
+    text = tables.make("localscgdam", "table1", reduced, project.root).macros()
+    for part in ("", "/std", "/seeds", "/scale"):
+        assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
+
+
+def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced: Config) -> None:
+    project = filled("climb", "table2")
+    text = tables.make("climb", "table2", reduced, project.root).macros()
+    keys = re.findall(r"^\\fedbench(?:number|none){([^}]*)}", text, re.MULTILINE)
+    assert len(keys) == len({*keys}) == 2 * 2 * 2 * 3 * 4 * 2 * 7, (
+        "datasets, settings, methods, metrics, parts"
+    )
