@@ -14,6 +14,7 @@ import typer
 from fedbench.commands import store_commands
 from fedbench.commands.options import (
     CoresOption,
+    NotesOption,
     PaperOption,
     ScaleOption,
     SetOption,
@@ -144,7 +145,7 @@ def show(
     target: str,
     scale: ScaleOption = None,
     set_: SetOption = None,
-    notes: Annotated[bool, typer.Option("--notes", help="a table's long notes too")] = False,
+    notes: NotesOption = False,
 ) -> None:
     """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
     from fedbench.report.tables import build as tables
@@ -187,8 +188,9 @@ def claims(
     ] = False,
     scale: ScaleOption = None,
     set_: SetOption = None,
+    notes: NotesOption = False,
 ) -> None:
-    """Say whether what a paper claims holds, in print and in what was measured; all papers if none is named."""
+    """Say whether a paper's claims hold, in its own numbers and in what was measured; all papers if none is named."""
     from fedbench.plan.configuration import CONFIG_DIR, paper_keys
     from fedbench.report.tables import claims as tables
 
@@ -201,7 +203,7 @@ def claims(
             for path in [*tables.save(table), *forest.save(table)]:
                 print(path)
         elif table.findings:
-            print(table.terminal())
+            print(table.terminal(notes))
         elif paper:
             print(f"{paper} makes no claims: there is no `claims:` in {CONFIG_DIR / 'papers' / paper}.yaml")
 

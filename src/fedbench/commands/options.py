@@ -22,6 +22,7 @@ SetOption = Annotated[
         help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
     ),
 ]
+NotesOption = Annotated[bool, typer.Option("--notes", help="all notes, not only the first ones")]
 CoresOption = Annotated[str, typer.Option(help="how many runs are trained at a time, or all: one per core")]
 
 

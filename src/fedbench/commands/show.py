@@ -7,7 +7,7 @@ import json
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import cells
-from fedbench.plan.configuration import load_paper, scale_of
+from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.layers import Layer, origins, overrides, places
 from fedbench.plan.schema import Config, Paper
 from fedbench.plan.tuned import tuned_for
@@ -61,7 +61,11 @@ def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> 
         if value is not None and value != [] and place not in ("seed", "numerics")
     ]
     widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]
-    where = f"tuned, {tuned.path}" if tuned.values else "not tuned, as the paper's file has them"
+    where = (
+        f"tuned, {tuned.path}"
+        if tuned.values
+        else f"not tuned; values from {CONFIG_DIR}/papers/{paper.key}.yaml"
+    )
     if trials := tuned.trials(run):
         where += f" ({trials})"
     if tuned.published:

@@ -107,11 +107,11 @@ def config() -> Config:
     [
         (0.02, 0.0, 0.0, "supported: won 3, lost 0, open 0 of 18"),
         (0.02, 0.0, 0.003, "supported: won 3, lost 0, open 0 of 18"),  # as long again would leave 0.005
-        (0.02, 0.0, 0.006, "undecided, curves still move: won 3, lost 0, open 0 (means: 3) of 18"),
+        (0.02, 0.0, 0.006, "undecided, curves still move: won 3, lost 0, open 0 of 18; means agree at 3"),
         (0.02, 0.006, 0.006, "supported: won 3, lost 0, open 0 of 18"),  # all rise alike
         (-0.02, 0.0, 0.006, "contradicted: won 0, lost 3, open 0 of 18"),
-        (-0.02, 0.006, 0.0, "undecided, curves still move: won 0, lost 3, open 0 (means: 0) of 18"),
-        (0.0, 0.0, 0.0, "undecided: won 0, lost 0, open 3 (means: 2) of 18"),
+        (-0.02, 0.006, 0.0, "undecided, curves still move: won 0, lost 3, open 0 of 18; means agree at 0"),
+        (0.0, 0.0, 0.0, "undecided: won 0, lost 0, open 3 of 18; means agree at 2"),
     ],
 )
 def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
@@ -163,7 +163,10 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
     project.forget(cell.runs)
     project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
     found = at(project, config)
-    assert found.words == "supported: won 2, lost 0, open 0 of 18; 1 more lacks seeds" and found.waiting == 1
+    assert (
+        found.words == "supported: won 2, lost 0, open 0 of 18; left out: 1 with fewer than 3 seeds"
+        and found.waiting == 1
+    )
     assert [dict(place)["p"] for place in found.places] == [4, 8]
     assert found.left_out, "it waits without one of the seeds too, though it leans the other way"
 
@@ -172,11 +175,11 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     said = tables.make("localscgdam", "table1", config, project.root).markdown()
-    note = (
-        "Still moving: 12 of 15 numbers with a curve changed by more than 0.005 in the last fifth of training"
-    )
+    note = "12 of 15 results were still changing at the end of training (by more than 0.005 in a fifth of it"
     assert note in said
-    assert "Still moving: FashionMNIST, p = 4, CoDA: +0.006." in said and "… and 4 more, see the CSV." in said
+    assert (
+        "Still changing: FashionMNIST, p = 4, CoDA: +0.006." in said and "… and 4 more, see the CSV." in said
+    )
     rows = pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root))
     rows = rows.query(f"p == 4 and method == '{METHODS[1]}' and metric == 'test_auc'")
     assert list(rows["seed"]) == [0, 1, 2] and list(rows["pace"]) == pytest.approx([0.006] * 3)
@@ -201,4 +204,4 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
-    assert "Still moving" not in tables.make("localscgdam", "table1", config, project.root).markdown()
+    assert "till changing" not in tables.make("localscgdam", "table1", config, project.root).markdown()

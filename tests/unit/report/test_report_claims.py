@@ -79,11 +79,11 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
 ) -> None:
     def missing() -> list[str]:
         notes = tables.make("localscgdam", reduced, claimed.root).notes
-        return [note for note in notes if note.startswith("Claims not run")]
+        return [note for note in notes if note.startswith("Claims without results")]
 
-    assert missing() == ["Claims not run, for want of numbers: 1, 2 (table1); 3 (figure4)."]
+    assert missing() == ["Claims without results: 1, 2 (table1); 3 (figure4)."]
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    assert missing() == ["Claims not run, for want of numbers: 3 (figure4)."]
+    assert missing() == ["Claims without results: 3 (figure4)."]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
         ([0.02, 0.021, 0.022], "supported: won 6, lost 0, open 0 of 18"),
         ([-0.02, -0.021, -0.022], "contradicted: won 0, lost 6, open 0 of 18"),
         ([0.0005, 0.0, -0.0005], "not supported: won 0, lost 0, open 6 of 18"),
-        ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 (means: 6) of 18"),
+        ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 of 18; means agree at 6"),
     ],
 )
 def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
@@ -105,7 +105,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         config = Config(scale="reduced", seeds=seeds)
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (one, *_) = findings(claimed, config)
-        assert one.main.words == "undecided: won 0, lost 0, open 6 (means: 6) of 18"
+        assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
         assert ("[" in claim_words.effect_text(one)) == (len(seeds) == 2)
 
 
@@ -214,7 +214,7 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     export_reproduced("localscgdam", "table1", reduced, claimed.root)
     shutil.rmtree(claimed.root / "results")
     text = tables.make("localscgdam", reduced, claimed.root).markdown()
-    assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "shipped with the repository" in text
+    assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: not trained here." in text
     without = tables.make(
         "localscgdam", reduced.model_copy(update={"shipped": False}), claimed.root
     ).markdown()
@@ -323,3 +323,14 @@ def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
         "not tested: means show it at 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
     )
     assert "Claim 1 is not tested: it is configured." in table.notes
+
+
+def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(
+    claimed: Project, reduced: Config
+) -> None:
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    table = tables.make("localscgdam", reduced, claimed.root)
+    assert 60 < len(" ".join(table.legend).split()) <= 120
+    short = table.terminal(remarks=False)
+    assert table.stamp not in short and short.rstrip().endswith("fedbench claims localscgdam --notes")
+    assert table.stamp in " ".join(table.terminal().split())

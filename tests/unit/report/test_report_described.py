@@ -78,6 +78,6 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
     (said,) = described.tasks(found, Path("data"))
     assert said == (
-        f"Digits: positive is 0, 1, 2, 3, 4, 9.9 % of {train['n']:,} training samples; {dropped:,} dropped."
+        f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
     )
     assert said in tables.make("localscgdam", "table1", CONFIG, project.root).markdown()

@@ -93,10 +93,10 @@ def test_one_seed_prints_no_spread(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "table1", config)
     text = tables.make("localscgdam", "table1", config, project.root).markdown()
-    assert "one seed, so no spread" in text and "(1 seed; 100 iterations)" in text
+    assert "Test AUC: one seed." in text and "(1 seed; 100 iterations)" in text
     row = line(text, "CoDA", "**CIFAR10**")
     assert "±" not in row and "↓¹" in row
-    assert "below print (one seed)" in text and "¹ one seed: there is no interval" in text
+    assert "below (one seed)" in text and "¹ one seed: there is no interval" in text
 
 
 def test_rank_agreement_is_reported(filled: Fill, reduced: Config) -> None:
@@ -182,7 +182,7 @@ def test_a_terminal_is_spared_the_long_notes(tiny: Project) -> None:
     table = tables.make("localscgdam", "table1", Config(scale="reduced"), tiny.root)
     short, whole = table.terminal(details=False), table.terminal()
     assert table.details and all(line in whole for line in short.splitlines()[:-1])
-    assert short.splitlines()[-1] == "More on how it was made: fedbench show localscgdam/table1 --notes"
+    assert short.splitlines()[-1] == "All notes: fedbench show localscgdam/table1 --notes"
 
 
 def test_without_a_printed_value_left_there_is_no_column_for_one(project: Project) -> None:
@@ -213,7 +213,7 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
             [(e.value, e.best) for line in row.entries for e in line] for row in table.shown.rows
         ]
         assert (
-            "Test AUC, test AUC, Basel, test AUC, Lyon. Ours" in table.notes[0]
+            "Test AUC, test AUC, Basel, test AUC, Lyon: mean ±" in table.notes[0]
             and "(0." not in table.markdown()
         )
     assert shapes["method"] == [

@@ -148,7 +148,7 @@ def _details(tables: Sequence[Table]) -> list[str]:
     """Return the long notes of all tables; what several say alike is said once."""
     tables_of: dict[str, list[str]] = {}
     for table in tables:
-        for note in table.details:
+        for note in table.rest:
             if note != f"{table.provenance['stamp']}.":  # the captions have it
                 tables_of.setdefault(note, []).append(target_name(table.name))
     if not tables_of:

@@ -11,6 +11,7 @@ from fedbench.data import joined
 from fedbench.data.summary import binary_task, remarks
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import Paper, Scale, TableSpec
 from fedbench.plan.tuned import Tuned, tuned_for
 from fedbench.report.numbers.names import phrase
@@ -96,14 +97,17 @@ def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) 
         words = [how if len(hows) == 1 else f"{how} for {', '.join(names)}" for how, names in hows.items()]
         lines.append(f"{dataset}: hyper-parameters {'; '.join(words)}.")
         if dataset in edges:
-            lines.append(f"{dataset}: on an edge of what was tried: {', '.join(edges[dataset])}.")
+            lines.append(
+                f"{dataset}: tuned values at the boundary of the search grid: {', '.join(edges[dataset])}."
+            )
     return lines
 
 
 def _origin(paper: Paper, cell: Cell, tuned: Tuned) -> str:
     """Say where the hyper-parameters of one cell come from."""
     if not tuned.values:
-        return "as published" if tuned.published else "as the paper's file has them"
+        file = CONFIG_DIR / f"papers/{paper.key}.yaml"
+        return "as published" if tuned.published else f"not tuned for this dataset (values from {file})"
     trials = tuned.trials(cell.runs[0])
     how = "tuned on validation data" + (f" ({trials})" if trials else "")
     return f"as published, others {how}" if tuned.published else how
@@ -124,13 +128,11 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         if not found:
             lines += [f"{dataset}: {remark}." for remark in known]
             continue
-        positive = " or ".join(_unique(_names(task.positive) for task in found))
+        positive = " or ".join(_unique(_positive(task.positive) for task in found))
         share = _span([f"{task.share:.1%}".replace("%", " %") for task in found])
         train = _span([f"{task.train:,}" for task in found])
-        dropped = _span([f"{task.dropped:,}" if task.dropped else "none" for task in found])
-        lines.append(
-            f"{dataset}: positive is {positive}, {share} of {train} training samples; {dropped} dropped."
-        )
+        dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in found])
+        lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines
 
@@ -148,9 +150,15 @@ def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_di
     return names
 
 
-def _names(classes: Sequence[str]) -> str:
-    more = f" and {len(classes) - LISTED} more classes" if len(classes) > LISTED else ""
-    return ", ".join(classes[:LISTED]) + more
+def _positive(classes: Sequence[str]) -> str:
+    """Say which classes are positive: digits that follow each other as a range, of many others the first ones."""
+    if len(classes) == 1:
+        return f"positive class is {classes[0]}"
+    digits = [int(name) for name in classes if name.isdecimal()] or [0]
+    if len(classes) > 2 and digits == [*range(digits[0], digits[0] + len(classes))]:
+        return f"positive classes are {classes[0]}–{classes[-1]}"
+    more = f" and {len(classes) - LISTED} more" if len(classes) > LISTED else ""
+    return f"positive classes are {', '.join(classes[:LISTED])}{more}"
 
 
 def _span(texts: Sequence[str]) -> str:

@@ -141,7 +141,7 @@ class AtScale:
     @property
     def words(self) -> str:
         """The verdict with its coverage, as a table has it."""
-        more = f"; {self.waiting} more lack{'s' * (self.waiting == 1)} seeds" if self.waiting else ""
+        more = f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else ""
         return self._words + more
 
     @property
@@ -160,8 +160,8 @@ class AtScale:
         if self.total == 1:
             return kind
         counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
-        means = f" (means: {self.tally.won})" if self.verdict.kind == UNDECIDED else ""
-        return f"{kind}: {counts}{means} of {self.total}"
+        means = f"; means agree at {self.tally.won}" if self.verdict.kind == UNDECIDED else ""
+        return f"{kind}: {counts} of {self.total}{means}"
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,6 @@ def _results(
         spec=spec,
         cells=cells,
         compared=compared,
-        published=published,
         tolerance=config.tolerance,
         decimals=decimals,
         unknown_names=compare.unknown_names(paper, spec, root),

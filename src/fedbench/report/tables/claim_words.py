@@ -11,15 +11,16 @@ from fedbench.report.numbers.names import ABSENT, GREEK, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.needed import MOST
 
-PRINT = "In print: at how many places the paper's own numbers show the sentence."
-STAND_IN = "Only datasets that stand in for the paper's have run: they show what the program does and give no verdict."
+PRINT = "In print: at how many places the paper's own numbers agree with the claim."
+STAND_IN = "Only stand-ins for the paper's datasets have run; they give no verdict."
 RULES = (
-    "Of the claim's places (dataset and setting), won, lost, open by their own tests; the verdict is on all "
-    "of them, from effects paired by seed, at level .05, from three seeds on. Supported: above the margin; "
-    "contradicted: below 0; not supported: smaller than what matters. Decides: the place and rival on which "
-    "it hangs, with a 90 % interval. q: among the claims here (Benjamini and Hochberg). A diverged run is "
-    "lost; a rival's is won. Needed: seeds for power .8, simulated. Fragile: the means turn without a seed, "
-    "with other constants or longer training. Every word with an example: docs/verdicts.md.",
+    "A place (dataset and setting) is won, lost or open by its own test. The verdict is on all places: effects "
+    "paired by seed, level 0.05, at least three seeds.",
+    "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
+    "matters. A diverged run is lost, a rival's is won.",
+    "Decides: the place and rival that determine the verdict, with a 90 % interval. q: false discovery rate. Needed: "
+    "seeds for power 0.8. Fragile: the means change direction without one seed, with other constants or after longer "
+    "training. Examples: docs/verdicts.md.",
 )
 
 
@@ -60,10 +61,10 @@ def seeds_text(one: Finding) -> str:
     """Return how many seeds there are, how many a verdict needs, and q."""
     if not one.main.ran:
         return ABSENT
-    parts = [str(one.main.verdict.seeds), "means only" * one.main.means]
+    parts = [str(one.main.verdict.seeds), "per-seed values not available" * one.main.means]
     if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
-        more = f"{one.main.needed:g}" if math.isfinite(one.main.needed) else f"more than {MOST}"
-        parts.append(f"{more} needed")
+        more = f"{one.main.needed:g}" if math.isfinite(one.main.needed) else f"{MOST}+"
+        parts.append(f"about {more} needed")
     parts += ["fragile" * one.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
     return ", ".join(filter(None, parts))
 

@@ -55,13 +55,16 @@ class ClaimTable:
         return [one.scale for one in self.findings[0].scales] if self.findings else []
 
     @property
-    def notes(self) -> list[str]:
-        """The rules, where numbers were shipped, and the stamp."""
-        shipped = any(one.shipped and one.ran for finding in self.findings for one in finding.scales)
-        mark = [f"{SHIPPED}: with numbers that were not trained here but shipped with the repository."]
-        changed = [f"{self.changed}."] if self.changed else []
+    def legend(self) -> list[str]:
+        """What a call sets, the rules, and what the mark of shipped numbers means."""
         ran = [one for finding in self.findings for one in finding.scales if one.ran]
         rules = (STAND_IN,) if ran and all(one.stand_in for one in ran) else RULES
+        mark = [f"{SHIPPED}: not trained here."] if any(one.shipped for one in ran) else []
+        return [*([f"{self.changed}."] if self.changed else []), PRINT, *rules, *mark]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is fragile, untested, diverged, without results or curves, and the stamp."""
         fragile = [
             f"Claim {one.number} is fragile: {strip_text(one)}." for one in self.findings if one.fragile
         ]
@@ -71,8 +74,12 @@ class ClaimTable:
             if one.claim.untested
         ]
         unknown = [*untested, *self._diverged(), *self._missing(), *self._without_curves()]
-        notes = [*changed, PRINT, *rules, *fragile, *unknown, *(mark if shipped else [])]
-        return [*notes, f"{self.stamp}."]
+        return [*fragile, *unknown, f"{self.stamp}."]
+
+    @property
+    def notes(self) -> list[str]:
+        """All that stands below the table."""
+        return [*self.legend, *self.remarks]
 
     def _diverged(self) -> list[str]:
         """Name the runs that diverged, with the claims that they count in."""
@@ -90,10 +97,10 @@ class ClaimTable:
             if not any(at.ran for at in one.scales):
                 lacking.setdefault(", ".join(one.claim.targets), []).append(str(one.number))
         parts = [f"{', '.join(numbers)} ({targets})" for targets, numbers in lacking.items()]
-        return [f"Claims not run, for want of numbers: {'; '.join(parts)}."] if parts else []
+        return [f"Claims without results: {'; '.join(parts)}."] if parts else []
 
     def _without_curves(self) -> list[str]:
-        """Name the claims with a verdict of which nobody can say whether training was long enough."""
+        """Name the claims with a verdict for which convergence was not checked."""
         numbers = [str(one.number) for one in self.findings if any(at.unproven for at in one.scales)]
         return (
             [f"Convergence not checked (no curves stored): claims {', '.join(numbers)}."] if numbers else []
@@ -128,8 +135,8 @@ class ClaimTable:
         body = ["| " + " | ".join(line) + " |" for line in lines]
         return "\n".join([f"**{self.title}**", "", *body, "", *(f"* {note}" for note in self.notes), ""])
 
-    def terminal(self, width: int = 100) -> str:
-        """Return plain text: a paragraph for each claim."""
+    def terminal(self, remarks: bool = True, width: int = 100) -> str:
+        """Return plain text: a paragraph for each claim; without ``remarks`` a line says which command shows them."""
         lines = [self.title, ""]
         for one in self.findings:
             lines += textwrap.wrap(f"{one.number:2d}  {said(one)}", width, subsequent_indent="    ")
@@ -139,7 +146,9 @@ class ClaimTable:
             if (effect := effect_text(one)) != ABSENT:
                 lines.append(f"    decides {effect}; seeds {seeds_text(one)}")
             lines.append("")
-        return "\n".join([*lines, *(part for note in self.notes for part in textwrap.wrap(note, width)), ""])
+        more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
+        below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
+        return "\n".join([*lines, *below, ""])
 
     def tex(self) -> str:
         """Return the LaTeX form; it needs the booktabs package only."""

@@ -15,12 +15,15 @@ from fedbench.report.tables import latex, macros, text
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Grid
 
+WORDS = 60
+"""The most that stand below a table; further notes are at the end of the file or document, or behind ``--notes``."""
+
 
 @dataclass(frozen=True)
 class Table:
     """A table's shape and words, its tidy rows, and where they come from.
 
-    ``notes`` are short and stand below it; ``details`` stand at the end of the file or document.
+    ``notes`` may stand below it, the most important first; ``details`` never do.
     """
 
     paper: str
@@ -39,14 +42,24 @@ class Table:
 
     @property
     def below(self) -> list[str]:
-        """What stands below the table: what was not run, then the notes."""
-        return [*filter(None, [self.shown.left]), *self.notes]
+        """What stands below the table: what was not run, then each note that still fits into :data:`WORDS`."""
+        notes: list[str] = []
+        for note in self.notes:
+            if len(" ".join([*notes, note]).split()) <= WORDS:
+                notes.append(note)
+        return [*filter(None, [self.shown.left]), *notes]
+
+    @property
+    def rest(self) -> list[str]:
+        """The notes that do not fit below the table, then the details."""
+        below = self.below
+        return [*(note for note in self.notes if note not in below), *self.details]
 
     def tex(self) -> str:
         """Return the LaTeX form; it needs the booktabs package only. Its details are comments."""
         label = f"tab:{self.paper}-{self.name}"
         written = latex.write(self.shown, self.title, self.below, label, self._comment)
-        return written + latex.details(self.details)
+        return written + latex.details(self.rest)
 
     def macros(self) -> str:
         """Return each number as a macro for the text of a paper."""
@@ -59,14 +72,12 @@ class Table:
 
     def markdown(self) -> str:
         """Return the Markdown form."""
-        return text.markdown(self.shown, self.title, [*self.below, *self.details])
+        return text.markdown(self.shown, self.title, [*self.below, *self.rest])
 
     def terminal(self, details: bool = True) -> str:
-        """Return the plain-text form for a terminal; without ``details`` a line says which command shows them."""
-        more = f"More on how it was made: fedbench show {self.paper}/{self.name} --notes"
-        return text.terminal(
-            self.shown, self.title, [*self.below, *(self.details if details else [more] * bool(self.details))]
-        )
+        """Return the plain-text form for a terminal; without ``details`` a line says which command shows the rest."""
+        more = [f"All notes: fedbench show {self.paper}/{self.name} --notes"] if self.rest else []
+        return text.terminal(self.shown, self.title, [*self.below, *(self.rest if details else more)])
 
     def csv(self) -> str:
         """Return the tidy CSV: one row per number with six significant digits."""

@@ -51,17 +51,17 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
         **made,
     }
     title = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", described.changed(config.set)]
+    ranked = [board for board in found if board.ranked]
     facts = [*described.trained(cells), *described.chosen(paper, scale, cells, root / CONFIG_DIR)]
     return Table(
         paper=paper.key,
         name=table_name,
         title=". ".join(filter(None, title)) + ".",
         grid=_grid(paper, spec, spec.board, found),
-        notes=[
+        notes=[*_own(paper, found), *map(_ties, ranked), *_shipped(shown)],
+        details=[
             *_rules(spec.board, found, untuned(cells, config, root / CONFIG_DIR)),
-            *_own(paper, found),
             *facts,
-            *_shipped(shown),
             f"{origin['stamp']}.",
         ],
         rows=_tidy(found, shown, table_name),
@@ -150,7 +150,6 @@ def _rules(board: BoardSpec, found: Sequence[Board], not_tuned: Sequence[Cell]) 
         "shown to be better to before all that are shown to be worse: methods that cannot be told apart share a rank. "
         "A method that is another one with the values that it has here stands beside it and shares its rank.",
     ]
-    lines += [_ties(one) for one in found if one.ranked]
     if board.budget:
         lines.append("Target: fixed beforehand; ∞: a seed ended without it.")
     if board.budget == "seconds":
@@ -213,11 +212,7 @@ def _front(board: Board, line: Line) -> str:
 
 def _shipped(shown: Sequence[Compared]) -> list[str]:
     count = sum(item.measured.shipped for item in shown)
-    return (
-        [f"{SHIPPED}: {count} of {len(shown)} numbers were not trained here but shipped with the repository."]
-        if count
-        else []
-    )
+    return [f"{SHIPPED}: {count} of {len(shown)} numbers are shipped, not trained here."] if count else []
 
 
 def _tidy(found: Sequence[Board], shown: Sequence[Compared], table_name: str) -> pd.DataFrame:

@@ -8,17 +8,14 @@ from typing import Any
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, Scale, TableSpec
-from fedbench.report.numbers import described
+from fedbench.report.numbers import collect, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.names import phrase
-from fedbench.report.numbers.published import PublishedTable
 from fedbench.report.tables import notes_cells as of_cells
 from fedbench.report.tables import notes_rules as of_rules
 
 LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
-LONG = 420
-"""Characters. A longer note goes to the end of the document."""
 
 
 def caption(
@@ -54,7 +51,6 @@ class Shown:
         spec: the table, as configured.
         cells: whose results it shows.
         compared: its numbers.
-        published: the file they are held against, None where that has none of them.
         tolerance: up to which a difference is a match.
         decimals: digits that are compared.
         unknown_names: what the published file names and nothing here is called.
@@ -72,7 +68,6 @@ class Shown:
     spec: TableSpec
     cells: Sequence[Cell]
     compared: Sequence[Compared]
-    published: PublishedTable | None
     tolerance: float
     decimals: int
     unknown_names: Sequence[str]
@@ -86,43 +81,40 @@ class Shown:
 
 
 def notes(shown: Shown) -> tuple[list[str], list[str]]:
-    """Return the notes below a table and those for the end of its document, one paragraph each.
+    """Return the notes that may stand below a table, the most important first, and those for the end of its document.
 
-    Below: what the numbers are, the rule, the outcome, which class is positive, what went wrong, doubtful print. At the
-    end: how numbers are made, what was trained, what is open, and whatever takes more than ``LONG`` characters.
+    Below: what the numbers and signs are, data that do not compare, the outcome, which class is positive, what went
+    wrong, doubtful print. At the end: the rule in full, how numbers are made, what was trained.
     """
-    paper, scale, compared, table = shown.paper, shown.scale, shown.compared, shown.published
-    what = [f"Scale {scale.name}: {scale.description.rstrip('.')}."] if scale.description else []
+    paper, compared = shown.paper, shown.compared
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
     comparable = any(item.verdict.difference is not None for item in compared)
     below = [
-        [
-            of_rules.numbers(paper, shown.spec, compared, table if comparable else None),
-            of_rules.letters(paper, compared),
-        ],
-        [of_rules.verdicts(compared, shown.tolerance), of_cells.score(paper, compared, shown.tolerance)]
-        if comparable
-        else of_cells.bounds(compared),
-        [*of_cells.additions(paper, compared), *shown.tasks],
-        [*of_cells.absent(compared, shown.dashes), *of_cells.shipped(compared)],
-        of_cells.trouble(paper, compared),
-        of_rules.untuned(shown.untuned),
-        of_cells.moving(compared),
-        of_cells.doubts(paper, compared),
-        of_cells.listed(prepared, shown.mixed_data),
-        of_rules.other_data(shown.other_data),
-        of_cells.listed("published, but nothing here is called so", shown.unknown_names),
+        of_rules.legend(paper, shown.spec, compared, shown.tolerance, shown.dashes),
+        *of_cells.listed(prepared, shown.mixed_data),
+        *of_rules.other_data(shown.other_data),
+        *of_cells.absent(compared),
+        *of_cells.trouble(paper, compared, collect.FAILED),
+        *of_rules.untuned(shown.untuned),
+        of_cells.score(paper, compared) if comparable else of_cells.bounds(compared),
+        *shown.tasks,
+        *of_cells.additions(paper, compared),
+        *of_cells.trouble(paper, compared, collect.DIVERGED, collect.UNDEFINED, collect.INCOMPLETE),
+        *of_cells.idle_runs(paper, compared),
+        *of_cells.moving(compared),
+        *of_cells.doubts(paper, compared),
+        *of_cells.listed("published, but nothing here is called so", shown.unknown_names),
     ]
     end = [
-        [of_rules.bold(compared, shown.decimals), *(of_rules.devices(compared) if comparable else [])],
-        [of_rules.combined(paper, shown.spec), of_rules.selection(paper, shown.cells)],
-        [*what, *shown.facts],
-        of_cells.origin(compared),
-        of_cells.moved(paper, compared),
-        [f"{shown.stamp}."],
+        *([of_rules.printed(compared), of_rules.verdicts(compared, shown.tolerance)] if comparable else []),
+        of_cells.resembling(compared, shown.tolerance),
+        of_rules.bold(shown.spec, compared, shown.decimals),
+        *(of_rules.devices(compared) if comparable else []),
+        of_rules.combined(paper, shown.spec),
+        of_rules.selection(paper, shown.cells),
+        *shown.facts,
+        *of_cells.origin(compared),
+        *of_cells.moved(paper, compared),
+        f"{shown.stamp}.",
     ]
-    paragraphs, details = (
-        [" ".join(filter(None, lines)) for lines in part if any(lines)] for part in (below, end)
-    )
-    short = [paragraph for paragraph in paragraphs if len(paragraph) <= LONG]
-    return short, [*(paragraph for paragraph in paragraphs if len(paragraph) > LONG), *details]
+    return [*filter(None, below)], [*filter(None, end)]

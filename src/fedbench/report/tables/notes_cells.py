@@ -9,40 +9,49 @@ from collections.abc import Sequence
 from fedbench.plan.schema import Paper
 from fedbench.report.numbers import collect, idle, rule
 from fedbench.report.numbers.compare import BOUND, Compared, resemblance
-from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_text
-from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.report.numbers.names import SHIPPED, axis_text
+from fedbench.results.print_verdicts import MATCHES, ONE_SEED
 
 LONGEST_LIST = 8
 """A list of troubled cells longer than this ends in a count: the CSV has them all."""
 
 
-def score(paper: Paper, compared: Sequence[Compared], tolerance: float) -> str:
-    """Count the outcomes of all published values, those of the paper's own methods apart from their rivals'."""
-    held = [item for item in compared if math.isfinite(item.printed)]
-    own = [item for item in held if item.place["method"] in paper.proposes]
-    rivals = [item for item in held if item.place["method"] not in paper.proposes]
+def score(paper: Paper, compared: Sequence[Compared]) -> str:
+    """Count the verdicts on what has run, those of the paper's own methods apart from their rivals'."""
+    ran = [i for i in compared if math.isfinite(i.printed) and i.verdict.kind != collect.NOT_RUN]
+    own = [item for item in ran if item.place["method"] in paper.proposes]
+    rivals = [item for item in ran if item.place["method"] not in paper.proposes]
     names = ", ".join(dict.fromkeys(str(item.place["method"]) for item in own))
-    parts = [(f" for {names}", own), (" for its rivals", rivals)] if own and rivals else [("", held)]
-    lines = [f"Of {len(items)} published values{whose}: {_counts(items)}." for whose, items in parts]
+    parts = [(f"{names} ", own), ("rivals ", rivals)] if own and rivals else [("", ran)]
+    return f"Verdicts: {'; '.join(whose + _counts(items) for whose, items in parts)}."
+
+
+def resembling(compared: Sequence[Compared], tolerance: float) -> str:
+    """Say how many matching numbers would match the published value of another method too; empty where none does."""
     same, total = resemblance(compared, tolerance)
-    alike = f"Held against another method's print, they match in {same} of {total} cases too." if same else ""
-    return " ".join(filter(None, [*lines, alike]))
+    return (
+        f"Compared with another method's published value, numbers that match would match in {same} of {total} cases."
+        if same
+        else ""
+    )
 
 
 def _counts(items: Sequence[Compared]) -> str:
     counts = Counter(rule.name(item.verdict) for item in items)
-    kinds = (MATCHES, ABOVE, BELOW, INCONCLUSIVE)
-    first = [f"{kind}{one}" for kind in kinds for one in ("", f" ({ONE_SEED})")]
-    last = [collect.NOT_RUN]
-    order = [*first, *sorted(set(counts) - {*first, *last}), *last]
-    return ", ".join(f"{counts[kind]} {kind.replace(MATCHES, 'match')}" for kind in order if counts[kind])
+    first = [f"{kind}{one}" for kind in rule.SYMBOLS for one in ("", f" ({ONE_SEED})")]
+    order = [*first, *sorted(set(counts) - {*first})]
+    return ", ".join(
+        f"{counts[kind]} {kind.replace(MATCHES, 'match').replace(' print', '')}"
+        for kind in order
+        if counts[kind]
+    )
 
 
-def bounds(compared: Sequence[Compared]) -> list[str]:
-    """Say how measured numbers lie to printed bounds, which give no verdict."""
+def bounds(compared: Sequence[Compared]) -> str:
+    """Say how measured numbers lie to printed bounds, which give no verdict; empty where there are none."""
     pairs = [(i.mean, i.printed) for i in compared if i.verdict.kind == BOUND]
     within = sum(ours <= printed for ours, printed in pairs)
-    return [f"The paper prints bounds: {within} of {len(pairs)} means lie within theirs."] if pairs else []
+    return f"The paper prints bounds: {within} of {len(pairs)} means lie within theirs." if pairs else ""
 
 
 def additions(paper: Paper, compared: Sequence[Compared]) -> list[str]:
@@ -54,21 +63,11 @@ def additions(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     return lines + [f"{note.rstrip('.')}." for name in sorted(own) if (note := paper.datasets[name].note)]
 
 
-def absent(compared: Sequence[Compared], dashes: bool) -> list[str]:
-    """Say why numbers are missing."""
+def absent(compared: Sequence[Compared]) -> list[str]:
+    """Say why numbers are missing, where that is known."""
     pending = [i for i in compared if i.here and i.measured.status == collect.NOT_RUN]
     reasons = sorted({i.measured.reason for i in pending if i.measured.reason})
-    if reasons:
-        return [f"Not run: {'; '.join(reasons)}."]
-    return [f"{ABSENT}: not run."] if dashes else []
-
-
-def shipped(compared: Sequence[Compared]) -> list[str]:
-    """Say what the mark of shipped numbers means."""
-    shipped = [item.measured for item in compared if item.measured.shipped]
-    some = " or for some of its seeds alone" if any(one.partly for one in shipped) else ""
-    note = f"{SHIPPED}: not trained here{some}; shipped with the repository under reproduced/."
-    return [note] if shipped else []
+    return [f"Not run: {'; '.join(reasons)}."] if reasons else []
 
 
 def origin(compared: Sequence[Compared]) -> list[str]:
@@ -89,21 +88,26 @@ def origin(compared: Sequence[Compared]) -> list[str]:
     return [f"{SHIPPED}: {'; '.join(lines)}."] if lines else []
 
 
-def trouble(paper: Paper, compared: Sequence[Compared]) -> list[str]:
-    """List what failed, what learned nothing and what is stuck."""
+def trouble(paper: Paper, compared: Sequence[Compared], *statuses: str) -> list[str]:
+    """List the cells of some statuses with the reason of each."""
     lines: list[str] = []
-    troubled = [i for i in compared if i.shown and i.measured.status != collect.FINISHED]
-    for status in (collect.DIVERGED, collect.FAILED, collect.UNDEFINED, collect.INCOMPLETE):
-        items = [i for i in troubled if i.measured.status == status]
-        lines += listed(status, [f"{_where(paper, i, compared)}: {i.measured.reason}" for i in items])
+    for status in statuses:
+        items = [i for i in compared if i.shown and i.measured.status == status]
+        lines += listed(status, [_at(_where(paper, i, compared), i.measured.reason) for i in items])
+    return lines
+
+
+def idle_runs(paper: Paper, compared: Sequence[Compared]) -> list[str]:
+    """List the runs that learned nothing or are stuck."""
+    lines: list[str] = []
     for word, meaning in idle.MEANING.items():
         found = [(i, runs) for i in compared if i.shown and (runs := i.measured.idle.get(word))]
-        lines += listed(meaning, [f"{_where(paper, i, compared)}: {_seeds(runs)}" for i, runs in found])
+        lines += listed(meaning, [_at(_where(paper, i, compared), _seeds(runs)) for i, runs in found])
     return lines
 
 
 def moving(compared: Sequence[Compared]) -> list[str]:
-    """Count the numbers whose curves still moved when training ended, by more than what matters in a fifth of it."""
+    """Count the results that were still changing at the end of training, by more than what matters in a fifth of it."""
     known = [i for i in compared if i.shown and math.isfinite(i.measured.mean + i.measured.pace)]
     known = [i for i in known if i.measure.matters]
     late = [i for i in known if i.moving]
@@ -111,8 +115,8 @@ def moving(compared: Sequence[Compared]) -> list[str]:
         return []
     limits = " or ".join(sorted({f"{i.measure.matters:g}" for i in late}))
     return [
-        f"Still moving: {len(late)} of {len(known)} numbers with a curve changed by more than {limits} in the last "
-        "fifth of training (before step sizes fell), so that a longer one can change what is said of them."
+        f"{len(late)} of {len(known)} results were still changing at the end of training (by more than {limits} in a "
+        "fifth of it, before step sizes fell); longer training may change their verdict."
     ]
 
 
@@ -120,7 +124,7 @@ def moved(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     """List by how much numbers still changed in the last fifth of training, those that did most first."""
     items = [item for item in compared if item.shown and item.moving]
     items.sort(key=lambda item: -abs(item.measured.pace) / item.measure.matters)
-    return listed("still moving", [f"{_where(paper, item, compared)}: {item.moving}" for item in items])
+    return listed("still changing", [_at(_where(paper, item, compared), item.moving) for item in items])
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:
@@ -132,7 +136,7 @@ def doubts(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     items = [
         i for i in compared if i.published and i.published.doubt and i.measured.status != collect.NOT_RUN
     ]
-    return listed("†", [f"{_where(paper, i, compared)}: {i.published.doubt}" for i in items if i.published])
+    return listed("†", [_at(_where(paper, i, compared), i.published.doubt) for i in items if i.published])
 
 
 def listed(head: str, texts: Sequence[str]) -> list[str]:
@@ -144,6 +148,11 @@ def listed(head: str, texts: Sequence[str]) -> list[str]:
     return [
         f"{head[0].upper()}{head[1:]}: {'. '.join(text.rstrip('.') for text in texts[:LONGEST_LIST])}{more}."
     ]
+
+
+def _at(where: str, what: str) -> str:
+    """Join a place and what is said of it; a table of one place has no name for it."""
+    return f"{where}: {what}" if where else what
 
 
 def _where(paper: Paper, item: Compared, compared: Sequence[Compared]) -> str:

@@ -9,14 +9,13 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import rates, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import AVERAGE, SLOPE, axis_name
-from fedbench.report.numbers.published import PublishedTable
+from fedbench.report.numbers.names import ABSENT, AVERAGE, SHIPPED, SLOPE, axis_name
 from fedbench.results.print_verdicts import ONE_SEED
 from fedbench.results.statistics import LEAST
 
 
 def letters(paper: Paper, compared: Sequence[Compared]) -> str:
-    """Explain the settings that headings call by a letter."""
+    """Explain the settings that headings call by a letter, empty without any."""
     varying = [n for n in paper.settings if len({item.place.get(n) for item in compared}) > 1]
     words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
     said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
@@ -52,28 +51,62 @@ def selection(paper: Paper, cells: Sequence[Cell]) -> str:
     return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}."
 
 
-def numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared], table: PublishedTable | None) -> str:
-    """Say what a number is, ours and the printed one."""
+def legend(
+    paper: Paper, spec: TableSpec, compared: Sequence[Compared], tolerance: float, dashes: bool
+) -> str:
+    """Say what a number is, and explain the letters and signs of the table, as far as they occur."""
+    kinds = {item.verdict.kind for item in compared if item.verdict.difference is not None}
+    bases = {item.verdict.basis for item in compared}
+    compares = f"{_signs(kinds)} (tolerance ±{tolerance:g})." if kinds else ""
+    shipped = [item.measured for item in compared if item.measured.shipped]
+    some = ", or not with all seeds" if any(one.partly for one in shipped) else ""
+    marks = {
+        "Bold: best": len({item.place["method"] for item in compared}) > 1,
+        f"{rule.SYMBOLS[ONE_SEED]}: one seed": ONE_SEED in bases,
+        f"{SHIPPED}: not trained here{some}": bool(shipped),
+        "†: doubtful": any(item.published and item.published.doubt for item in compared),
+        f"{ABSENT}: not run": dashes,
+    }
+    signs = "; ".join(mark for mark, occurs in marks.items() if occurs)
+    parts = [
+        _numbers(paper, spec, compared),
+        letters(paper, compared),
+        compares,
+        f"{signs}." if signs else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _signs(kinds: set[str]) -> str:
+    return ", ".join(
+        f"{sign} {kind.removesuffix(' print')}" for kind, sign in rule.SYMBOLS.items() if kind in kinds
+    )
+
+
+def _numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared]) -> str:
+    """Say what a number of ours is."""
     metrics = [paper.measure(metric).label for metric in spec.metrics]
     what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
     if "metric" in (*spec.rows, *spec.columns):
         what = ", ".join(metrics)
     several = any(item.measured.n_wanted > 1 for item in compared)
-    ours = "mean ± standard deviation over seeds (ddof 1)" if several else "one seed, so no spread"
-    line = f"{what[0].upper()}{what[1:]}. Ours: {ours}."
-    if table is None:
-        return line
+    ours = "mean ± standard deviation over seeds" if several else "one seed"
+    return f"{what[0].upper()}{what[1:]}: {ours}."
+
+
+def printed(compared: Sequence[Compared]) -> str:
+    """Say what a number of the paper is."""
     spreads = {i.published.spread for i in compared if i.published and i.published.std is not None}
     if spreads == {"std"}:
         counts = sorted({str(i.published.n_seeds) for i in compared if i.published and i.published.n_seeds})
         runs = f"{' or '.join(counts)} runs" if counts else "runs"
-        line += f" Paper: as printed, mean ± standard deviation over {runs}."
-        return f"{line} Δ: ours − paper."
+        return f"Δ: ours − paper. Paper: mean ± standard deviation over {runs}, as printed."
     if spreads:
         kind = " or ".join(sorted(spreads))
-        line += f" Paper: as printed; its ± is a {kind}, not a spread over seeds, and stands in the CSV."
-        return f"{line} Δ: ours − paper."
-    return f"{line} Paper: as printed, without a spread. Δ: ours − paper."
+        return (
+            f"Δ: ours − paper. Paper: as printed; its ± is a {kind}, not a spread over seeds (see the CSV)."
+        )
+    return "Δ: ours − paper. Paper: as printed, without a spread."
 
 
 def verdicts(compared: Sequence[Compared], tolerance: float) -> str:
@@ -103,7 +136,7 @@ def other_data(names: Sequence[str]) -> list[str]:
     )
 
 
-def bold(compared: Sequence[Compared], decimals: int) -> str:
+def bold(spec: TableSpec, compared: Sequence[Compared], decimals: int) -> str:
     """Say what is set in bold, and what τ means where it is shown."""
     if len({item.place["method"] for item in compared}) < 2:
         return ""
@@ -111,9 +144,10 @@ def bold(compared: Sequence[Compared], decimals: int) -> str:
     if any(agreement(group)[0] is not None for group in method_groups(compared)):
         tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
         part = any(LEAST <= agreement(group)[1] < len(group) for group in method_groups(compared))
-        tau += "; (3/5): of 3 in 5 methods." if part else "."
-    side = " of each side" if any(item.published for item in compared) else ""
-    return f"Bold: the best method{side}; values equal to {decimals} decimals tie.{tau}"
+        tau += "; (3/5): computed on 3 of 5 methods." if part else "."
+    line = "row" if "method" in spec.columns else "column"
+    side = " (ours and paper separately)" if any(item.published for item in compared) else ""
+    return f"Bold: best method in each {line}{side}; values equal to {decimals} decimals tie.{tau}"
 
 
 def devices(compared: Sequence[Compared]) -> list[str]:
