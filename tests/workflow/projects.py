@@ -107,3 +107,11 @@ def jobs(said: str) -> Counter[str]:
     """Count the jobs that Snakemake finished, by rule."""
     lines = [line for line in said.splitlines() if line.startswith("Finished jobid")]
     return Counter(line.partition("Rule: ")[2].rstrip(")") for line in lines)
+
+
+def fedbench(project: Project, *arguments: str) -> str:
+    """Run a command of the library in the project and return what it printed."""
+    command = [BIN / "fedbench", *arguments]
+    return subprocess.run(
+        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=True
+    ).stdout

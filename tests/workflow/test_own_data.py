@@ -1,17 +1,45 @@
-"""A dataset of the user's own, in a CSV: what is done again when it changes, and what is not."""
+"""A dataset of the user's own, in a CSV or in code: what is done again when it changes, and what is not."""
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
-from projects import TABLE, Project, jobs
+from projects import ROOT, TABLE, Project, fedbench, jobs
+
+IN_CODE = """
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedbench.data.dataset import Arrays, Dataset
 
 
-def points(project: Project, shift: float) -> None:
+class Points(Dataset):
+    \"\"\"The points of a file that lies among the raw ones.\"\"\"
+
+    def sources(self, folder: Path) -> list[Path]:
+        return [folder / "points.csv"]
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        label = {2: "ab".index}
+        rows = np.loadtxt(raw_dir / "points.csv", delimiter=",", skiprows=1, converters=label, encoding="utf-8")
+        x, y = rows[:, :2].astype(np.float32), rows[:, 2].astype(np.int64)
+        return Arrays(x[:40], y[:40], x[40:], y[40:])
+
+
+facts = {"licence": "own", "source": "own", "account": "-"}
+dataset = Points(name="points", title="Points", classes=("a", "b"), shape=(2,), **facts)
+"""
+
+
+def points(project: Project, shift: float, path: str = "points.csv") -> None:
     """Write 60 points of two classes, ``shift`` apart."""
     rng = np.random.default_rng(0)
     lines = [f"{rng.normal() + shift * (n % 2)},{rng.normal()},{'ab'[n % 2]}" for n in range(60)]
-    (project.root / "points.csv").write_text("\n".join(["u,v,kind", *lines]) + "\n")
+    (project.root / path).write_text("\n".join(["u,v,kind", *lines]) + "\n")
 
 
 @pytest.fixture
@@ -59,3 +87,28 @@ def test_a_title_or_another_place_trains_nothing(own: Project) -> None:
     said = own.snakemake(f"{TABLE}.md", fails=True)
     assert "error: config/datasets/points.yaml: file moved.csv does not exist" in said
     assert "Traceback" not in said
+
+
+def test_raw_files_of_a_dataset_in_code_are_prepared_again_and_runs_on_the_others_named(
+    own: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "src/fedbench", own.root / "src/fedbench")
+    (own.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
+    (own.root / "config/datasets/points.yaml").unlink()
+    monkeypatch.setenv("PYTHONPATH", str(own.root / "src"))
+    raw, warning = "data/raw/points/points.csv", "Trained on other data than are prepared here now: Digits"
+    (own.root / raw).parent.mkdir(parents=True)
+    points(own, 1.0, raw)
+    own.snakemake(f"{TABLE}.md")
+    shown, before = own.table()["LocalSGDM"]["mean"], own.runs()
+    assert warning not in (own.root / f"{TABLE}.md").read_text()
+
+    points(own, 3.0, raw)
+    assert jobs(own.snakemake(f"{TABLE}.md")).items() >= {"prepare": 1, "partition": 1, "table": 1}.items()
+    assert own.runs() == before and own.table()["LocalSGDM"]["mean"] == shown
+    assert warning in (own.root / f"{TABLE}.md").read_text()
+
+    assert "1 of 1 runs forgotten" in fedbench(own, "forget", "Digits", "--paper", "localscgdam")
+    assert jobs(own.snakemake(f"{TABLE}.md"))["train"] == 1
+    assert own.table()["LocalSGDM"]["mean"] != shown
+    assert warning not in (own.root / f"{TABLE}.md").read_text()

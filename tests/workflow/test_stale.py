@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from projects import BIN, ROOT, TABLE, Project, jobs
+from projects import ROOT, TABLE, Project, fedbench, jobs
 
 FIGURE = "figures/localscgdam/figure1"
 LATEX = bool(shutil.which("latexmk") and shutil.which("pdflatex"))
@@ -72,14 +71,6 @@ def waiting(project: Project, *arguments: str) -> set[str]:
     """Return which rules have work to do for the table and the figure."""
     said = project.snakemake(*TARGETS, "-n", *arguments)
     return {"train", *SHOWN} & {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
-
-
-def fedbench(project: Project, *arguments: str) -> str:
-    """Run a command of the library in the project and return what it printed."""
-    command = [BIN / "fedbench", *arguments]
-    return subprocess.run(
-        command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=True
-    ).stdout
 
 
 @pytest.fixture

@@ -110,7 +110,8 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
 def outdated(name: str, data_dir: str | Path) -> bool:
     """Say whether a raw file was written after the arrays that were prepared from it, and is not what it was then.
 
-    Raw files that are gone, or lie on a mirror, are not asked.
+    A copy that keeps an older date (``cp -p``) was written, too: the time of a file's last change counts. Raw files
+    that are gone, or lie on a mirror, are not asked.
     """
     try:
         facts = read_summary(name, data_dir)
@@ -119,8 +120,12 @@ def outdated(name: str, data_dir: str | Path) -> bool:
     made = prepared_path(name, data_dir).with_suffix(".json").stat().st_mtime
     folder = datasets.get(name).raw_dir(Path(data_dir))
     raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
-    newer = [path for path in raw if path.is_file() and path.stat().st_mtime > made]
+    newer = [path for path in raw if path.is_file() and _written(path) > made]
     return not all(intact(path, raw[path]) for path in newer)
+
+
+def _written(path: Path) -> float:
+    return max(path.stat().st_mtime, path.stat().st_ctime)
 
 
 def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
