@@ -224,6 +224,16 @@ def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> N
     print(paper_document.build(paper, configured(scale, paper, set_)))
 
 
+@command("artifact")
+def artifact(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
+    from fedbench.report.artifact import build as artifacts
+
+    config = configured(scale, None, set_)
+    options = [part for option in set_ or [] for part in ("--set", option)]
+    print(artifacts.build(*target_of(target, config, "table"), config, options))
+
+
 @command("new")
 def new(
     kind: Annotated[str, typer.Argument(help="method, task or dataset")],

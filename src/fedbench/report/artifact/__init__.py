@@ -1,0 +1,1 @@
+"""A table with all that an evaluator needs, as one archive that is an RO-Crate."""

@@ -1,0 +1,186 @@
+"""The artifact of a table: with the zip alone an evaluator recomputes its verdicts and trains a cell again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+VALIDATOR = ("--with", "roc-validator==0.13.0", "--with", "rocrate==0.15.1")
+AUTHOR = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+def call(folder: Path, *command: str, fails: bool = False, **environment: str) -> str:
+    """Run a command in a folder; without the variables that lead to another copy of fedbench."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GIT_DIR")}
+    done = subprocess.run(
+        command, cwd=folder, env={**clean, **environment}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def fedbench(clone: Path, *arguments: str, fails: bool = False) -> str:
+    return call(
+        clone, sys.executable, "-m", "fedbench", *arguments, fails=fails, PYTHONPATH=str(clone / "src")
+    )
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as a repository with a scale of its own, at which one cell of Table 1 has been trained."""
+    root = tmp_path_factory.mktemp("clone")
+    listed = call(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    for name in listed.splitlines():
+        if (ROOT / name).is_file() and not name.startswith(("tests/", "docs/pictures")):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+    tiny = {"datasets": ["Digits"], "train": {"epochs": None, "iterations": 12, "evaluations": 3}}
+    scale = {"description": "", "seeds": [0, 1], "papers": {"localscgdam": tiny}}
+    (root / "config/scales/tiny.yaml").write_text(yaml.safe_dump(scale))
+    call(root, "git", "init", "--quiet")
+    call(root, "git", "add", ".")
+    call(root, "git", "commit", "--quiet", "--message", "all", **AUTHOR)
+    fedbench(root, "run", "localscgdam/Digits/p4_imratio0.1/LocalSGDM", "--scale", "tiny")
+    return root
+
+
+@pytest.fixture(scope="module")
+def archive(clone: Path) -> Path:
+    said = fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny")
+    assert said.strip() == "artifacts/localscgdam-table1-tiny.zip"
+    return clone / said.strip()
+
+
+@pytest.fixture
+def received(archive: Path, tmp_path: Path) -> Path:
+    """An empty folder into which the zip was unpacked."""
+    with zipfile.ZipFile(archive) as file:
+        file.extractall(tmp_path)
+    return tmp_path
+
+
+def commands(folder: Path, chapter: str) -> list[str]:
+    """The commands of a chapter of the README, which a reader types one after another."""
+    text = (folder / "README.md").read_text().split(f"## {chapter}")[1].split("\n## ")[0]
+    return [
+        line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.splitlines()
+    ]
+
+
+def recompute(folder: Path, fails: bool = False) -> str:
+    """Type what the README says to recompute the verdicts, with this Python for the one that it makes."""
+    *made, enter, check = commands(folder, "1.")
+    assert made[0] == "python3 -m venv check" and made[1].startswith(
+        "check/bin/python -m pip install numpy=="
+    )
+    assert enter == "cd code"
+    words = shlex.split(check)
+    assert words[0] == "../check/bin/python"
+    return call(folder / "code", sys.executable, *words[1:], fails=fails)
+
+
+def test_an_evaluator_recomputes_the_verdicts(received: Path) -> None:
+    said = recompute(received).strip()
+    assert re.fullmatch(r"1\d of 1\d verdicts agree", said), "the shipped ones of FashionMNIST"
+    assert f"It says: `{said}`" in (received / "README.md").read_text()
+
+
+def test_a_run_that_was_changed_gives_another_verdict(received: Path) -> None:
+    path = received / "code/reproduced/reduced/localscgdam.csv"
+    runs = pd.read_csv(path, dtype=str, keep_default_na=False)
+    at = (runs.method == "CoDA") & (runs.metric == "test_auc") & (runs.p == "8") & (runs.imratio == "0.1")
+    runs.loc[at, "value"] = [str(float(value) - 0.2) for value in runs.loc[at, "value"]]
+    runs.to_csv(path, index=False)
+    said = recompute(received, fails=True)
+    assert "('FashionMNIST', 8.0, 0.1) CoDA test_auc: below print, not matches" in said
+
+
+def test_an_evaluator_trains_a_cell_again(received: Path) -> None:
+    code = received / "code"
+    setup, keep, train, compare = commands(received, "2.")
+    assert setup == "make setup"
+    call(code, *shlex.split(keep))
+    words = shlex.split(train)
+    assert words[0] == ".venv/bin/fedbench"
+    said = fedbench(code, *words[1:])
+    (expected,) = re.findall(r"and says: `(.*)`", (received / "README.md").read_text())
+    assert expected in said and "test_auc 0." in expected
+    assert call(code, *shlex.split(compare)) == "", "the curve has the same bytes"
+
+
+def test_the_table_inside_is_that_of_the_clone(clone: Path, received: Path) -> None:
+    fedbench(clone, "table", "localscgdam/table1", "--scale", "tiny")
+    for form in ("csv", "tex", "md", "json", "macros.tex"):
+        path = f"tables/localscgdam/table1.{form}"
+        assert (received / "code" / path).read_bytes() == (clone / path).read_bytes(), form
+    exported = pd.read_csv(received / "code/reproduced/tiny/localscgdam.csv")
+    assert {*exported.method} == {"LocalSGDM"} and not (clone / "reproduced/tiny").exists()
+
+
+def test_the_same_inputs_give_the_same_bytes(clone: Path, archive: Path) -> None:
+    before = archive.read_bytes()
+    fedbench(clone, "artifact", "localscgdam/table1", "--scale", "tiny")
+    assert archive.read_bytes() == before
+
+
+def test_the_crate_names_what_is_there(received: Path) -> None:
+    graph = json.loads((received / "ro-crate-metadata.json").read_text())["@graph"]
+    entities = {entity["@id"]: entity for entity in graph}
+    assert len(entities) == len(graph)
+    for part in entities["./"]["hasPart"]:
+        assert (received / part["@id"]).exists(), part
+    folders = {path.name for path in (received / "code/results/runs").iterdir()}
+    trained = {name: run for name, run in entities.items() if name.startswith("#run-")}
+    assert {name for name, run in trained.items() if "results" in run["result"]["@id"]} == {
+        f"#run-{key}" for key in folders
+    }
+    assert entities["#data-digits"]["license"].startswith("CC BY 4.0")
+
+
+def test_the_crate_is_valid(received: Path) -> None:
+    """By roc-validator, in an environment of its own: it needs another version of a package of ours."""
+    uv = Path(sys.executable).with_name("uv")
+    alone = [str(uv), "run", "--no-project", "--python", sys.executable, *VALIDATOR, "python"]
+    if subprocess.run([*alone, "-c", "import rocrate, rocrate_validator"], capture_output=True).returncode:
+        pytest.skip("roc-validator cannot be installed here")
+    said = call(received, *alone, str(ROOT / "tests/workflow/validate_crate.py"), str(received))
+    assert said.count(": 0 issues") == 4
+    path = received / "ro-crate-metadata.json"
+    path.write_text(path.read_text().replace('"ComputationalWorkflow"', '"SoftwareApplication"'))
+    said = call(received, *alone, str(ROOT / "tests/workflow/validate_crate.py"), str(received), fails=True)
+    assert "The Main Workflow must have types" in said
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("localscgdam/table9", "unknown table"),
+        ("arena/leaderboard", "has no runs at scale tiny: nothing to archive"),
+    ],
+)
+def test_what_cannot_be_archived_is_told(clone: Path, target: str, words: str) -> None:
+    assert words in fedbench(clone, "artifact", target, "--scale", "tiny", fails=True)
+
+
+def test_code_of_no_commit_is_refused(clone: Path, tmp_path: Path) -> None:
+    changed = clone / "config/scales/tiny.yaml"
+    before = changed.read_text()
+    changed.write_text(before + "# a remark\n")
+    try:
+        assert "commit them first" in fedbench(
+            clone, "artifact", "localscgdam/table1", "--scale", "tiny", fails=True
+        )
+    finally:
+        changed.write_text(before)
