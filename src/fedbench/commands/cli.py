@@ -234,6 +234,15 @@ def artifact(target: str, scale: ScaleOption = None, set_: SetOption = None) -> 
     print(artifacts.build(*target_of(target, config, "table"), config, options))
 
 
+@command("checklist")
+def checklist(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Write what conferences ask about experiments, from the runs of a paper: reports/PAPER-checklist.{md,tex}."""
+    from fedbench.report import checklist as checklists
+
+    for path in checklists.build(paper, configured(scale, None, set_)):
+        print(path)
+
+
 @command("new")
 def new(
     kind: Annotated[str, typer.Argument(help="method, task or dataset")],

@@ -10,6 +10,7 @@ from fedbench import files
 TABLES = Path("tables")
 FIGURES = Path("figures")
 REPRODUCED = Path("reproduced")
+REPORTS = Path("reports")
 
 
 def write(path: Path, content: str | bytes) -> Path:

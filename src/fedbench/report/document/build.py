@@ -14,7 +14,7 @@ from fedbench.plan.configuration import CONFIG_DIR, load_config
 from fedbench.plan.schema import Config
 from fedbench.report.document.pdf import compile_source
 from fedbench.report.figures.plot import render
-from fedbench.report.files import write
+from fedbench.report.files import REPORTS, write
 from fedbench.report.numbers.logs import FAILED
 from fedbench.report.numbers.names import SHIPPED, target_name
 from fedbench.report.page.cells import CellView, troubled
@@ -25,7 +25,6 @@ from fedbench.report.tables.latex import details_as_text, numbered
 from fedbench.report.tables.latex_text import breakable, escape
 
 log = logging.getLogger(__name__)
-REPORTS = Path("reports")
 TEXT_INCHES = 6.5
 VERBATIM = 92
 """Characters in a line of a log or command."""
