@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from fedbench import models, registry
+from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
@@ -98,7 +99,7 @@ def main() -> None:
             params={"lr": 1e-3, "momentum": 0.9}, network=NetworkSpec(name=network, options=settings),
             train=TrainSpec(rounds=10**6, period=PERIOD, batch_size=32, evaluations=1),
         )  # fmt: skip
-        simulation = Simulation(spec, arrays, torch.device("cpu"), 1, compiling=options.compile)
+        simulation = Simulation(spec, arrays, torch.device("cpu"), Execution(compiling=options.compile))
 
         def engine(simulation=simulation, rounds=rounds) -> None:
             for _ in range(rounds):

@@ -16,6 +16,7 @@ from cycles import cycles
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from fedbench.engine.execution import Execution
 from fedbench.engine.participation import participants
 from fedbench.engine.simulate import Simulation
 from fedbench.specs import DataSpec, NetworkSpec, ParticipationSpec, RunSpec, TrainSpec
@@ -75,9 +76,8 @@ def main() -> None:
     options = parser.parse_args()
     arrays = clients_like_mnist(100, 600)
 
-    simulation = Simulation(
-        spec(10**6), arrays, torch.device("cpu"), options.chunk, compiling=options.compile
-    )
+    how = Execution(chunk=options.chunk, compiling=options.compile)
+    simulation = Simulation(spec(10**6), arrays, torch.device("cpu"), how)
 
     def engine() -> None:
         for _ in range(options.rounds):

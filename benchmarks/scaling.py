@@ -33,7 +33,7 @@ def case(n_clients: int, width: int, method: str, rounds: int) -> None:
         train=TrainSpec(rounds=10**6, local_epochs=1, batches_per_epoch=5, evaluations=1),
     )  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    simulation = Simulation(spec, arrays, torch.device("cpu"), 1)
+    simulation = Simulation(spec, arrays, torch.device("cpu"))
     simulation.train_round()
     begun = time.process_time()
     for _ in range(rounds):

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from common import clients_like_mnist
 
+from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.plan.configuration import load_paper
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
@@ -58,9 +59,8 @@ def main() -> None:
     options = parser.parse_args()
     arrays, alone = clients_like_mnist(CLIENTS, 600), None
     for chunk in options.chunks:
-        each = seconds_a_round(
-            Simulation(spec(), arrays, torch.device(options.device), chunk), options.rounds
-        )
+        how = Execution(chunk=chunk)
+        each = seconds_a_round(Simulation(spec(), arrays, torch.device(options.device), how), options.rounds)
         alone = each if alone is None else alone
         print(
             f"{chunk:4} stacked: {CLIENTS * STEPS / each:9.0f} steps/s, {alone / each:5.2f} times"

@@ -87,20 +87,15 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     from fedbench.store.runs import Store
 
     if isinstance(cell, Cell):
-        given = {"paper": paper, "scale": scale, **config}
-        if [run.seed for run in cell.runs] == config.get("seeds"):
-            del given["seeds"]
-        if fixed := [name for name in OF_CELLS if given.get(name) is not None]:
-            raise UserError(
-                f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead"
-            )
-        config, chosen = {"paper": cell.paper, "scale": cell.scale, **config}, cell
+        _refuse_what_is_fixed(cell, {"paper": paper, "scale": scale, **config})
+        chosen = cell
     else:
         found = cells(cell, paper=paper, scale=scale, **config)
         if len(found) > 1:
             names = ", ".join(one.name for one in found[:3])
             raise UserError(f"{cell!r} fits {len(found)} cells ({names}, ...); give the name of one")
-        chosen, config = found[0], {"paper": found[0].paper, "scale": found[0].scale, **config}
+        chosen = found[0]
+    config = {**config, "paper": chosen.paper, "scale": chosen.scale}
     store, settings = Store(), load_config(overrides=config)
     check_mirror(settings)
     preflight.check([chosen])
@@ -112,6 +107,14 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     curves = [pd.read_csv(store.curve(row["key"])).assign(seed=row["seed"]) for row in rows]
     curve = pd.concat(curves, ignore_index=True)
     return Result(chosen, pd.DataFrame(rows), curve[["seed", *curve.columns.drop("seed")]])
+
+
+def _refuse_what_is_fixed(cell: Cell, given: dict[str, Any]) -> None:
+    """Raise UserError where a resolved cell is given what it has already; its own seeds may be named."""
+    if [run.seed for run in cell.runs] == given.get("seeds"):
+        del given["seeds"]
+    if fixed := [name for name in OF_CELLS if given.get(name) is not None]:
+        raise UserError(f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead")
 
 
 def _configured(pattern: str, paper: str | None, scale: str | None, config: dict[str, Any]) -> Config:

@@ -27,7 +27,7 @@ _CURES = {
     errno.ENAMETOOLONG: "use a shorter name",
     errno.EISDIR: "remove the folder that stands in the place of a file",
 }
-BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
+UNUSABLE_DISK = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
 """A disk that says so takes nothing: room that a run holds on it is of no use."""
 AGAIN = "then run the same command again"
 """How every message about a disk ends."""

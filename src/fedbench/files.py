@@ -65,10 +65,10 @@ def atomic(path: Path) -> Iterator[Path]:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    temporary = path.with_name(passing(f".{path.name}"))
+    temporary = path.with_name(temporary_name(f".{path.name}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for left in leftovers(path.parent, f".{path.name}"):
+        for left in stale_temporaries(path.parent, f".{path.name}"):
             left.unlink(missing_ok=True)
         yield temporary
         sync(temporary)
@@ -94,7 +94,7 @@ def check_room(folder: Path, size: int = 1 << 12) -> None:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    probe = folder / passing(".room")
+    probe = folder / temporary_name(".room")
     reserve(probe, size)
     with contextlib.suppress(OSError):
         probe.unlink(missing_ok=True)
@@ -191,8 +191,8 @@ def alive(pid: int) -> bool:
     return True
 
 
-def leftovers(folder: Path, start: str) -> Iterator[Path]:
-    """Yield what dead processes of this machine left in ``folder`` under a name that :func:`passing` made."""
+def stale_temporaries(folder: Path, start: str) -> Iterator[Path]:
+    """Yield what dead processes of this machine left in ``folder`` under a name that :func:`temporary_name` made."""
     start = f"{start}.{platform.node()}."
     for path in folder.glob(f"{glob.escape(start)}*.tmp"):
         pid = path.name.removeprefix(start).removesuffix(".tmp")
@@ -200,6 +200,6 @@ def leftovers(folder: Path, start: str) -> Iterator[Path]:
             yield path
 
 
-def passing(start: str) -> str:
+def temporary_name(start: str) -> str:
     """Return a name for what this process needs for a while, such as ``.table.csv.host.4711.tmp``."""
     return f"{start}.{platform.node()}.{os.getpid()}.tmp"

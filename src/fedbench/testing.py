@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import torch
 
 from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
+from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
-from fedbench.engine.simulate import Simulation
+from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec
 
 CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}
@@ -36,9 +38,8 @@ def toy(sizes: Sequence[int] = (24, 32, 40), n_classes: int = 2, side: int = 8) 
 
 
 def simulation(
-    method: str, params: Mapping[str, Any], arrays: Arrays | None = None, chunk: int | None = 1,
-    network: Mapping[str, Any] | None = None, checkpoint: Path | None = None,
-    task: Mapping[str, Any] | None = None, **train: Any,
+    method: str, params: Mapping[str, Any], arrays: Arrays | None = None, how: Execution = DEFAULT,
+    network: Mapping[str, Any] | None = None, task: Mapping[str, Any] | None = None, **train: Any,
 ) -> Simulation:  # fmt: skip
     """Set up a short run of a method on the CPU; its ``run()`` trains it, its ``server`` is then the final state.
 
@@ -46,24 +47,23 @@ def simulation(
         method: its name.
         params: its hyper-parameters.
         arrays: the data; :func:`toy` unless given.
-        chunk: clients stacked in one call; None: all.
+        how: how it is executed.
         network: name and options; an MLP with one small hidden layer unless given.
-        checkpoint: where the unfinished run is saved after every round.
         task: name and options; classification unless given.
         train: changes of the training, which is 6 rounds of 4 steps on batches of 8.
     """
     arrays = arrays or toy()
-    how = {"rounds": 6, "period": 4, "batch_size": 8, "evaluations": 2, **train}
+    given = {"rounds": 6, "period": 4, "batch_size": 8, "evaluations": 2, **train}
     spec = RunSpec(
         data=DataSpec(dataset="toy", clients=len(arrays.clients)),
         network=NetworkSpec(**(network or {"name": "mlp", "options": {"hidden": [8]}})),
         task=TaskSpec(**task) if task else None,
         method=method,
         params=dict(params),
-        train=TrainSpec(**{name: value for name, value in how.items() if value is not None}),
+        train=TrainSpec(**{name: value for name, value in given.items() if value is not None}),
         seed=0,
     )
-    return Simulation(spec, arrays, torch.device("cpu"), chunk, checkpoint, 0)
+    return Simulation(spec, arrays, torch.device("cpu"), how)
 
 
 def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> None:
@@ -73,39 +73,25 @@ def check_method(method: str, params: Mapping[str, Any], n_classes: int = 2) -> 
         AssertionError: a run is not repeatable, depends on how many clients are stacked, does not survive a stop,
             loses batch-norm statistics, or breaks when clients are unequal or take turns.
     """
-    arrays = toy(n_classes=n_classes)
-    whole = _trained(simulation(method, params, arrays))
-    assert whole["x"].isfinite().all(), f"{method} diverged on easy data: are the steps too large?"
-    assert not torch.allclose(whole["x"], simulation(method, params, arrays).server["x"], 1e-5, 1e-6), (
+
+    def run(how: Execution = DEFAULT, **train: Any) -> Simulation:
+        return simulation(method, params, toy(n_classes=n_classes), how, **train)
+
+    end = _trained(run())
+    assert end["x"].isfinite().all(), f"{method} diverged on easy data: are the steps too large?"
+    assert not torch.allclose(end["x"], run().server["x"], 1e-5, 1e-6), (
         f"{method} never moved the model: does `step` return the new x?"
     )
-    again = _trained(simulation(method, params, arrays))
-    _same(
-        whole,
-        again,
-        0,
-        f"{method} gives other numbers when it is run again: no randomness of its own is allowed",
+    _check_repeatable(
+        run, f"{method} gives other numbers when it is run again: no randomness of its own is allowed"
     )
-    with _double_precision():
-        one_by_one, stacked = (
-            _trained(simulation(method, params, toy(n_classes=n_classes), n)) for n in (1, None)
-        )
-    _same(one_by_one, stacked, 1e-6, f"{method} depends on how many clients are stacked: tensors of a client's state "
-          "start with the axis of clients, and `step` returns new tensors instead of changing old ones")  # fmt: skip
+    _check_stacking(run, f"{method} depends on how many clients are stacked: tensors of a client's state start with "
+                    "the axis of clients, and `step` returns new tensors instead of changing old ones")  # fmt: skip
     turns: dict[str, Any] = {
         "period": None, "local_epochs": 2, "participation": {"rule": "random", "clients": 2}, "decay_at": [0.5],
     }  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        stopped = simulation(method, params, arrays, checkpoint=Path(folder, "checkpoint.pt"), **turns)
-        stopped.on_round = _stop_in_round_4
-        try:
-            stopped.run()
-        except InterruptedError:
-            stopped = simulation(method, params, arrays, checkpoint=Path(folder, "checkpoint.pt"), **turns)
-        resumed = _trained(stopped)
-    straight = _trained(simulation(method, params, arrays, **turns))
-    _same(straight, resumed, 0, f"{method} gives other numbers after a stop: what outlives a round belongs into the "
-          "server's state or into `own`")  # fmt: skip
+    _check_stop(functools.partial(run, **turns), f"{method} gives other numbers after a stop: what outlives a "
+                "round belongs into the server's state or into `own`")  # fmt: skip
     normed = simulation(method, params, toy((24, 24), n_classes), network=CONV, rounds=2)
     start = normed.server["buffers"].clone()
     assert not torch.equal(_trained(normed)["buffers"], start), (
@@ -137,35 +123,48 @@ def check_task(
     """
     task = {"name": name, "options": dict(options)}
 
-    def run(chunk: int | None = 1, checkpoint: Path | None = None) -> Simulation:
-        return simulation(
-            "fedavg", {"lr": lr}, _as_precise(arrays or toy()), chunk, network, checkpoint, task, **train
-        )
+    def run(how: Execution = DEFAULT) -> Simulation:
+        return simulation("fedavg", {"lr": lr}, _as_precise(arrays or toy()), how, network, task, **train)
 
-    first = run()
-    said = set(first.problem.task.measures)
-    outcome = first.run()
+    _check_measures(name, run())
+    _check_repeatable(run, f"{name} gives other numbers when it is run again: draw from "
+                      "fedbench.streams.stream(data.seed, purpose, client, round_index)")  # fmt: skip
+    _check_stacking(run, f"{name} depends on how many clients are stacked: what is drawn for a client may depend on "
+                    "that client alone, and a loss is [K], one number each")  # fmt: skip
+    _check_stop(run, f"{name} gives other numbers after a stop: what is drawn in a round may depend on the number of "
+                "that round alone, not on rounds before it")  # fmt: skip
+
+
+def _check_measures(name: str, run: Simulation) -> None:
+    """Check that a task measures what it says."""
+    said = set(run.problem.task.measures)
+    promised = set(run.problem.task.measured(run.data.n_classes, run.spec.train))
+    outcome = run.run()
     assert outcome.status == "finished", f"{name} diverged: {outcome.reason}"
     found = {key.removeprefix("test_") for key in outcome.curve[-1] if key.startswith("test_")}
     assert found and found <= said, f"{name} measures {sorted(found)}, but says {sorted(said)}"
-    promised = set(first.problem.task.measured(first.data.n_classes, first.spec.train))
     assert found == promised, f"{name} measures {sorted(found)}, but its `measured` says {sorted(promised)}"
-    _same(first.server, _trained(run()), 0, f"{name} gives other numbers when it is run again: draw from "
-          "fedbench.streams.stream(data.seed, purpose, client, round_index)")  # fmt: skip
+
+
+def _check_repeatable(run: Callable[[], Simulation], rule: str) -> None:
+    _same(_trained(run()), _trained(run()), 0, rule)
+
+
+def _check_stacking(run: Callable[[Execution], Simulation], rule: str) -> None:
+    """Compare clients one by one with all stacked, in double precision."""
     with _double_precision():
-        one_by_one, stacked = _trained(run()), _trained(run(chunk=None))
-    _same(one_by_one, stacked, 1e-6, f"{name} depends on how many clients are stacked: what is drawn for a client may "
-          "depend on that client alone, and a loss is [K], one number each")  # fmt: skip
+        one_by_one, stacked = (_trained(run(Execution(chunk=chunk))) for chunk in (1, None))
+    _same(one_by_one, stacked, 1e-6, rule)
+
+
+def _check_stop(run: Callable[[Execution], Simulation], rule: str) -> None:
+    """Compare a run that is stopped in its fourth round and goes on with one that is not."""
     with tempfile.TemporaryDirectory() as folder:
-        stopped = run(checkpoint=Path(folder, "checkpoint.pt"))
-        stopped.on_round = _stop_in_round_4
-        try:
-            stopped.run()
-        except InterruptedError:
-            stopped = run(checkpoint=Path(folder, "checkpoint.pt"))
-        resumed = _trained(stopped)
-    _same(first.server, resumed, 0, f"{name} gives other numbers after a stop: what is drawn in a round may depend on "
-          "the number of that round alone, not on rounds before it")  # fmt: skip
+        how = Execution(checkpoint=Path(folder, "checkpoint.pt"), checkpoint_seconds=0)
+        with contextlib.suppress(InterruptedError):
+            run(dataclasses.replace(how, on_round=_stop_in_round_4)).run()
+        resumed = _trained(run(how))
+    _same(_trained(run(DEFAULT)), resumed, 0, rule)
 
 
 def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:

@@ -32,7 +32,7 @@ LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5
 
 
 def train(
-    store: Store, data: Path, run: RunSpec = LARGE, on_round: Callable[..., None] | None = None
+    store: Store, data: Path, run: RunSpec = LARGE, on_round: Callable[..., None] = lambda progress: None
 ) -> None:
     train_run(run, Config(device="cpu", checkpoint_seconds=0, data_dir=str(data)), store, on_round)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/architecture.md").read_text()
@@ -48,3 +51,21 @@ def test_files_that_it_names_exist() -> None:
     rooms = "|".join(room for line in named() for room in line)
     for path in re.findall(rf"`((?:{rooms})/[\w/]*?(?:\.py)?)`", TEXT):
         assert (ROOT / "src/fedbench" / path).exists(), path
+
+
+LONGEST = 40
+"""Lines of a function, its docstring included."""
+YET_LONGER = {"plan", "report", "results"}
+
+
+@pytest.mark.parametrize("room", sorted(room for line in named() for room in line))
+def test_no_function_is_long(room: str) -> None:
+    if room in YET_LONGER:
+        pytest.skip("its functions are being shortened")
+    package = ROOT / "src/fedbench"
+    long = list[str]()
+    for path in [*package.glob(f"{room}.py"), *(package / room).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST:
+                long.append(f"{path.relative_to(package)}: {node.name}")
+    assert not long

@@ -153,7 +153,7 @@ def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
         "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
         "prior": "pooled", "precision": "float32", "select": None, "keep_model": False, "clip_value": None,
     }  # fmt: skip
-    assert set(late) == set(TrainSpec.late)
+    assert set(late) == set(TrainSpec.added_later)
     written = BASE | {
         "train": BASE["train"] | late | {"participation": {"rule": "random", "clients": 2, "groups": None}},
         "data": BASE["data"] | {"draw": None, "content": None, "validation_of": "kept"},

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from fedbench.data.clients import Arrays
-from fedbench.engine.outcome import Outcome
+from fedbench.engine.execution import Execution
+from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
@@ -80,11 +81,11 @@ METHODS = tuple(PARAMS)
 
 
 def images(
-    sizes: Sequence[int] = (20, 26, 31), test: int = 60, side: int = 6, seed: int = 0, validation: int = 0,
-    positives: float = 0.4, n_classes: int = 2, dtype: type = np.float32,
+    sizes: Sequence[int] = (20, 26, 31), test: int = 60, side: int = 6, validation: int = 0, n_classes: int = 2,
+    dtype: type = np.float32,
 ) -> Arrays:  # fmt: skip
     """Make noisy images whose class shows in their top row; clients own consecutive positions, shuffled."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     n = sum(sizes) + validation
 
     def draw(count: int, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -95,7 +96,7 @@ def images(
         x[:, 0, 0] += y[:, None]
         return x, y
 
-    x_train, y_train = draw(n, positives)
+    x_train, y_train = draw(n, 0.4)
     x_test, y_test = draw(test, 0.5)
     order = rng.permutation(n)
     clients = [np.sort(part) for part in np.split(order[: sum(sizes)], np.cumsum(sizes)[:-1])]
@@ -137,8 +138,15 @@ def simulate(
     run: RunSpec, arrays: Arrays, chunk: int | None = 1, **options: Any
 ) -> tuple[Simulation, Outcome]:
     """Train a run to its end."""
-    simulation = Simulation(run, arrays, CPU, chunk, **options)
+    simulation = Simulation(run, arrays, CPU, Execution(chunk=chunk, **options))
     return simulation, simulation.run()
+
+
+def saved(
+    path: Path, on_round: Callable[[Progress], None] = lambda progress: None, chunk: int | None = 1
+) -> Execution:
+    """Execute a run with a checkpoint after every round."""
+    return Execution(chunk=chunk, checkpoint=path, checkpoint_seconds=0, on_round=on_round)
 
 
 def tiny_norm(shape: tuple[int, ...] = (1, 6, 6), outputs: int = 1) -> nn.Module:

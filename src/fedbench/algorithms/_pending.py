@@ -36,7 +36,7 @@ class Pending(FederatedMethod):
         """Start without a direction: the first comes from data."""
         return {"x": w, "u": torch.zeros_like(w)}
 
-    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
         """Take the gradient at the initial model as the first direction."""
         return state | {"u": self.gradient(problem, state, state["x"], batches[0])[0]}
 

@@ -63,7 +63,7 @@ class Scgd(FederatedMethod):
         gradient, losses = problem.gradient(loss, x)
         return gradient, new, losses
 
-    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
         """Make a step on the first samples, whose inner value starts s."""
         gradient, s, _ = self.compositional(problem, state, state["x"], batches[0], 1.0)
         return state | self.moved(state, gradient, 1.0, first=True) | {"s": s}

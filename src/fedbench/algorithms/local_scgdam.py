@@ -56,7 +56,7 @@ class Method(local_sgdam.Method):
         server = super().init(problem, w)
         return server | {"h": server["x"]}
 
-    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
         """Start with h = g(x), u and v the gradients there, local to each client."""
         still = {name: tensor for name, tensor in state.items() if name not in self.running}
         h, g = self._compositional(problem, still, state["x"], state["alpha"], batches, 1.0)

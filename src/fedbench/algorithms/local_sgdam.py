@@ -51,7 +51,7 @@ class Method(FederatedMethod):
         x = start_at(w)
         return {"x": x, "alpha": w.new_zeros(()), "u": torch.zeros_like(x), "v": w.new_zeros(())}
 
-    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
         """Start the momenta as the gradients at the start."""
         g = minimax_gradient(
             problem, state["x"], state["alpha"], batches[0], None, self.score, self.dual_step

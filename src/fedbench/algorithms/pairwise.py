@@ -84,7 +84,7 @@ class Method(FederatedMethod):
         counts = {f"counts_{sign}": w.new_empty(0, dtype=torch.int64) for sign in SIGNS}
         return {"x": w, "kept": w.new_zeros(())} | pools | counts
 
-    def open(self, problem: Problem, server: State) -> State:
+    def before_training(self, problem: Problem, server: State) -> State:
         """Score samples of the first clients at the initial model."""
         assert problem.participants is not None and problem.draw is not None
         rounds = range(problem.cycle.length if self.pool == "cycle" else 1)

@@ -13,7 +13,7 @@ from scipy import stats
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_paper
+from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import LEVEL, POWER, ROUNDING, holm
@@ -83,7 +83,7 @@ def compared(points: Sequence[Point]) -> tuple[list[str], bool]:
     return lines, good
 
 
-def check(config: Config, wanted: Sequence[str], seeds: int, root: Path = Path()) -> Iterator[Point]:
+def check(config: Config, wanted: Sequence[str], seeds: int) -> Iterator[Point]:
     """Train reference cells anew, in a store that is thrown away, and yield each with the shipped runs of it.
 
     Args:
@@ -102,8 +102,8 @@ def check(config: Config, wanted: Sequence[str], seeds: int, root: Path = Path()
     config = config.model_copy(
         update={"paper": PAPER, "scale": SCALE, "seeds": [*range(seeds)], "shipped": True}
     )
-    cells = {cell.method: cell for cell in cells_of(config, PAPER, TABLE, root / CONFIG_DIR)}
-    shipped = Shipped(config, load_paper(PAPER, root / CONFIG_DIR), root)
+    cells = {cell.method: cell for cell in cells_of(config, PAPER, TABLE)}
+    shipped = Shipped(config, load_paper(PAPER))
     asked = dict(name.partition("=")[::2] for name in wanted or cells)
     if strange := [name for name in asked if name not in cells]:
         raise unknown("reference cell", strange[0], cells)

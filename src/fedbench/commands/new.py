@@ -47,23 +47,23 @@ KINDS = {
 }
 
 
-def write(kind: str, name: str, root: Path = Path()) -> list[str]:
-    """Write the skeleton of a ``kind`` called ``name`` and its test into the clone at ``root``.
+def write(kind: str, name: str) -> list[str]:
+    """Write the skeleton of a ``kind`` called ``name`` and its test into the clone that is the working directory.
 
     Returns:
         What to tell the user: the files, and what to do next.
 
     Raises:
-        UserError: the name is no good or taken, a file is in the way, or ``root`` is no clone that is installed.
+        UserError: the name is no good or taken, a file is in the way, or this is no clone that is installed.
     """
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
     what = KINDS[kind]
     _check_name(kind, name)
-    _check_clone(what, root)
+    _check_clone(what)
     parts = {
-        root / what.folder / f"{name}.py": f"{kind}.py",
-        root / what.tests / f"test_{kind}_{name}.py": f"test_{kind}.py",
+        what.folder / f"{name}.py": f"{kind}.py",
+        Path(what.tests, f"test_{kind}_{name}.py"): f"test_{kind}.py",
     }
     for path in parts:
         if path.exists():
@@ -111,11 +111,11 @@ def _check_name(kind: str, name: str) -> None:
         )
 
 
-def _check_clone(what: Kind, root: Path) -> None:
+def _check_clone(what: Kind) -> None:
     """Refuse to write where Python would not find it: next to a fedbench that is not the one installed."""
-    here, used = (root / what.folder).resolve(), Path(what.package.__path__[0]).resolve()
+    here, used = what.folder.resolve(), Path(what.package.__path__[0]).resolve()
     if here != used:
         raise UserError(
-            f"{root / what.folder} is not the fedbench that is installed, which is {used}. Run this in a clone after "
+            f"{what.folder} is not the fedbench that is installed, which is {used}. Run this in a clone after "
             "`make setup`; in a package of your own, use entry points (docs/adding.md)"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import cells
@@ -11,6 +12,7 @@ from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.layers import Layer, origins, overrides, places
 from fedbench.plan.schema import Config, Paper
 from fedbench.plan.tuned import tuned_for
+from fedbench.specs import RunSpec
 
 MOST = 4
 """Cells that are named where a pattern fits several."""
@@ -37,30 +39,11 @@ def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> 
     Raises:
         UserError: none matches, or several do; the message names some.
     """
-    others = [] if paper is None else [*paper.tables, *paper.figures]
-    wanted = pattern.removeprefix(f"{paper.key}/") if paper is not None else pattern
-    if difflib.get_close_matches(wanted, others, n=1):
-        raise unknown("table or figure", wanted, others)
-    found = cells.matching(cells.cells_of(config, config.paper), pattern)
-    if len(found) > 1:
-        named = ", ".join(cell.name for cell in found[:MOST])
-        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
-        raise UserError(f"{pattern!r} is {len(found)} cells; show takes one of them: {named}{more}")
-    (cell,) = found
+    cell = _one_cell(pattern, config, paper)
     paper, scale, run = load_paper(config.paper), scale_of(config), cell.runs[0]
     layers = cells.layers_of(paper, scale, cell.dataset, cell.setting, cell.method, run.seed)
     from_layer = origins([*layers, Layer("this call's set", overrides(config.set))])
     tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, scale)
-    rows = [
-        (
-            place,
-            json.dumps(value),
-            from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"),
-        )
-        for place, value in places(run.model_dump(mode="json")).items()
-        if value is not None and value != [] and place not in ("seed", "numerics")
-    ]
-    widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]
     where = (
         f"tuned, {tuned.path}"
         if tuned.values
@@ -76,5 +59,33 @@ def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> 
         f"seeds: {seeds}; keys: {', '.join(each.key for each in cell.runs)}",
         f"hyper-parameters: {where}",
         "",
-        *(f"{place.ljust(widths[0])}  {value.ljust(widths[1])}  {source}" for place, value, source in rows),
+        *_values(run, from_layer),
     ]
+
+
+def _one_cell(pattern: str, config: Config, paper: Paper | None) -> cells.Cell:
+    others = [] if paper is None else [*paper.tables, *paper.figures]
+    wanted = pattern.removeprefix(f"{paper.key}/") if paper is not None else pattern
+    if difflib.get_close_matches(wanted, others, n=1):
+        raise unknown("table or figure", wanted, others)
+    found = cells.matching(cells.cells_of(config, config.paper), pattern)
+    if len(found) > 1:
+        named = ", ".join(cell.name for cell in found[:MOST])
+        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
+        raise UserError(f"{pattern!r} is {len(found)} cells; show takes one of them: {named}{more}")
+    return found[0]
+
+
+def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:
+    """Return a line for each value of a run: its place, the value, the layer it comes from."""
+    rows = [
+        (
+            place,
+            json.dumps(value),
+            from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"),
+        )
+        for place, value in places(run.model_dump(mode="json")).items()
+        if value is not None and value != [] and place not in ("seed", "numerics")
+    ]
+    widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]
+    return [f"{place.ljust(widths[0])}  {value.ljust(widths[1])}  {source}" for place, value, source in rows]

@@ -68,7 +68,7 @@ class FederatedMethod:
         """Return what each client keeps for itself before its first round, without client axis."""
         return {}
 
-    def open(self, problem: Problem, server: State) -> State:
+    def before_training(self, problem: Problem, server: State) -> State:
         """Prepare the server's state before round 0, e.g. with what clients send; the method charges what is sent.
 
         Called once: a run that goes on from a checkpoint has it in its state. A tensor that grows later is empty
@@ -76,14 +76,14 @@ class FederatedMethod:
         """
         return server
 
-    def first(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
         """Initialise a client's state from data, before its first step of round 0."""
         return state
 
     @property
     def starts_from_data(self) -> bool:
-        """Whether :meth:`first` is the method's own, so that a first batch is drawn and counted."""
-        return type(self).first is not FederatedMethod.first
+        """Whether :meth:`init_from_data` is the method's own, so that a first batch is drawn and counted."""
+        return type(self).init_from_data is not FederatedMethod.init_from_data
 
     def begin(self, problem: Problem, state: State) -> State:
         """Prepare a client's state at the start of a round, e.g. remember where it started."""

@@ -127,7 +127,7 @@ class OwnDataset(Dataset):
         """Change with the YAML file and with the data it points at."""
         # a format that was not said before is held against the file again
         form = f" as {self.spec.format}" if self.spec.format else ""
-        late = self.spec.model_dump(include={*self.spec.late})
+        late = self.spec.model_dump(include={*self.spec.added_later})
         return f"{self!r} {self._data()}{form}{late or ''}"
 
     def content(self) -> str:

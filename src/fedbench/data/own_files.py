@@ -74,20 +74,7 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
     parts: dict[str, Any] = {}
     for name, array in found.items():
         where = f"{file}: array {name.removesuffix('_train')!r}"
-        if name.startswith("x"):
-            parts[name] = arrange(array, layout, where)
-            if array.ndim < 2 or 0 in array.shape[1:]:
-                raise UserError(
-                    f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
-                )
-        elif array.ndim == 2 and array.shape[1] == 1:
-            parts[name] = array[:, 0]
-        elif array.ndim != 1:
-            raise UserError(
-                f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
-            )
-        else:
-            parts[name] = array
+        parts[name] = _inputs(array, layout, where) if name.startswith("x") else _one_each(array, where)
     if "site_train" in parts:
         owned: dict[str, np.ndarray] = {
             name: parts[name] for name in ("site_train", "site_test") if name in parts
@@ -95,22 +82,47 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
         parts |= numbered_sites(file, owned)
     if "group_test" in parts:
         parts |= _numbered_groups(file, parts["group_train"], parts["group_test"])
-    if "x_val" in parts:
-        x, y = parts.pop("x_val"), parts.pop("y_val")
-        if "group_train" in parts or "site_train" in parts:
-            raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
-        if (y.dtype.kind in "US") != (parts["y_train"].dtype.kind in "US"):
-            raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
-        like = parts["x_train"]
-        if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
-            raise UserError(
-                f"{file}: x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}: make "
-                "them alike"
-            )
-        parts["held_train"] = np.repeat([False, True], [len(parts["x_train"]), len(x)])
-        parts["x_train"] = np.concatenate([parts["x_train"], x])
-        parts["y_train"] = np.concatenate([parts["y_train"], y])
-    return parts
+    return _with_validation(file, parts) if "x_val" in parts else parts
+
+
+def _inputs(array: np.ndarray, layout: str | None, where: str) -> np.ndarray:
+    arranged = arrange(array, layout, where)
+    if array.ndim < 2 or 0 in array.shape[1:]:
+        raise UserError(
+            f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
+        )
+    return arranged
+
+
+def _one_each(array: np.ndarray, where: str) -> np.ndarray:
+    """Return an array with a value per sample, [n] or [n, 1], as [n]."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise UserError(
+            f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
+        )
+    return array
+
+
+def _with_validation(file: Path, parts: dict[str, Any]) -> dict[str, Any]:
+    """Append the validation part to the training part and mark it as held."""
+    x, y = parts.pop("x_val"), parts.pop("y_val")
+    if "group_train" in parts or "site_train" in parts:
+        raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
+    if (y.dtype.kind in "US") != (parts["y_train"].dtype.kind in "US"):
+        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
+    like = parts["x_train"]
+    if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
+        raise UserError(
+            f"{file}: x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}: make "
+            "them alike"
+        )
+    return parts | {
+        "held_train": np.repeat([False, True], [len(like), len(x)]),
+        "x_train": np.concatenate([like, x]),
+        "y_train": np.concatenate([parts["y_train"], y]),
+    }
 
 
 def npz_has_both(file: Path) -> bool:

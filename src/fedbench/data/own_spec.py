@@ -21,7 +21,7 @@ def _listed(value: Any) -> Any:
 class OwnSpec(Spec):
     """One's own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
 
-    late: ClassVar[tuple[str, ...]] = (
+    added_later: ClassVar[tuple[str, ...]] = (
         "site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey",
     )  # fmt: skip
 
@@ -104,7 +104,9 @@ class OwnSpec(Spec):
             raise ValueError("whole_groups needs group, the column of groups")
         if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
             raise ValueError("site names a column of a .csv file that is neither label nor group")
-        said = [name for name in self.late if getattr(self, name) != type(self).model_fields[name].default]
+        said = [
+            name for name in self.added_later if getattr(self, name) != type(self).model_fields[name].default
+        ]
         if said and self.file is None:
             raise ValueError(f"{said[0]} goes with file")
         for name in ("features", "drop", "missing", "images"):

@@ -214,39 +214,39 @@ def encoded(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.nda
         Features of both parts [n, F] float32, notes, and how many features, the first, come from numbers.
     """
     words = [str(name) for name in train if not pd.api.types.is_numeric_dtype(train[name])]
+    numbers = [str(name) for name in train if name not in words]
     gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
     if not words and not any(gaps.values()):
         return train.to_numpy(np.float32), test.to_numpy(np.float32), (), train.shape[1]
+    notes = []
+    if words:
+        notes.append(f"one feature for each word of the training part: {', '.join(words)}")
+    if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
+        notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
+    return *_coded([train, test], numbers, words), tuple(notes), len(numbers)
+
+
+def _coded(
+    parts: Sequence[pd.DataFrame], numbers: Sequence[str], words: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features of two parts [n, F] float32, numbers first, by what the first part has."""
     from sklearn.compose import ColumnTransformer  # a second to import
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
-    numbers = [str(name) for name in train if name not in words]
     coder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
-    coding = ColumnTransformer(
-        [
-            ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
-            ("words", coder, words),
-        ]
-    )
-    parts = [
-        part.astype({**dict.fromkeys(numbers, np.float64), **dict.fromkeys(words, object)})
-        for part in (train, test)
-    ]
-    for part in parts:
+    filler = SimpleImputer(strategy="median", keep_empty_features=True)
+    coding = ColumnTransformer([("numbers", filler, numbers), ("words", coder, words)])
+    types = {**dict.fromkeys(numbers, np.float64), **dict.fromkeys(words, object)}
+    train, test = (part.astype(types) for part in parts)
+    for part in (train, test):
         part[words] = part[words].where(part[words].notna(), ABSENT).astype(str)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # of a word that only the test part has: it is none of them
-        both = [coding.fit_transform(parts[0]), coding.transform(parts[1])]
-    notes = []
-    if words:
-        notes.append(f"one feature for each word of the training part: {', '.join(map(str, words))}")
-    if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
-        notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
+        # of a word that only the test part has: it is none of them
+        warnings.simplefilter("ignore", UserWarning)
+        both = [coding.fit_transform(train), coding.transform(test)]
     x_train, x_test = (np.asarray(part, dtype=np.float32) for part in both)
-    return x_train, x_test, tuple(notes), len(numbers)
+    return x_train, x_test
 
 
 def standardized(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,7 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         if not holds:
             raise UserError(f"dataset {dataset.name!r}: {problem}.")
 
-    content = {}
+    content = dict[str, np.ndarray]()
     n_classes = len(arrays.classes or dataset.classes) or np.inf
     shape = dataset.shape or arrays.x_train.shape[1:]
     for part, x, y in (("train", arrays.x_train, arrays.y_train), ("test", arrays.x_test, arrays.y_test)):
@@ -186,31 +187,31 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
         check(
             x.dtype == np.uint8 or bool(np.isfinite(stored).all()), f"{part} inputs are not finite in float32"
         )
-        content[f"x_{part}"] = stored
-        content[f"y_{part}"] = y.astype(np.int64)
-    group = arrays.group_train
+        content |= {f"x_{part}": stored, f"y_{part}": y.astype(np.int64)}
+    return content | _owners(dataset, arrays, check)
+
+
+def _owners(dataset: Dataset, arrays: Arrays, check: Callable[[bool, str], None]) -> dict[str, np.ndarray]:
+    """Likewise for what is known of each sample besides: group, official validation part, site."""
+    content = dict[str, np.ndarray]()
+    group, held, n = arrays.group_train, arrays.held_train, len(arrays.y_train)
     lacking = dataset.whole_groups and group is None
     check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
     if group is not None:
-        check(group.shape == arrays.y_train.shape, f"groups {list(group.shape)}, expected one per sample")
+        check(group.shape == (n,), f"groups {list(group.shape)}, expected one per sample")
         if group.dtype.kind in "USO":  # names
             group = np.unique(group, return_inverse=True)[1]
         check(group.dtype.kind in "biuf", "groups must be whole numbers or names")
         with np.errstate(invalid="ignore"):  # 1e300 and nan become a number, which is not theirs
-            stored = group.astype(np.int64)
-        check(np.array_equal(stored, group), "groups must be whole numbers or names")
-        content["group_train"] = stored
-    held = arrays.held_train
+            content["group_train"] = group.astype(np.int64)
+        check(np.array_equal(content["group_train"], group), "groups must be whole numbers or names")
     if held is not None:
-        fits = held.dtype == bool and held.shape == arrays.y_train.shape and held.any() and not held.all()
+        fits = held.dtype == bool and held.shape == (n,) and held.any() and not held.all()
         check(bool(fits), "held_train must be true for some training samples and false for the others")
         content["held_train"] = held
-    for part, site, n in (
-        ("train", arrays.site_train, len(arrays.y_train)),
-        ("test", arrays.site_test, len(arrays.y_test)),
-    ):
+    for part, site, size in (("train", arrays.site_train, n), ("test", arrays.site_test, len(arrays.y_test))):
         if site is not None:
-            known = site.shape == (n,) and site.dtype.kind in "iu"
+            known = site.shape == (size,) and site.dtype.kind in "iu"
             known = known and 0 <= site.min() <= site.max() < len(arrays.sites)
             check(known, f"site_{part} must hold an index into sites for each {part} sample")
             content[f"site_{part}"] = site.astype(np.int64)

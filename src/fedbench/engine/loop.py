@@ -13,6 +13,7 @@ from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import ClientData
 from fedbench.engine import rows
 from fedbench.engine.compiled import Compiled
+from fedbench.engine.execution import Execution
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
@@ -20,7 +21,7 @@ from fedbench.engine.subnormal import flushed
 from fedbench.errors import UserError
 
 AUTO = 0
-"""As many clients in one call as pays (:func:`stacked`)."""
+"""As many clients in one call as pays (:func:`choose_chunk_size`)."""
 TINY = 2000
 """Parameters up to which stacking always pays on a CPU: a step is then all overhead."""
 PLAIN = 100_000
@@ -34,10 +35,7 @@ PURPOSES = ("batches", "inner batches")
 
 
 class Loop:
-    """Trains the rounds of one run; ``chunk`` clients are stacked in one call, None for all, or AUTO.
-
-    With ``compiling`` its steps are compiled, where the method's can be.
-    """
+    """Trains the rounds of one run."""
 
     def __init__(
         self,
@@ -46,14 +44,13 @@ class Loop:
         data: ClientData,
         schedule: Schedule,
         record: Recorder,
-        chunk: int | None,
-        compiling: bool = False,
+        how: Execution,
     ) -> None:
         self._method, self._problem, self._data = method, problem, data
-        self._schedule, self._record, self._chunk = schedule, record, chunk
-        if chunk == AUTO:
-            self._chunk = stacked(problem, data, compiling)
-        self._compiled = Compiled(method, self._first_batches()) if compiling else None
+        self._schedule, self._record, self._chunk = schedule, record, how.chunk
+        if how.chunk == AUTO:
+            self._chunk = choose_chunk_size(problem, data, how.compiling)
+        self._compiled = Compiled(method, self._first_batches()) if how.compiling else None
 
     def _step(self, state: State, batches: list[Batch], decay: float) -> State:
         step = self._compiled or self._method.step
@@ -65,11 +62,11 @@ class Loop:
         return self._compiled is not None and self._compiled.used
 
     @flushed()
-    def open(self, state: RunState) -> None:
+    def before_training(self, state: RunState) -> None:
         """Let the method prepare the server's state before round 0."""
         method, problem = self._method, self._problem
         problem.cycle = self._schedule.turn(0)
-        state.server = method.open(problem, state.server)
+        state.server = method.before_training(problem, state.server)
         self._record.ledger.add_charges(problem.charges, problem.n_clients)
         self._check_memory(state.server)
 
@@ -156,7 +153,7 @@ class Loop:
         state["round"] = torch.full_like(state["client"], now.round)
         if now.round == 0 and method.starts_from_data:
             firsts = [task.first(data, chosen, f"first {name}") for name in PURPOSES[: method.batches]]
-            state = method.first(problem, state, [first.batch(0) for first in firsts])
+            state = method.init_from_data(problem, state, [first.batch(0) for first in firsts])
             ledger.samples += sum(first.samples for first in firsts)
         state = method.begin(problem, state)
         works = [task.rounds(data, chosen, now.round, purpose) for purpose in PURPOSES[: method.batches]]
@@ -213,7 +210,7 @@ def _without_nan(sent: Tensor) -> Tensor:
     return sent[~sent.isnan().view(len(sent), -1).all(1)]
 
 
-def stacked(problem: Problem, data: ClientData, compiling: bool = False) -> int | None:
+def choose_chunk_size(problem: Problem, data: ClientData, compiling: bool = False) -> int | None:
     """Return how many clients pay in one call, None for all of a round.
 
     All on a GPU or of a tiny network. On a CPU several of a small network of plain layers, where clients have about

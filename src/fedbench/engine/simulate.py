@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,9 +15,9 @@ from fedbench.algorithms import make
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.data.inputs import Where
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
+from fedbench.engine.execution import Execution
 from fedbench.engine.loop import Loop
 from fedbench.engine.outcome import Outcome, Progress, Stopped
 from fedbench.engine.participation import check, check_method, participants
@@ -27,13 +25,14 @@ from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
-from fedbench.errors import BROKEN, cannot_write
+from fedbench.errors import UNUSABLE_DISK, cannot_write
+from fedbench.net import Net
 from fedbench.specs import RunSpec
 from fedbench.streams import stream
 
 log = logging.getLogger(__name__)
 
-CHECKPOINT_SECONDS = 30.0
+DEFAULT = Execution()
 
 
 def pause(wanted: float, saving: float) -> float:
@@ -48,15 +47,8 @@ class Simulation:
         spec: the run.
         arrays: its data.
         device: where tensors live.
-        client_chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``). Changes speed, and
-            of results the rounding: where a row of the curve is selected it can be another one, .001 of AUC apart.
-        checkpoint_path: where the checkpoint lives while the run is unfinished, None for no checkpoints.
-        checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
-        on_round: called after each round.
-        stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
+        how: how it is executed.
         start: the weights, by name, that a run with a ``start`` begins with.
-        compiling: compile the local steps. Changes speed and rounding, as ``client_chunk`` does.
-        inputs: where inputs are kept (:mod:`fedbench.data.inputs`). Changes speed and memory, and no result.
 
     Attributes:
         state: what it is in the middle of.
@@ -68,31 +60,17 @@ class Simulation:
         spec: RunSpec,
         arrays: Arrays,
         device: torch.device,
-        client_chunk: int | None = 1,
-        checkpoint_path: Path | None = None,
-        checkpoint_seconds: float = CHECKPOINT_SECONDS,
-        on_round: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        how: Execution = DEFAULT,
         start: Weights | None = None,
-        compiling: bool = False,
-        inputs: Where = "auto",
     ) -> None:
-        self.spec, self.device = spec, device
+        self.spec, self.device, self.how = spec, device, how
         self.method: FederatedMethod = make(spec.method, spec.params)
-        self.data = ClientData(arrays, spec.train, spec.seed, device, inputs)
+        self.data = ClientData(arrays, spec.train, spec.seed, device, how.inputs)
         task = tasks.make(spec.task)
         tasks.check_fit(self.method, task, spec.method, spec.task)
         check_method(self.method, spec.method, spec.train.participation)
-        seed = int(stream(spec.seed, "initial weights").integers(2**31))
         check(spec.train.participation, len(self.data.sizes))
-        net = network.build(
-            spec.network.name, self.data.sample, task.outputs(arrays), seed, spec.network.options
-        )
-        net.rounding = spec.train.precision == "bf16"
-        if (spec.start is None) != (start is None):
-            raise ValueError("a run with a start needs its weights, any other takes none")
-        if spec.start is not None and start is not None:
-            start_from(net, start, spec.start.drop_head)
+        net = self._network(task.outputs(arrays), start)
         task.check(self.data, arrays, net)
         self.evaluator = Evaluator(task, net, arrays, self.data)
         self.problem = Problem(
@@ -103,14 +81,22 @@ class Simulation:
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
         self.record = Recorder(self.method, self.evaluator, spec.train)
-        self.loop = Loop(
-            self.method, self.problem, self.data, self.schedule, self.record, client_chunk, compiling
-        )
+        self.loop = Loop(self.method, self.problem, self.data, self.schedule, self.record, how)
         self.state = RunState.initial(self.method, self.problem, device)
-        self.checkpoint_path, self.checkpoint_seconds = checkpoint_path, checkpoint_seconds
-        self.on_round, self.stop = on_round, stop
         self._insured = True  # whether the last checkpoint could be written
-        self._pause = checkpoint_seconds
+        self._pause = how.checkpoint_seconds
+
+    def _network(self, outputs: int, start: Weights | None) -> Net:
+        """Build the network, with random weights or those of ``start``."""
+        spec = self.spec
+        seed = int(stream(spec.seed, "initial weights").integers(2**31))
+        net = network.build(spec.network.name, self.data.sample, outputs, seed, spec.network.options)
+        net.rounding = spec.train.precision == "bf16"
+        if (spec.start is None) != (start is None):
+            raise ValueError("a run with a start needs its weights, any other takes none")
+        if spec.start is not None and start is not None:
+            start_from(net, start, spec.start.drop_head)
+        return net
 
     @property
     def server(self) -> State:
@@ -151,26 +137,25 @@ class Simulation:
         begun_at, saved = state.round, time.perf_counter()
         final: dict[str, float] = {}
         if state.round == 0 and not record.curve:
-            self.loop.open(state)
+            self.loop.before_training(state)
             record.evaluate(0, state.server)
         while state.round < rounds:
             clients = self.train_round()
             passed = record.tick()
             self._check_finite()
             last = state.round == rounds
-            if last and self._devices_say:
+            if last and self._client_metrics_available:
                 final = self.evaluator.spread(clients)
             del clients  # or two rounds' models would be held at a time
             if state.round in self.schedule.evaluated:
                 record.evaluate(state.round, state.server)
-            if self.on_round is not None:
-                latest = record.curve[-1] if record.curve else {}
-                self.on_round(Progress(state.round, rounds, begun_at, passed, latest))
+            latest = record.curve[-1] if record.curve else {}
+            self.how.on_round(Progress(state.round, rounds, begun_at, passed, latest))
             if last:
                 break
-            stop = self.stop()
+            stop = self.how.stop()
             due = stop or time.perf_counter() - saved >= self._pause
-            if self.checkpoint_path is not None and due:
+            if self.how.checkpoint is not None and due:
                 self._save()
                 saved = time.perf_counter()
             if stop:
@@ -190,7 +175,7 @@ class Simulation:
         return named(self.problem.net, x, buffers)
 
     @property
-    def _devices_say(self) -> bool:
+    def _client_metrics_available(self) -> bool:
         """Whether the last round's models tell of all clients, and of the row that is reported."""
         return self.spec.train.participation.rule == "full" and self.spec.train.select is None
 
@@ -218,25 +203,25 @@ class Simulation:
         Raises:
             WriteError: the disk takes nothing at all, so it would not take the result either.
         """
-        assert self.checkpoint_path is not None
+        assert self.how.checkpoint is not None
         begun = time.perf_counter()
         try:
-            checkpoint.save(self.checkpoint_path, self.spec.key, self._dump())
+            checkpoint.save(self.how.checkpoint, self.spec.key, self._dump())
             self._insured = True
         except OSError as error:
-            if error.errno in BROKEN:
-                raise cannot_write(self.checkpoint_path, error) from None
+            if error.errno in UNUSABLE_DISK:
+                raise cannot_write(self.how.checkpoint, error) from None
             if self._insured:
                 log.warning(
-                    "cannot write %s (%s): training goes on without", self.checkpoint_path, error.strerror
+                    "cannot write %s (%s): training goes on without", self.how.checkpoint, error.strerror
                 )
             self._insured = False
-        self._pause = pause(self.checkpoint_seconds, time.perf_counter() - begun)
+        self._pause = pause(self.how.checkpoint_seconds, time.perf_counter() - begun)
 
     def _resume(self) -> None:
-        if self.checkpoint_path is None:
+        if self.how.checkpoint is None:
             return
-        found = checkpoint.load(self.checkpoint_path, self.spec.key, self.device, self._dump())
+        found = checkpoint.load(self.how.checkpoint, self.spec.key, self.device, self._dump())
         if found is not None:
             self.state.restore(found)
             self.record.restore(found)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from fedbench import measures, tasks
 from fedbench.data.sites import site_names
 from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, resolve
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, load_scale
+from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.schema import FigureSpec, Paper, TableSpec
 from fedbench.specs import RunSpec
 from fedbench.tasks import detailed
@@ -20,7 +19,7 @@ Classes = Callable[[RunSpec], int | None]
 """Returns how many classes a run's labels have, None where nobody knows yet."""
 
 
-def mistakes(cells: Iterable[Cell], classes: Classes, config_dir: Path = CONFIG_DIR) -> Iterator[str]:
+def mistakes(cells: Iterable[Cell], classes: Classes) -> Iterator[str]:
     """Say which metrics the tables and figures of some cells ask for in vain, and what there is instead.
 
     A table of several tasks has columns for each: a metric is a mistake where nobody in it has the metric, or where
@@ -31,7 +30,7 @@ def mistakes(cells: Iterable[Cell], classes: Classes, config_dir: Path = CONFIG_
     for cell in cells:
         by_paper.setdefault(cell.paper, []).append(cell)
     for key, asked in by_paper.items():
-        paper = load_paper(key, config_dir)
+        paper = load_paper(key)
         said_of: dict[str, list[list[str]]] = {}
         for kind, specs in (("tables", paper.tables), ("figures", paper.figures)):
             for name, spec in specs.items():
@@ -40,9 +39,9 @@ def mistakes(cells: Iterable[Cell], classes: Classes, config_dir: Path = CONFIG_
                 if not (shown and wanted):
                     continue
                 place = f"config/papers/{key}.yaml: {kind}.{name}.metrics: "
-                runs = _one_each(paper, spec, shown, config_dir)
+                runs = _one_each(paper, spec, shown)
                 datasets = list(dict.fromkeys(cell.dataset for cell in shown))
-                for said in _in_vain(wanted, spec.datasets, datasets, runs, classes):
+                for said in _unavailable_metrics(wanted, spec.datasets, datasets, runs, classes):
                     yield place + said
                 for dataset in datasets:
                     lines = _nothing(wanted, dataset, runs[dataset], classes)
@@ -59,15 +58,13 @@ def _nothing(wanted: Sequence[str], dataset: str, runs: Sequence[RunSpec], class
     return [lacks(runs[0], metric, classes).format(metric=metric, dataset=dataset) for metric in wanted]
 
 
-def _one_each(
-    paper: Paper, spec: TableSpec | FigureSpec, shown: Sequence[Cell], config_dir: Path
-) -> dict[str, list[RunSpec]]:
+def _one_each(paper: Paper, spec: TableSpec | FigureSpec, shown: Sequence[Cell]) -> dict[str, list[RunSpec]]:
     """Return, for each dataset of a table or figure, a run of the cells asked for and one of each task of its methods.
 
     Trained now or not: a control with a task of its own is not alone in its table.
     """
     first = shown[0]
-    scale = load_scale(first.scale, config_dir)
+    scale = load_scale(first.scale)
     found: dict[str, list[RunSpec]] = {}
     for cell in shown:
         found.setdefault(cell.dataset, []).append(cell.runs[0])
@@ -76,14 +73,12 @@ def _one_each(
         there = [name for name in spec.methods if paper.methods[name].has(place)]
         for method in {repr(paper.methods[name].task): name for name in there}.values():
             with contextlib.suppress(UserError):  # it is said when that one is asked for
-                run = resolve(
-                    paper, scale, dataset, first.setting, method, first.runs[0].seed, config_dir=config_dir
-                )
+                run = resolve(paper, scale, dataset, first.setting, method, first.runs[0].seed)
                 found.setdefault(dataset, []).append(run)
     return found
 
 
-def _in_vain(
+def _unavailable_metrics(
     wanted: Sequence[str],
     listed: Sequence[str],
     asked: Sequence[str],

@@ -11,7 +11,6 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError
 from fedbench.jobs import metric_checks, starts
 from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.starts import runs_before
 from fedbench.specs import DataSpec, RunSpec, TrainSpec
 
@@ -37,7 +35,7 @@ LISTED = 8
 """Mistakes that are told at once."""
 
 
-def check(cells: Iterable[Cell], config_dir: Path = CONFIG_DIR) -> None:
+def check(cells: Iterable[Cell]) -> None:
     """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
     from; then whether the tables and figures that show them ask for metrics that they will have.
 
@@ -51,7 +49,7 @@ def check(cells: Iterable[Cell], config_dir: Path = CONFIG_DIR) -> None:
         for run in (*runs_before(cell)[:1], cell.runs[0])
     ]
     check_runs(runs)
-    _refuse(metric_checks.mistakes(cells, classes_of, config_dir))
+    _refuse(metric_checks.mistakes(cells, classes_of))
 
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:

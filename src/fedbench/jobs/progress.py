@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 class Trail:
     """Leaves where a run is in its folder, so that others can tell; calls ``then`` after each round."""
 
-    def __init__(self, folder: Path, then: Callable[[Any], None] | None) -> None:
+    def __init__(self, folder: Path, then: Callable[[Any], None]) -> None:
         self._path, self._then, self._next = folder / TRAIL, then, 0.0
 
     def __call__(self, progress: Any) -> None:
@@ -54,8 +54,7 @@ class Trail:
             with contextlib.suppress(OSError):  # it only informs
                 temporary.write_text(json.dumps(where))
                 temporary.replace(self._path)
-        if self._then is not None:
-            self._then(progress)
+        self._then(progress)
 
 
 class Reporter:

@@ -22,16 +22,24 @@ class Rule:
     """How the runs of a trial are judged.
 
     Attributes:
+        metric: the validation metric.
         sign: -1 where the lowest score is the best.
         short: keys of the runs that a trial must survive; their scores count in no mean.
         reach: what each of these must score.
+        short_metric: their metric.
         short_sign: -1 where their lowest score is the best.
     """
 
-    sign: int = 1
-    short: frozenset[str] = frozenset()
-    reach: float | None = None
-    short_sign: int = 1
+    metric: str
+    sign: int
+    short: frozenset[str]
+    reach: float | None
+    short_metric: str
+    short_sign: int
+
+    def metric_of(self, key: str) -> str:
+        """Return the metric that judges a run."""
+        return self.short_metric if key in self.short else self.metric
 
     def mean(self, runs: Runs, seeds: int | None = None) -> float | None:
         """Return the mean score of the first ``seeds`` runs, to five digits; None where any run of all failed."""

@@ -89,17 +89,15 @@ def settle_clock(paths: Iterable[Path], now: float | None = None) -> list[Path]:
     return [path for _, path in ahead]
 
 
-def put_right(data_dir: str, root: Path = Path()) -> None:
+def put_right(data_dir: str) -> None:
     """Free what a killed workflow left locked, mend times that a wrong clock gave to files, set damaged results aside.
 
     Raises:
         WriteError: the folder cannot be written.
     """
-    release_stale_lock(root / ".snakemake")
-    files.check_room(root / ".snakemake", ROOM)
-    data = Path(data_dir)
-    made = [data / "prepared", data / "partitions"]
-    folders = [*made, *map(Path, ("config", "results/cells", "tables", "figures"))]
-    settle_clock(path for folder in folders for path in (root / folder).rglob("*") if path.is_file())
-    for path, why in results.set_damaged_aside(root / results.FOLDER):
+    release_stale_lock()
+    files.check_room(Path(".snakemake"), ROOM)
+    made = [f"{data_dir}/prepared", f"{data_dir}/partitions", "config", "results/cells", "tables", "figures"]
+    settle_clock(path for folder in made for path in Path(folder).rglob("*") if path.is_file())
+    for path, why in results.set_damaged_aside():
         print(f"note: {path} {why}", file=sys.stderr)

@@ -19,8 +19,6 @@ class Scores:
     """Scores of a method's runs: those that the files have, and those of the runs that are trained now.
 
     Args:
-        metric: the validation metric.
-        short_metric: that of the short runs.
         trials: the values of each trial, and its runs.
         rule: how these are judged.
         known: the trials that each of the files has, and the commits they were made at.
@@ -34,8 +32,6 @@ class Scores:
 
     def __init__(
         self,
-        metric: str,
-        short_metric: str,
         trials: Sequence[Trial],
         rule: Rule,
         known: Sequence[tuple[Rows, str]],
@@ -43,8 +39,7 @@ class Scores:
         say: Callable[[str], None],
         note: Callable[[Rows, str], None],
     ) -> None:
-        self._metric, self._short_metric, self._rule = metric, short_metric, rule
-        self._trials, self._whose, self._say, self._note = trials, whose, say, note
+        self._trials, self._rule, self._whose, self._say, self._note = trials, rule, whose, say, note
         self._known: Runs = {}
         self._made_at = dict[str, list[str]]()
         for rows, commits in known:
@@ -61,7 +56,7 @@ class Scores:
 
     def add(self, spec: RunSpec, record: Record) -> None:
         """Take the score of a run that has been trained."""
-        self._trained[spec.key] = self._score(record, self._metric_of(spec))
+        self._trained[spec.key] = self._score(record, self._rule.metric_of(spec.key))
         self._made_at[spec.key] = [record.provenance.get("commit", "")]
         self.commits.update(self._made_at[spec.key])
         scores = self._known | self._trained
@@ -81,10 +76,9 @@ class Scores:
     def _tell(self, spec: RunSpec) -> None:
         score = (self._known | self._trained)[spec.key]
         short = ", short" if spec.key in self._rule.short else ""
-        self._say(f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._metric_of(spec)} {score}")
-
-    def _metric_of(self, spec: RunSpec) -> str:
-        return self._short_metric if spec.key in self._rule.short else self._metric
+        self._say(
+            f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._rule.metric_of(spec.key)} {score}"
+        )
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
         """Return the trials with the scores of their ``runs``, without those that have none."""
@@ -93,7 +87,7 @@ class Scores:
     def _row(self, params: Mapping[str, Any], made: Runs) -> dict[str, Any]:
         runs = {key: score for key, score in made.items() if key not in self._rule.short}
         short = {key: score for key, score in made.items() if key in self._rule.short}
-        found = {**params, self._metric: self._rule.mean(made), "runs": runs}
+        found = {**params, self._rule.metric: self._rule.mean(made), "runs": runs}
         return found | {"short": short} if short else found
 
     def _score(self, record: Record, metric: str) -> float | None:

@@ -18,6 +18,7 @@ from fedbench.data.clients import Arrays
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
 from fedbench.engine import compiled
+from fedbench.engine.execution import Execution
 from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress, Stopped
 from fedbench.engine.simulate import Simulation
@@ -94,7 +95,7 @@ def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) 
 
 
 def train_run(
-    spec: RunSpec, config: Config, store: Store, on_round: Callable[[Progress], None] | None = None
+    spec: RunSpec, config: Config, store: Store, on_round: Callable[[Progress], None] = lambda progress: None
 ) -> Record:
     """Return the finished run: from the store, else trained now (from its checkpoint where there is one)."""
     found = store.load(spec.key)
@@ -117,43 +118,53 @@ def train_run(
             return found
         files.check_room(folder)
         arrays = load_arrays(spec, config.data_dir, config.mirror)
-        data = {"data": joined.checksum(spec.data, config.data_dir)}
-        chunk = config.client_chunk if config.client_chunk is not None else AUTO
-        path, every = store.checkpoint(spec.key), config.checkpoint_seconds
+        data = joined.checksum(spec.data, config.data_dir)  # now: what it trains on may be gone when it ends
         with stopping.held_back() as stop:
-            simulation = Simulation(
-                spec, arrays, device, chunk, path, every, Trail(folder, on_round), stop, start,
-                compiling=config.compile, inputs=config.inputs,
-            )  # fmt: skip
-            if simulation.data.where == "host":
-                say("  inputs stay in the prepared file, which all jobs of this machine share")
-            journal.note(store.root, "continued" if path.exists() else "begun", spec.key)
-            try:
-                outcome = simulation.run()
-            except Stopped as stopped:
-                say(f"  seed {spec.seed}: {stopped}; the same command goes on from here")
-                raise
-            metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
-            times = {
-                name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")
-            }
-            made = {
-                "compiled": simulation.loop.compiled,
-                "inputs": simulation.data.where,
-                "precision": spec.train.precision,
-            }
-            record = Record(
-                spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics,
-                provenance(device.type) | made | times | data, {},
-            )  # fmt: skip
-            model = None if outcome.model is None else starts.model_bytes(outcome.model)
-            record = store.finish(record, outcome.curve, outcome.clients, model)
-            journal.note(store.root, outcome.status, spec.key)
-        return record
+            how = Execution(
+                chunk=config.client_chunk if config.client_chunk is not None else AUTO,
+                compiling=config.compile,
+                inputs=config.inputs,
+                checkpoint=store.checkpoint(spec.key),
+                checkpoint_seconds=config.checkpoint_seconds,
+                on_round=Trail(folder, on_round),
+                stop=stop,
+            )
+            return _trained(Simulation(spec, arrays, device, how, start), data, store)
+
+
+def _trained(simulation: Simulation, data: str, store: Store) -> Record:
+    """Train a run whose claim is held, on data of this checksum, and put it into the store."""
+    spec, device = simulation.spec, simulation.device
+    if simulation.data.where == "host":
+        say("  inputs stay in the prepared file, which all jobs of this machine share")
+    journal.note(store.root, "continued" if store.checkpoint(spec.key).exists() else "begun", spec.key)
+    try:
+        outcome = simulation.run()
+    except Stopped as stopped:
+        say(f"  seed {spec.seed}: {stopped}; the same command goes on from here")
+        raise
+    metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
+    made = provenance(device.type) | {
+        "compiled": simulation.loop.compiled,
+        "inputs": simulation.data.where,
+        "precision": spec.train.precision,
+        "data": data,
+        **{name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")},
+    }
+    record = Record(
+        spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics, made, files={}
+    )
+    model = None if outcome.model is None else starts.model_bytes(outcome.model)
+    record = store.finish(record, outcome.curve, outcome.clients, model)
+    journal.note(store.root, outcome.status, spec.key)
+    return record
 
 
 def train_cell(
-    cell: Cell, config: Config, store: Store, on_round: Callable[[int, Progress], None] | None = None
+    cell: Cell,
+    config: Config,
+    store: Store,
+    on_round: Callable[[int, Progress], None] = lambda seed, progress: None,
 ) -> dict[str, Any]:
     """Train all seeds of a cell, write its result to ``cell.path`` and return it.
 
@@ -161,8 +172,7 @@ def train_cell(
     """
     records = []
     for spec in cell.runs:
-        seed = spec.seed
-        progress = None if on_round is None else (lambda p, seed=seed: on_round(seed, p))
+        progress = functools.partial(on_round, spec.seed)
         records.append(train_run(spec, config, store, progress))
     return results.write(cell, records)
 

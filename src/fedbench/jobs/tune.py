@@ -32,112 +32,136 @@ def tune_dataset(
     ``cores`` runs are trained at a time, those of several methods too.
 
     Raises:
-        UserError: as :func:`tune_at`, or there is nothing to try.
+        UserError: a name is unknown, there is nothing to try, or all trials of a method diverged.
     """
     paper = configuration.load_paper(paper_key)
     if paper.tune is None:
         raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
+    if dataset not in paper.datasets:
+        raise unknown(f"dataset of {paper.key}", dataset, paper.datasets)
+    for name in methods or []:
+        if name not in paper.methods:
+            raise unknown(f"method of {paper.key}", name, paper.methods)
     with workers(config, cores) as pool:
-        return [tune_at(config, paper, dataset, methods, values, say, pool) for values in paper.tune.points()]
+        points = paper.tune.points()
+        return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
 
 
-def tune_at(
-    config: Config,
-    paper: Paper,
-    dataset: str,
-    methods: Sequence[str] | None,
-    values: Mapping[str, Value],
-    say: Callable[[str], None],
-    pool: Workers,
-) -> Path:
-    """Run every trial of the methods (default: all), write the score table and the choice, and return the file.
-
-    ``values`` is one of ``tune.points()``: the file is that of this value; methods without cells there are left out.
+class Tuning:
+    """The tuning on a dataset at one of ``tune.points()``, whose choices go to one file.
 
     Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
     (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
     nothing. A trial of which a run fails, a short one too, has no score. Methods that are not named keep what was
     chosen for them; where that was by another protocol, the file stays as it is until the last of them is tuned by
     this one.
-
-    Raises:
-        UserError: a name is unknown, or all trials of a method diverged.
     """
-    assert paper.tune is not None
-    if dataset not in paper.datasets:
-        raise unknown(f"dataset of {paper.key}", dataset, paper.datasets)
-    for name in methods or []:
-        if name not in paper.methods:
-            raise unknown(f"method of {paper.key}", name, paper.methods)
-    source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
-    path = configuration.tuned_path(paper, dataset, values)
-    here = tunable(paper, methods, {"dataset": dataset, **values}, source, say)
-    paper = paper.model_copy(update={"tune": paper.tune.at(values)})
-    assert paper.tune is not None
-    tune = paper.tune.on(dataset)
-    final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
-    short_seeds = tune.stable.seeds if tune.stable is not None else []
-    short_metric = (tune.stable.metric if tune.stable is not None else None) or tune.metric
-    if shared := sorted({*tune.seeds, *short_seeds} & {*final}):
-        raise UserError(
-            f"{source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
+
+    def __init__(
+        self,
+        config: Config,
+        paper: Paper,
+        dataset: str,
+        values: Mapping[str, Value],
+        say: Callable[[str], None],
+    ) -> None:
+        assert paper.tune is not None
+        self._config, self._dataset, self._values, self._say = config, dataset, values, say
+        self._source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
+        self._path = configuration.tuned_path(paper, dataset, values)
+        at_values = paper.tune.at(values)
+        self._paper, self._tune = paper.model_copy(update={"tune": at_values}), at_values.on(dataset)
+        protocol = self._tune.protocol() | ({"set": dict(config.set)} if config.set else {})
+        header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
+        self._choices = Choices(self._path, header, protocol, paper.methods)
+
+    def run(self, methods: Sequence[str] | None, pool: Workers) -> Path:
+        """Run every trial of the methods (default: all), write the scores and the choices, and return the file.
+
+        Methods without cells at this value are left out.
+        """
+        at = {"dataset": self._dataset, **self._values}
+        here = tunable(self._paper, methods, at, self._source, self._say)
+        self._check_seeds()
+        known = {name: self._choices.known(name) for name in here}
+        trials = {name: self._trials(name) for name in here}
+        self._check(trials)
+        rules = {name: self._rule(trials[name]) for name in here}
+        scores = {
+            name: Scores(
+                trials[name], rules[name], known[name], f"{self._path.stem} {name}", self._say,
+                functools.partial(self._choices.note, name),
+            )
+            for name in here
+        }  # fmt: skip
+        races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in here}
+        for name, (runs, best) in _run(races, scores, pool):
+            if rules[name].mean(runs[best]) is None:
+                raise UserError(
+                    f"every trial of {name} on {self._dataset} diverged; widen its grid in {self._source}"
+                )
+            tried = [params for params, _ in trials[name]]
+            self._say(_choice(f"{self._dataset} {name}", tried, runs, best, rules[name]))
+            self._choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
+        if here:
+            self._tell_waiting(here)
+        return self._path
+
+    def _trials(self, method: str) -> list[Trial]:
+        params = trials_of(self._paper, self._paper.methods[method], method)[: self._tune.trials]
+        given = self._config.set
+        return [(each, trial_specs(self._paper, self._dataset, method, each, given)) for each in params]
+
+    def _check_seeds(self) -> None:
+        """Raise UserError where a seed of the trials is one of the final runs."""
+        config, stable = self._config, self._tune.stable
+        final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
+        if shared := sorted({*self._tune.seeds, *(stable.seeds if stable else [])} & {*final}):
+            raise UserError(
+                f"{self._source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
+            )
+
+    def _check(self, trials: Mapping[str, Sequence[Trial]]) -> None:
+        """Check all runs of the trials, and whether they will have the metrics that judge them."""
+        preflight.check_runs(
+            (f"{self._source}: ", self._dataset, name, run)
+            for name, tried in trials.items()
+            for _, runs in tried
+            for run in runs
         )
-    protocol = tune.protocol() | ({"set": dict(config.set)} if config.set else {})
-    header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
-    choices = Choices(path, header, protocol, paper.methods)
-    known = {name: choices.known(name) for name in here}
-    trials: dict[str, list[Trial]] = {
-        name: [
-            (params, trial_specs(paper, dataset, name, params, config.set))
-            for params in trials_of(paper, paper.methods[name], name)[: tune.trials]
-        ]
-        for name in here
-    }
-    preflight.check_runs(
-        (f"{source}: ", dataset, name, run) for name in here for _, runs in trials[name] for run in runs
-    )
-    for name in here:
-        first = trials[name][0][1][0]
-        for place, metric in (("tune.metric", tune.metric), ("tune.stable.metric", short_metric)):
-            if why := metric_checks.lacks(first, metric, preflight.classes_of):
-                raise UserError(f"{source}: {place}: {why.format(metric=metric, dataset=dataset)}")
-    rules = {
-        name: Rule(
-            paper.measure(tune.metric).sign,
-            frozenset(run.key for _, runs in trials[name] for run in runs[len(tune.seeds) :]),
-            tune.stable.reach if tune.stable is not None else None,
-            paper.measure(short_metric).sign,
+        asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._short_metric))
+        for tried in trials.values():
+            for place, metric in asked:
+                if why := metric_checks.lacks(tried[0][1][0], metric, preflight.classes_of):
+                    said = why.format(metric=metric, dataset=self._dataset)
+                    raise UserError(f"{self._source}: {place}: {said}")
+
+    @property
+    def _short_metric(self) -> str:
+        """The metric of the short runs."""
+        return (self._tune.stable and self._tune.stable.metric) or self._tune.metric
+
+    def _rule(self, trials: Sequence[Trial]) -> Rule:
+        tune = self._tune
+        return Rule(
+            metric=tune.metric,
+            sign=self._paper.measure(tune.metric).sign,
+            short=frozenset(run.key for _, runs in trials for run in runs[len(tune.seeds) :]),
+            reach=tune.stable.reach if tune.stable is not None else None,
+            short_metric=self._short_metric,
+            short_sign=self._paper.measure(self._short_metric).sign,
         )
-        for name in here
-    }
-    scores = {
-        name: Scores(
-            tune.metric,
-            short_metric,
-            trials[name],
-            rules[name],
-            known[name],
-            f"{path.stem} {name}",
-            say,
-            functools.partial(choices.note, name),
+
+    def _tell_waiting(self, here: Sequence[str]) -> None:
+        """Say which other methods have to be tuned too before the file is replaced."""
+        if not (waiting := self._choices.waiting(here)):
+            return
+        command = f"fedbench tune {self._dataset} {' '.join(waiting)} --paper {self._paper.key}"
+        self._say(
+            f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune them too "
+            f"({command}{', with the same --set' if self._config.set else ''}) or remove the file; until then the new "
+            f"choices wait in {self._choices.unfinished(here[0]).parent}"
         )
-        for name in here
-    }
-    races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in here}
-    for name, (runs, best) in _run(races, scores, pool):
-        if rules[name].mean(runs[best]) is None:
-            raise UserError(f"every trial of {name} on {dataset} diverged; widen its grid in {source}")
-        tried = [params for params, _ in trials[name]]
-        say(_choice(f"{dataset} {name}", tune.metric, tried, runs, best, rules[name]))
-        choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
-    if waiting := choices.waiting(here):
-        command = f"fedbench tune {dataset} {' '.join(waiting)} --paper {paper.key}"
-        say(
-            f"{path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune them too ({command}"
-            f"{', with the same --set' if config.set else ''}) or remove the file; until then the new choices wait in"
-            f" {choices.unfinished(here[0]).parent}"
-        )
-    return path
 
 
 def _run(
@@ -164,17 +188,10 @@ def _run(
                 scores[begun.pop(spec.key)].add(spec, record)
 
 
-def _choice(
-    whose: str,
-    metric: str,
-    trials: Sequence[dict[str, Any]],
-    runs: Sequence[Runs],
-    best: int,
-    rule: Rule,
-) -> str:
+def _choice(whose: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], best: int, rule: Rule) -> str:
     """Say what was chosen, and how far ahead it is."""
     count = rule.seeds(runs[best])
-    text = f"{whose}: chosen {trials[best]}, {metric} {rule.mean(runs[best])} over {count} seed{'s' * (count > 1)}"
+    text = f"{whose}: chosen {trials[best]}, {rule.metric} {rule.mean(runs[best])} over {count} seed{'s' * (count > 1)}"
     if short := len(runs[best]) - count:
         text += f"; none of its {short} short runs failed"
     for name in edges(trials[best], trials):

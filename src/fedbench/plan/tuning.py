@@ -33,7 +33,7 @@ class StableSpec(Spec):
     Training mostly fails early and depends on the seed there, so that many short runs show what a few long ones miss.
     """
 
-    late: ClassVar[tuple[str, ...]] = ("metric",)
+    added_later: ClassVar[tuple[str, ...]] = ("metric",)
 
     train: TrainPiece
     """Changes to `train` of the short runs."""
@@ -71,7 +71,7 @@ class TuneSpec(Spec):
     runs of ``stable``.
     """
 
-    late: ClassVar[tuple[str, ...]] = ("each",)
+    added_later: ClassVar[tuple[str, ...]] = ("each",)
 
     setting: dict[str, Value]
     """The setting that trials run at."""

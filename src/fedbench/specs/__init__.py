@@ -79,7 +79,7 @@ class StartSpec(Spec):
 class RunSpec(Spec):
     """One run. Two runs with the same key have the same numbers, wherever they were made."""
 
-    late: ClassVar[tuple[str, ...]] = ("task", "start")
+    added_later: ClassVar[tuple[str, ...]] = ("task", "start")
 
     data: DataSpec
     """What is trained on."""

@@ -56,12 +56,12 @@ class Spec(BaseModel):
     """Base of all specifications: immutable, and a key nobody knows is an error.
 
     Attributes:
-        late: fields that came after runs had been stored. One that equals its default is left out of the dump, so the
-            keys of runs from before it stay what they were.
+        added_later: fields that came after runs had been stored. One that equals its default is left out of the dump,
+            so the keys of runs from before it stay what they were.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-    late: ClassVar[tuple[str, ...]] = ()
+    added_later: ClassVar[tuple[str, ...]] = ()
 
     @model_serializer(mode="wrap")
     def _without_late(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Spec(BaseModel):
 @functools.cache
 def _late_defaults(spec: type[Spec]) -> list[tuple[str, Any]]:
     fields = spec.model_fields
-    return [(name, fields[name].get_default(call_default_factory=True)) for name in spec.late]
+    return [(name, fields[name].get_default(call_default_factory=True)) for name in spec.added_later]
 
 
 def digest(value: Any) -> str:

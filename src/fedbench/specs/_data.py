@@ -15,7 +15,7 @@ NUMERICS = 1
 class LabelSpec(Spec):
     """How original classes become the labels that are trained on."""
 
-    late: ClassVar[tuple[str, ...]] = ("positive", "flip")
+    added_later: ClassVar[tuple[str, ...]] = ("positive", "flip")
 
     rule: Literal["original", "halves", "random_halves", "named"] = "original"
     """`original`: the classes as they are (of two, the second is positive). `halves`: one half of the classes
@@ -39,7 +39,7 @@ class LabelSpec(Spec):
 class ImbalanceSpec(Spec):
     """Which training samples are dropped: positives to a ratio, a share of them, or minority classes to 1/rho."""
 
-    late: ClassVar[tuple[str, ...]] = ("share",)
+    added_later: ClassVar[tuple[str, ...]] = ("share",)
 
     rule: Literal["none", "drop_positives", "drop_positives_per_class", "minority", "remove_positives"] = (
         "none"
@@ -73,7 +73,7 @@ class ImbalanceSpec(Spec):
 class PartitionSpec(Spec):
     """How the training samples are dealt to clients."""
 
-    late: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
+    added_later: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
 
     rule: Name = "even"
     """How training samples are dealt to clients. `even`: a random split. `mix`: a share `alpha` at random, the
@@ -120,7 +120,7 @@ _CLIENTS: dict[str, Any] = {
 class DataSpec(Spec):
     """A dataset as one setting sees it: labels, imbalance, clients, and the share held out for validation."""
 
-    late: ClassVar[tuple[str, ...]] = ("content", "draw", "validation_of", "sources", "tests")
+    added_later: ClassVar[tuple[str, ...]] = ("content", "draw", "validation_of", "sources", "tests")
 
     dataset: Name
     """Name of a dataset: a file in `src/fedbench/data/datasets`, a YAML file in `config/datasets`, or an entry

@@ -18,7 +18,7 @@ MOST_EVALUATIONS = 100_000
 class ParticipationSpec(Spec):
     """Who takes part in a round."""
 
-    late: ClassVar[tuple[str, ...]] = ("groups",)
+    added_later: ClassVar[tuple[str, ...]] = ("groups",)
 
     rule: Literal["full", "random", "cyclic"] = "full"
     """Who takes part in a round. `full`: all clients. `random`: `clients` of all, drawn without replacement.
@@ -88,7 +88,7 @@ class StagesSpec(Spec):
 class TrainSpec(Spec):
     """How long, in what portions and with which step schedule a run trains."""
 
-    late: ClassVar[tuple[str, ...]] = (
+    added_later: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
         "clip_value", "precision",
     )  # fmt: skip

@@ -247,9 +247,9 @@ def _place(folder: Path, store: Store, found: Imported) -> None:
 def _staging(store: Store) -> Iterator[Path]:
     """Make a folder on the disk of the store, and remove it afterwards, with those of imports that were killed."""
     store.root.mkdir(parents=True, exist_ok=True)
-    for left in files.leftovers(store.root, _STAGING):
+    for left in files.stale_temporaries(store.root, _STAGING):
         shutil.rmtree(left, ignore_errors=True)
-    folder = store.root / files.passing(_STAGING)
+    folder = store.root / files.temporary_name(_STAGING)
     folder.mkdir()
     try:
         yield folder

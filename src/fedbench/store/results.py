@@ -24,9 +24,7 @@ DAMAGED = "is not what was written ({}): the next workflow makes it again from i
 
 def entry(seed: int, record: Record) -> dict[str, Any]:
     """Return what a cell's result says of one run."""
-    made = {
-        name: record.provenance[name] for name in MADE if name in record.provenance
-    }  # earlier runs lack some
+    made = {name: record.provenance[name] for name in MADE if name in record.provenance}
     facts = {name: getattr(record, name) for name in ("key", "status", "reason", "metrics")}
     return {"seed": seed, **facts, "provenance": made}
 

@@ -10,11 +10,12 @@ import pytest
 import torch
 from cycles import CYCLIC, PAIRS, SIZES, cycles
 from test_reference import compare
-from world import CPU, images, same, simulate, spec
+from world import CPU, images, same, saved, simulate, spec
 
 from fedbench.algorithms import a_scaffold, coda_plus, make
 from fedbench.contract.problem import Problem, State
 from fedbench.data.clients import Arrays
+from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
@@ -136,7 +137,7 @@ def test_the_global_variate_is_the_mean_of_the_clients_after_each_window(rule: s
 
     participation = CYCLIC | {"rule": rule}
     run = spec("a_scaffold", **cycles(5, participation=participation))
-    simulation = Simulation(run, images(SIZES, dtype=np.float64), CPU, on_round=check)
+    simulation = Simulation(run, images(SIZES, dtype=np.float64), CPU, Execution(on_round=check))
     simulation.run()
     assert len(seen) == 5 and min(seen) > 1e-2 and (repeats == 1) == (rule == "cyclic")
 
@@ -176,9 +177,9 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        Simulation(run, images(SIZES), CPU, 1, path, 0, die).run()
+        Simulation(run, images(SIZES), CPU, saved(path, die)).run()
     assert path.exists()
-    resumed = Simulation(run, images(SIZES), CPU, 1, path, 0)
+    resumed = Simulation(run, images(SIZES), CPU, saved(path))
     outcome = resumed.run()
     assert csv_text(outcome.curve) == csv_text(expected.curve)
     assert same(resumed.server, whole.server) and same(resumed.own, whole.own)

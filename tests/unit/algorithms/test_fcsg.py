@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from world import CONDITIONAL, points, same
+from world import CONDITIONAL, points, same, saved
 
 from fedbench.algorithms import make
+from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
-from fedbench.engine.simulate import Simulation
+from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.errors import UserError
 from fedbench.testing import check_method, simulation
 
@@ -27,15 +28,14 @@ pytestmark = pytest.mark.usefixtures("double")
 
 
 def run_of(
-    method: str, chunk: int | None = 1, task: str | None = "invariant", sizes: tuple[int, ...] = (20, 26, 31),
-    options: dict[str, Any] | None = None, params: dict[str, Any] | None = None, checkpoint: Path | None = None,
-    **train: Any,
+    method: str, how: Execution = DEFAULT, task: str | None = "invariant", sizes: tuple[int, ...] = (20, 26, 31),
+    options: dict[str, Any] | None = None, params: dict[str, Any] | None = None, **train: Any,
 ) -> Simulation:  # fmt: skip
     """Set up three rounds of four steps of two outer samples; of a conditional method on noisy points."""
-    how = {"rounds": 3, "period": Q, "batch_size": 2, **train}
+    given = {"rounds": 3, "period": Q, "batch_size": 2, **train}
     chosen = None if task is None else {"name": task, "options": OPTIONS | (options or {})}
     values = CONDITIONAL[method] | (params or {})
-    return simulation(method, values, points(sizes), chunk, LINEAR, checkpoint, chosen, **how)
+    return simulation(method, values, points(sizes), how, LINEAR, chosen, **given)
 
 
 def trained(*args: Any, **kwargs: Any) -> Simulation:
@@ -110,7 +110,7 @@ def poster(
 @pytest.mark.parametrize("chunk", [1, None])
 def test_the_engine_is_the_poster(method: str, anchor: str, chunk: int | None) -> None:
     params = {"anchor": anchor} if method == "acc_fcsg_m" else {}
-    run = trained(method, chunk, params=params)
+    run = trained(method, Execution(chunk=chunk), params=params)
     x, u = poster(run_of(method, params=params), method, 0.3, anchor, 3)
     torch.testing.assert_close(run.server["x"] - LR * run.server["u"], x, rtol=0, atol=1e-12)
     torch.testing.assert_close(run.server["u"], u, rtol=0, atol=1e-12)
@@ -218,18 +218,16 @@ def test_the_inner_state_is_the_running_mean_of_inner_values() -> None:
 def test_runs_repeat_whoever_is_stacked_and_after_a_stop(method: str, tmp_path: Path) -> None:
     once = trained(method).server
     assert same(trained(method).server, once)
-    stacked = trained(method, None).server
+    stacked = trained(method, Execution(chunk=None)).server
     assert all(torch.allclose(stacked[name], once[name], rtol=0, atol=1e-12) for name in once)
-    stopped = run_of(method, checkpoint=tmp_path / "checkpoint.pt")
 
     def stop(progress: Progress) -> None:
         if progress.round == 2:
             raise InterruptedError
 
-    stopped.on_round = stop
     with pytest.raises(InterruptedError):
-        stopped.run()
-    resumed = trained(method, checkpoint=tmp_path / "checkpoint.pt")
+        run_of(method, saved(tmp_path / "checkpoint.pt", stop)).run()
+    resumed = trained(method, saved(tmp_path / "checkpoint.pt"))
     assert same(resumed.server, once)
 
 
@@ -259,7 +257,7 @@ def test_floats_are_those_of_the_table() -> None:
     for method, times in {"fcsg": 2, "fcsg_m": 2, "acc_fcsg_m": 2, "local_scgd": 2, "local_scgdm": 3}.items():
         data = points((24, 24), features=1)
         run = simulation(
-            method, CONDITIONAL[method] | {"lr": 0.01}, data, None, LINEAR, None,
+            method, CONDITIONAL[method] | {"lr": 0.01}, data, Execution(chunk=None), LINEAR,
             {"name": "sinusoids", "options": options}, rounds=2,
         )  # fmt: skip
         d = run.problem.net.d

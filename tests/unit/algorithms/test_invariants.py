@@ -12,6 +12,7 @@ from torch import Tensor
 from world import CPU, METHODS, PARAMS, images, same, simulate, spec
 
 from fedbench.data.clients import Arrays
+from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.models import mlp
@@ -146,7 +147,7 @@ def test_the_variate_stays_the_mean_of_the_clients(method: str, participation: d
         seen.append(float(mean.norm()))
 
     run = spec(method, participation=participation, rounds=6, decay_at=[0.5])
-    simulation = Simulation(run, images(), CPU, on_round=check)
+    simulation = Simulation(run, images(), CPU, Execution(on_round=check))
     simulation.run()
     assert len(seen) == 6 and min(seen) > 1e-3
 

@@ -102,7 +102,7 @@ def test_what_is_there_is_not_overwritten(clone: Path) -> None:
 )
 def test_bad_and_taken_names_are_refused(kind: str, name: str, says: str) -> None:
     with pytest.raises(UserError) as caught:
-        new.write(kind, name, ROOT)
+        new.write(kind, name)
     assert says in str(caught.value)
 
 
@@ -111,7 +111,7 @@ def test_the_name_of_a_dataset_without_code_is_taken(tmp_path: Path, monkeypatch
     own.FOLDER.mkdir(parents=True)
     (own.FOLDER / "cancer.yaml").write_text("file: x.csv\nlabel: y\n")
     with pytest.raises(UserError, match="there is a dataset 'cancer' already"):
-        new.write("dataset", "cancer", ROOT)
+        new.write("dataset", "cancer")
 
 
 def test_elsewhere_than_in_the_installed_clone_is_refused(

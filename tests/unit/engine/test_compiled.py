@@ -19,6 +19,7 @@ from fedbench.algorithms import fedavg
 from fedbench.contract.problem import Batch
 from fedbench.contract.task import Conditional
 from fedbench.engine import compiled, pooling
+from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.models import mlp
@@ -94,10 +95,10 @@ def test_only_frequent_forms_are_compiled_wherever_a_run_begins(traced: list[Any
     """Clients of six sizes, whose last batches differ: the three most frequent forms, and the same after round 2."""
     run = spec("fedavg", clients=6, rounds=4, period=None, local_epochs=1)
     arrays = images((30, 31, 32, 33, 34, 35))
-    begun = Simulation(run, arrays, CPU, 1, compiling=True)
+    begun = Simulation(run, arrays, CPU, Execution(compiling=True))
     begun.run()
     assert len(traced) == compiled.FORMS == 3
-    late = Simulation(run, arrays, CPU, 1, compiling=True)
+    late = Simulation(run, arrays, CPU, Execution(compiling=True))
     late.state.round = 2
     assert late.loop._compiled is not None and begun.loop._compiled is not None
     assert late.loop._compiled._forms == begun.loop._compiled._forms

@@ -179,8 +179,8 @@ def test_seconds_lie_beside_the_curve_one_for_each_evaluation_and_go_on_after_a_
     run, checkpoint = spec(rounds=6, evaluations=3), tmp_path / "checkpoint.pt"
     rounds = iter([False, False, True])
     with pytest.raises(Stopped):
-        simulate(run, images(), checkpoint_path=checkpoint, stop=lambda: next(rounds))
-    _, outcome = simulate(run, images(), checkpoint_path=checkpoint)
+        simulate(run, images(), checkpoint=checkpoint, stop=lambda: next(rounds))
+    _, outcome = simulate(run, images(), checkpoint=checkpoint)
     assert len(outcome.curve_seconds) == len(outcome.curve) == 4
     assert outcome.curve_seconds == sorted(outcome.curve_seconds)
     assert 0 <= outcome.curve_seconds[0] < outcome.curve_seconds[1]

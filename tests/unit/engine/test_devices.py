@@ -19,6 +19,7 @@ from world import CONDITIONAL, CPU, METHODS, images, points, simulate, spec
 from fedbench import net, testing
 from fedbench.contract.task import Model, Rounds
 from fedbench.data.clients import Arrays
+from fedbench.engine.execution import Execution
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.simulate import Simulation
 
@@ -50,7 +51,7 @@ NESTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
     """Set a run up, then move its state and its clients' data."""
-    simulation = Simulation(spec(method, clients=4, **train), images(SIZES), CPU, chunk)
+    simulation = Simulation(spec(method, clients=4, **train), images(SIZES), CPU, Execution(chunk=chunk))
     data, state = simulation.data, simulation.state
     counts = torch.empty(4, data.n_classes, dtype=torch.int64, device=META)  # counting needs values
     simulation.problem.class_counts = lambda: counts
@@ -108,7 +109,14 @@ def test_nested_draws_stay_on_their_device(
     arrays, options, network = NESTED[task]
     described = {"name": task, "options": options}
     run = testing.simulation(
-        method, CONDITIONAL[method], arrays(), chunk, network, None, described, weight_decay=0.1, batch_size=4
+        method,
+        CONDITIONAL[method],
+        arrays(),
+        Execution(chunk=chunk),
+        network,
+        described,
+        weight_decay=0.1,
+        batch_size=4,
     )
     here, found = copy.copy(run.data), type(run.problem.task)
     for name in ("rounds", "first"):
@@ -161,8 +169,8 @@ def as_if_on_a_gpu(**train: Any) -> Simulation:
     if train.pop("stored", None) == "bytes":
         parts = {"x_train": arrays.x_train.astype(np.uint8), "x_test": arrays.x_test.astype(np.uint8)}
         arrays = dataclasses.replace(arrays, **parts)
-    where = train.pop("inputs", "device")
-    return Simulation(spec("fedavg", clients=4, **train), arrays, torch.device("cuda"), None, inputs=where)
+    how = Execution(chunk=None, inputs=train.pop("inputs", "device"))
+    return Simulation(spec("fedavg", clients=4, **train), arrays, torch.device("cuda"), how)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +237,7 @@ def test_models_are_evaluated_on_the_gpu(
 def test_a_card_gives_what_the_processor_gives(method: str, chunk: int | None) -> None:
     run = spec(method, clients=4, rounds=3)
     here, _ = simulate(run, images(SIZES))
-    there = Simulation(run, images(SIZES), torch.device("cuda"), chunk)
+    there = Simulation(run, images(SIZES), torch.device("cuda"), Execution(chunk=chunk))
     assert there.run().status == "finished"
     for name, tensor in here.server.items():
         torch.testing.assert_close(there.server[name].cpu(), tensor, rtol=1e-3, atol=1e-4, equal_nan=True)

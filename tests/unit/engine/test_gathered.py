@@ -11,7 +11,7 @@ import pytest
 import torch
 import world
 from torch import Tensor
-from world import CPU, images, simulate, spec
+from world import CPU, images, saved, simulate, spec
 
 from fedbench import registry
 from fedbench.contract.method import FederatedMethod
@@ -41,7 +41,7 @@ class Memory(FederatedMethod):
         """Start without scores."""
         return {"x": w, "pool": w.new_empty(0), "next": w.new_empty(0)}
 
-    def open(self, problem: Problem, server: State) -> State:
+    def before_training(self, problem: Problem, server: State) -> State:
         """Fill the pool at the initial weights."""
         assert problem.draw is not None and problem.participants is not None
         self.opened.append(problem.cycle.round)
@@ -142,7 +142,7 @@ def test_a_run_killed_in_mid_cycle_gives_the_same_bytes(rounds: set[int], tmp_pa
             raise InterruptedError
 
     while True:
-        resumed = Simulation(run_of(), images(SIZES), CPU, 1, path, 0, die)
+        resumed = Simulation(run_of(), images(SIZES), CPU, saved(path, die))
         try:
             outcome = resumed.run()
             break

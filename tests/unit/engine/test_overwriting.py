@@ -43,7 +43,7 @@ def test_the_bytes_are_those_of_steps_that_return_new_parameters(
 @pytest.mark.parametrize("method", ["fedavg", "local_sgdm"])
 def test_parameters_are_overwritten_in_a_run_and_not_by_a_step_alone(method: str) -> None:
     """Both halves: a run is fast because of it, and whoever calls a step keeps what was put in."""
-    simulation = Simulation(spec(method), images((24, 24)), CPU, 1)
+    simulation = Simulation(spec(method), images((24, 24)), CPU)
     problem, step = simulation.loop._problem, simulation.method.step
     batch = problem.task.rounds(simulation.data, [0], 0, "batches").batch(0)
     state = {name: tensor[None].clone() for name, tensor in simulation.server.items()}
@@ -70,7 +70,7 @@ def test_a_round_leaves_the_servers_parameters_and_what_a_client_remembers(monke
 
     assert Remembering.overwrites == ("x",)
     monkeypatch.setattr(fedavg, "Method", Remembering)
-    simulation = Simulation(spec("fedavg"), images(), CPU, 1)
+    simulation = Simulation(spec("fedavg"), images(), CPU)
     start = simulation.server["x"].clone()
     simulation.train_round()
     assert len(seen) == 3
@@ -91,7 +91,7 @@ def test_a_step_of_ones_own_may_compare_old_and_new(monkeypatch: Any) -> None:
 
     assert Comparing.overwrites == ()
     monkeypatch.setattr(fedavg, "Method", Comparing)
-    Simulation(spec("fedavg"), images((24, 24, 24)), CPU, 1).train_round()
+    Simulation(spec("fedavg"), images((24, 24, 24)), CPU).train_round()
     assert len(moved) == 12 and min(moved) > 0
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from world import CPU, METHODS, images, simulate, spec
+from world import CPU, METHODS, images, saved, simulate, spec
 
 from fedbench.engine import checkpoint
+from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.specs import RunSpec
@@ -39,7 +40,7 @@ def interrupted(run: RunSpec, arrays: Any, path: Path, at: set[int], chunk: int 
 
     while True:
         try:
-            return Simulation(run, arrays, CPU, chunk, path, 0, die).run()
+            return Simulation(run, arrays, CPU, saved(path, die, chunk)).run()
         except StoppedError:
             pass
 
@@ -87,8 +88,8 @@ class TestSameBytes:
                 raise StoppedError
 
         with pytest.raises(StoppedError):
-            Simulation(run, images(), CPU, 1, path, 0, on_round).run()
-        Simulation(run, images(), CPU, 1, path, 0, on_round).run()
+            Simulation(run, images(), CPU, saved(path, on_round)).run()
+        Simulation(run, images(), CPU, saved(path, on_round)).run()
         assert rounds == [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (4, 5), (4, 6)]
 
     @pytest.mark.parametrize("damage", ["truncated", "noise", "another run's", "another format", "empty"])
@@ -107,7 +108,7 @@ class TestSameBytes:
         if damage == "another format":
             monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
         with pytest.raises(StoppedError):
-            Simulation(key_of, images(), CPU, 1, path, 0, die).run()
+            Simulation(key_of, images(), CPU, saved(path, die)).run()
         monkeypatch.undo()
         whole = path.read_bytes()
         if damage == "truncated":
@@ -118,7 +119,8 @@ class TestSameBytes:
             path.write_bytes(b"")
         left = path.read_bytes()
         rounds: list[int] = []
-        outcome = Simulation(run, images(), CPU, 1, path, 1e9, lambda p: rounds.append(p.round)).run()
+        how = Execution(checkpoint=path, checkpoint_seconds=1e9, on_round=lambda p: rounds.append(p.round))
+        outcome = Simulation(run, images(), CPU, how).run()
         assert bytes_of(outcome) == bytes_of(undisturbed)
         assert rounds == [1, 2, 3, 4]
         assert path.with_name("checkpoint.pt.unusable").read_bytes() == left and not path.exists()

@@ -9,7 +9,8 @@ import pytest
 import torch
 from world import CPU, images, simulate, spec
 
-from fedbench.engine.loop import AUTO, PLAIN, TINY, TOGETHER, stacked
+from fedbench.engine.execution import Execution
+from fedbench.engine.loop import AUTO, PLAIN, TINY, TOGETHER, choose_chunk_size
 from fedbench.engine.simulate import Simulation
 
 
@@ -19,8 +20,8 @@ def chunk(
 ) -> Any:  # fmt: skip
     """What pays for a run, and how many parameters its network has."""
     run = spec("fedavg", network=network, options=options or {}, rounds=1, **train)
-    simulation = Simulation(run, images(sizes, side=8), CPU, 1)
-    return stacked(simulation.problem, simulation.data, compiling), simulation.problem.net.d
+    simulation = Simulation(run, images(sizes, side=8), CPU)
+    return choose_chunk_size(simulation.problem, simulation.data, compiling), simulation.problem.net.d
 
 
 def test_small_plain_networks_are_stacked_on_a_cpu_and_others_are_not() -> None:
@@ -53,7 +54,7 @@ def test_what_pays_gives_the_result_of_one_by_one(method: str) -> None:
     run = spec(method, network="mlp", options={"hidden": [64, 64]}, rounds=3)
     arrays = images(side=8)
     alone, _ = simulate(run, arrays)
-    together = Simulation(run, arrays, CPU, AUTO)
+    together = Simulation(run, arrays, CPU, Execution(chunk=AUTO))
     together.run()
     for name, tensor in alone.server.items():
         assert torch.allclose(tensor, together.server[name], atol=1e-5), name

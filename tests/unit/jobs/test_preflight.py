@@ -14,11 +14,11 @@ from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 from fedbench.jobs import preflight, session, tune, workers
 from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import load_config
+from fedbench.plan.configuration import load_config, paper_keys
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
-CONFIG = Path(__file__).parents[3] / "config"
+ROOT = Path(__file__).parents[3]
 FILE = r"^config/papers/toy\.yaml: "
 
 
@@ -134,11 +134,13 @@ def test_a_slip_is_named_with_its_place_and_nothing_is_trained(
     assert not Path("results").exists()
 
 
-def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip() -> None:
+def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip(monkeypatch: pytest.MonkeyPatch) -> None:
     """codasca's Tables 3 and 4, which no scale but that of the paper runs."""
-    asked = load_config(CONFIG / "config.yaml", {"scale": "paper"})
-    for table in ("table3", "table4"):
-        preflight.check(cells_of(asked, "codasca", table, CONFIG), CONFIG)
+    with monkeypatch.context() as shipped:
+        shipped.chdir(ROOT)
+        asked = load_config(overrides={"scale": "paper"})
+        for table in ("table3", "table4"):
+            preflight.check(cells_of(asked, "codasca", table))
     alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
     with pytest.raises(
         UserError, match=r"'sites' needs a dataset that knows the site of each sample, or several datasets"
@@ -204,14 +206,15 @@ def test_a_method_that_a_dataset_has_not_lends_it_no_metric() -> None:
         preflight.check(cells(change))
 
 
-@pytest.mark.parametrize("paper", [path.stem for path in sorted((CONFIG / "papers").glob("*.yaml"))])
-def test_each_cell_of_the_demo_may_train_alone(paper: str) -> None:
+@pytest.mark.parametrize("paper", [path.stem for path in sorted((ROOT / "config/papers").glob("*.yaml"))])
+def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the workflow's jobs do, one cell each."""
-    asked = load_config(CONFIG / "config.yaml", {"paper": paper, "scale": "demo"})
-    alone = {(cell.dataset, cell.method): cell for cell in cells_of(asked, paper, None, CONFIG)}
+    monkeypatch.chdir(ROOT)
+    asked = load_config(overrides={"paper": paper, "scale": "demo"})
+    alone = {(cell.dataset, cell.method): cell for cell in cells_of(asked, paper)}
     assert alone or paper == "check"
     for cell in alone.values():
-        preflight.check([cell], CONFIG)
+        preflight.check([cell])
 
 
 def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:
@@ -303,9 +306,8 @@ def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: py
         tune.tune_dataset(load_config(), "toy", "Digits", None, print)
 
 
-def test_the_papers_as_shipped_pass() -> None:
-    config = Path(__file__).parents[3] / "config"
-    for paper in sorted(path.stem for path in (config / "papers").glob("*.yaml")):
-        for scale in ("demo", "reduced"):
-            asked = load_config(config / "config.yaml", {"scale": scale})
-            preflight.check(cells_of(asked, paper, None, config), config)
+def test_the_papers_as_shipped_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    asked = load_config(overrides={"scale": "reduced"})
+    for paper in paper_keys():
+        preflight.check(cells_of(asked, paper))

@@ -60,7 +60,7 @@ def test_chain_rule_equals_autograd_through_the_composition() -> None:
     x = torch.cat([w + 0.1 * torch.randn(K, net.d), torch.randn(K, 2)], 1)
     alpha, (zeta, xi) = torch.randn(K), batches(1)
     method = make("local_scgdam", PARAMS["local_scgdam"] | {"rho": RHO})
-    state = method.first(
+    state = method.init_from_data(
         Problem(Classification(), net, PRIOR, 2, K),
         {"x": x, "alpha": alpha, "h": torch.zeros_like(x)},
         [zeta, xi],

@@ -105,7 +105,7 @@ def test_a_truncated_archive_gives_what_is_whole_in_it(there: Store, here: Store
 def test_what_killed_imports_left_is_removed(
     there: Store, here: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = here.root / files.passing(".import")
+    left = here.root / files.temporary_name(".import")
     shutil.copytree(there.root, left)
     monkeypatch.setattr(files, "alive", lambda pid: False)
     monkeypatch.setattr(files.os, "getpid", lambda: 1)

@@ -31,7 +31,7 @@ def pair_by_pair(arrays: Arrays, w: np.ndarray) -> float:
 
 
 def measured(arrays: Arrays, w: np.ndarray) -> dict[str, float]:
-    simulation = Simulation(run_of(), arrays, CPU, 1)
+    simulation = Simulation(run_of(), arrays, CPU)
     model = Model(simulation.problem.net, torch.tensor(w), None, simulation.data)
     return simulation.problem.task.measure(model, Part("test", torch.tensor(arrays.x_test), arrays.y_test))
 
@@ -72,4 +72,4 @@ def test_a_run_has_it_at_every_evaluation_and_min_max_methods_bring_it_down() ->
 
 def test_several_classes_are_refused() -> None:
     with pytest.raises(UserError, match="task 'auc_square' is for two classes, and the data have 3"):
-        Simulation(run_of("fedavg"), images(n_classes=3), CPU, 1)
+        Simulation(run_of("fedavg"), images(n_classes=3), CPU)

@@ -12,6 +12,7 @@ from torch import Tensor
 from world import images
 
 from fedbench.data.clients import Arrays
+from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.objectives.metrics import binary_metrics
@@ -31,7 +32,7 @@ def rare(positives: tuple[int, ...], size: int = 20, dtype: type = np.float64) -
 
 
 def run_of(arrays: Arrays, chunk: int | None = 1, method: str = "fcsg", **train: Any) -> Simulation:
-    return simulation(method, {"lr": 0.1}, arrays, chunk, None, None, TASK, **train)
+    return simulation(method, {"lr": 0.1}, arrays, Execution(chunk=chunk), None, TASK, **train)
 
 
 def test_the_contract_of_a_task_holds() -> None:

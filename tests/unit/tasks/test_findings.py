@@ -51,7 +51,7 @@ def test_the_loss_is_the_mean_over_findings_and_samples() -> None:
 
 def test_it_learns_all_findings_with_adam_and_measures_their_mean_auc() -> None:
     params = {"lr": 0.02, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}
-    run = simulation("adam", params, coded(), 1, None, None, TASK, rounds=60)
+    run = simulation("adam", params, coded(), task=TASK, rounds=60)
     outcome = run.run()
     assert outcome.metrics["test_auc"] > 0.95 > outcome.curve[0]["test_auc"]
     assert set(outcome.metrics) >= {"test_auc"} and run.problem.net.module is not None
@@ -59,7 +59,7 @@ def test_it_learns_all_findings_with_adam_and_measures_their_mean_auc() -> None:
     one_sided = dataclasses.replace(
         arrays, y_test=np.where(arrays.y_test & 1, 1, 0)
     )  # findings 1 and 2 nowhere
-    one = simulation("adam", params, one_sided, 1, None, None, TASK, rounds=1)
+    one = simulation("adam", params, one_sided, task=TASK, rounds=1)
     measured = one.run().metrics["test_auc"]
     outputs = one.evaluator._net.scores(
         one.state.server["x"][None], torch.from_numpy(one_sided.x_test)[None], None, train=False
@@ -69,10 +69,6 @@ def test_it_learns_all_findings_with_adam_and_measures_their_mean_auc() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UserError, match="2 findings make 4 classes, but the labels go up to 7"):
-        simulation(
-            "fedavg", {"lr": 0.1}, coded(), 1, None, None, {"name": "findings", "options": {"count": 2}}
-        )
+        simulation("fedavg", {"lr": 0.1}, coded(), task={"name": "findings", "options": {"count": 2}})
     with pytest.raises(UserError, match="count is from 1 to 16, not 0"):
-        simulation(
-            "fedavg", {"lr": 0.1}, coded(), 1, None, None, {"name": "findings", "options": {"count": 0}}
-        )
+        simulation("fedavg", {"lr": 0.1}, coded(), task={"name": "findings", "options": {"count": 0}})

@@ -26,7 +26,7 @@ def run_of(
 ) -> Simulation:
     task = {"name": "invariant", "options": OPTIONS | options}
     return simulation(
-        method, params or {"lr": 0.1}, arrays or points(), 1, LINEAR, None, task, **(train or {})
+        method, params or {"lr": 0.1}, arrays or points(), network=LINEAR, task=task, **(train or {})
     )
 
 

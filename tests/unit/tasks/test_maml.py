@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fedbench.contract.task import Model, Part
 from fedbench.data.clients import Arrays
+from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.objectives.cross_entropy import cross_entropy
@@ -43,7 +44,9 @@ def run_of(name: str = "maml", arrays: Arrays | None = None, chunk: int | None =
            network: Any = None, **options: Any) -> Simulation:  # fmt: skip
     data = arrays or (few_shot() if name == "maml" else curves())
     task = {"name": name, "options": NAMED[name] | options}
-    return simulation("fcsg", {"lr": 0.05}, data, chunk, network or TANH, None, task, **(train or {}))
+    return simulation(
+        "fcsg", {"lr": 0.05}, data, Execution(chunk=chunk), network or TANH, task, **(train or {})
+    )
 
 
 @pytest.mark.parametrize("name", NAMED)
