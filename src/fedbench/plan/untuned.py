@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedbench.plan.cells import Cell
+from fedbench.plan.cells import Cell, layers_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, Value
 from fedbench.plan.tuned import tuned_for
@@ -24,14 +24,20 @@ def is_untuned(
 ) -> bool:
     """Say whether a method has a grid, but no trials chose its values on a dataset at a setting.
 
-    Values that are published need no trials where the scale has ``constants: paper``.
+    Values that are published need no trials where the scale has ``constants: paper``, and what the setting or the
+    dataset fixes, such as the step sizes of a theory, needs none at all.
     """
     entry = paper.methods[method]
     varied = {name for names in entry.grid for name in names.split(", ")}
     if varied <= ({*entry.published} if scale.constants == "paper" else set()):
         return False
     tuned = tuned_for(paper, dataset, setting, method, scale, config_dir)
-    return not tuned.values and not tuned.published
+    if tuned.values or tuned.published:
+        return False
+    layers = layers_of(paper, scale, dataset, setting, method, 0, config_dir=config_dir)
+    tuned_at = next(at for at, layer in enumerate(layers) if layer.name.startswith("tuned "))
+    fixed = {name for layer in layers[tuned_at + 1 :] for name in layer.piece.get("params", {})}
+    return not varied <= fixed
 
 
 def untuned(cells: Sequence[Cell], config: Config, config_dir: Path = CONFIG_DIR) -> list[Cell]:

@@ -66,3 +66,11 @@ def test_published_values_need_no_trials_where_they_count() -> None:
     for constants, names in (("paper", {"Proximal"}), ("tuned", {"Plain", "Proximal"})):
         config = load_config(overrides={"constants": constants})
         assert {cell.method for cell in untuned(cells_of(config, "toy"), config)} == names
+
+
+def test_what_the_setting_or_the_dataset_fixes_needs_no_trials() -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["settings"]["step"] = {"sets": ["params.lr"], "default": 0.1, "label": "step size"}
+    paper["datasets"]["Digits"]["fixed"] = {"params": {"mu": 0.5}}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    assert {cell.method for cell in untuned(cells_of(load_config(), "toy"), load_config())} == {"Plain_too"}
