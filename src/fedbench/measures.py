@@ -98,8 +98,17 @@ SITES = {"worst_site_": "worst site's", "site_std_": "spread between sites of"}
 DEVICES = {"device_mean_": "mean over clients of", "device_var_": "variance over clients of"}
 
 
-SPENT = {"rounds": "round", "floats_up": "floats_up", "samples": "samples", "seconds": "seconds"}
+SPENT = {
+    "rounds": "round",
+    "iterations": "iteration",
+    "floats_up": "floats_up",
+    "floats_down": "floats_down",
+    "samples": "samples",
+    "seconds": "seconds",
+}
 """What a run spends on its way, and the column of its curve."""
+
+CURVE_MEAN = "curve_mean_"
 
 
 class Target(NamedTuple):
@@ -154,6 +163,16 @@ def budget(name: str) -> Budget | None:
         return None
 
 
+def over_curve(metric: str) -> str:
+    """Name the mean of ``metric`` over all evaluations of a run; :func:`curve_mean` reads it."""
+    return f"{CURVE_MEAN}{metric}"
+
+
+def curve_mean(name: str) -> str:
+    """Return the metric whose mean over a run :func:`over_curve` named, empty for any other name."""
+    return name.removeprefix(CURVE_MEAN) if name.startswith(CURVE_MEAN) else ""
+
+
 def known(own: Mapping[str, Measure] | None = None) -> list[str]:
     """List the names a table or figure may ask for, without those of clients and further points."""
     return [
@@ -170,10 +189,10 @@ def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
         if name in table:
             return table[name]
     if (wanted := target(name)) and (base := find(wanted.metric, own)):
-        spent = "rounds" if wanted.spent == "rounds" else OF_RUNS[wanted.spent].label
+        spent = OF_RUNS[SPENT[wanted.spent]].label
         return _renamed(OF_RUNS["rounds_to"], name, f"{spent} to {base.label} {wanted.value:g}")
     if (limit := budget(name)) and (base := find(limit.metric, own)):
-        spent = "rounds" if limit.spent == "rounds" else OF_RUNS[limit.spent].label
+        spent = OF_RUNS[SPENT[limit.spent]].label
         return _renamed(base, name, f"{base.label} within {limit.amount:g} {spent}")
     plain_name, at, site = name.partition("@")
     if at and site and (base := find(plain_name, own)):

@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +35,7 @@ class Cell(Spec):
     @property
     def setting_label(self) -> str:
         """The setting as a part of a path, e.g. ``p4_imratio0.1``."""
-        return "_".join(f"{name}{value}" for name, value in self.setting.items()) or "default"
+        return label_of(self.setting)
 
     @property
     def name(self) -> str:
@@ -45,13 +45,22 @@ class Cell(Spec):
     @property
     def path(self) -> Path:
         """Where the train job leaves the cell's result."""
-        parts = (self.scale, self.paper, self.dataset, self.setting_label)
-        return Path("results", "cells", *parts, f"{self.method}.json")
+        return path_of(self.scale, self.paper, self.dataset, self.setting, self.method)
 
     @property
     def key(self) -> str:
         """A digest of the keys of all its runs: changes exactly when one of them does."""
         return digest([run.key for run in self.runs])
+
+
+def label_of(setting: Mapping[str, Value]) -> str:
+    """Return a setting as a part of a path."""
+    return "_".join(f"{name}{value}" for name, value in setting.items()) or "default"
+
+
+def path_of(scale: str, paper: str, dataset: str, setting: Mapping[str, Value], method: str) -> Path:
+    """Return where the result of a cell is, which need not be resolved for that."""
+    return Path("results", "cells", scale, paper, dataset, label_of(setting), f"{method}.json")
 
 
 def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,20 +184,27 @@ def cells_of(
     known = {} if known is None else known
     cells: dict[str, Cell] = {}
     for spec in chosen:
-        axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
-        for name, run in at_scale(paper, scale).settings.items():
-            axes[name] = [value for value in axes[name] if value in run or len(axes[name]) == 1]
-        for dataset in datasets_run(config, paper, scale, spec):
-            for values in itertools.product(*axes.values()):
-                setting = dict(zip(axes, values, strict=True))
-                for method in spec.methods:
-                    if not paper.methods[method].has({"dataset": dataset, **setting}):
-                        continue
-                    place = repr((dataset, setting, method))  # 1 and True are equal, and two settings
-                    if place not in known:
-                        known[place] = cell_at(config, paper, scale, dataset, setting, method, config_dir)
-                    cells.setdefault(known[place].name, known[place])
+        for dataset, setting, method in places_run(config, paper, scale, spec):
+            place = repr((dataset, setting, method))  # 1 and True are equal, and two settings
+            if place not in known:
+                known[place] = cell_at(config, paper, scale, dataset, setting, method, config_dir)
+            cells.setdefault(known[place].name, known[place])
     return list(cells.values())
+
+
+def places_run(
+    config: Config, paper: Paper, scale: Scale, spec: TableSpec | FigureSpec
+) -> Iterator[tuple[str, dict[str, Value], str]]:
+    """List dataset, setting and method of the cells of a table or figure that a scale runs."""
+    axes = paper.values(spec)
+    for name, run in at_scale(paper, scale).settings.items():
+        axes[name] = [value for value in axes[name] if value in run or len(axes[name]) == 1]
+    for dataset in datasets_run(config, paper, scale, spec):
+        for values in itertools.product(*axes.values()):
+            setting = dict(zip(axes, values, strict=True))
+            for method in spec.methods:
+                if paper.methods[method].has({"dataset": dataset, **setting}):
+                    yield dataset, setting, method
 
 
 def cell_at(

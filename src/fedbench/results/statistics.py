@@ -5,6 +5,7 @@ Tests are one-sided at level .05 and intervals two-sided at 90 %, so that each e
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -121,13 +122,18 @@ def flipped(d: Array) -> Array:
     seeds = d.shape[-1]
     if d.ndim > 2:  # in parts that fit memory
         return np.stack([flipped(part) for part in d])
-    if seeds <= EXACT:
-        signs = np.array(list(itertools.product((1.0, -1.0), repeat=seeds)))
-    else:
-        signs = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES + 1, seeds))
-        signs[0] = 1.0
-    sums = d @ signs.T
+    sums = d @ _signs(seeds)
     return np.asarray((sums >= sums[..., :1] - ROUNDING).mean(-1))
+
+
+@functools.cache
+def _signs(seeds: int) -> Array:
+    """Return ways to flip seeds, [seeds, ways], the one that flips none first."""
+    if seeds <= EXACT:
+        return np.array(list(itertools.product((1.0, -1.0), repeat=seeds))).T
+    signs = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES + 1, seeds))
+    signs[0] = 1.0
+    return signs.T
 
 
 def complete(values: Array) -> Array:
@@ -159,14 +165,30 @@ def partial_conjunction(ps: Callable[[int], Array], least: int, places: int) -> 
 
 def false_discovery(ps: Sequence[float]) -> list[float]:
     """Return Benjamini and Hochberg's q of each p-value; NaN stays and is not counted."""
-    known = [i for i, p in enumerate(ps) if not math.isnan(p)]
-    result = [math.nan] * len(ps)
-    if known:
-        from scipy import stats
+    result = np.array(ps, dtype=float)
+    order = np.argsort(result)[: int(np.isfinite(result).sum())]  # NaN is sorted last
+    stepped = result[order] * len(order) / np.arange(1, len(order) + 1)
+    result[order] = np.minimum.accumulate(stepped[::-1])[::-1]
+    return [float(q) for q in result]
 
-        for i, q in zip(known, stats.false_discovery_control([ps[i] for i in known]), strict=True):
-            result[i] = float(q)
-    return result
+
+def signed_rank(d: Array) -> float:
+    """Return Wilcoxon's one-sided p-value of "symmetric about 0 or lower" for differences, not all of them 0.
+
+    Exact where no two are of the same size and none is 0, else by the normal approximation; those that are 0 are left
+    out.
+    """
+    there = d[d != 0]
+    sizes, at, ties = np.unique(np.abs(there), return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(ties) - (ties - 1) / 2)[at]
+    n, positive = len(there), float(ranks[there > 0].sum())
+    if len(sizes) == len(d):
+        ways = np.ones(1)
+        for rank in range(1, n + 1):  # each rank is positive or not
+            ways = np.convolve(ways, [1, *[0] * (rank - 1), 1])
+        return float(ways[round(positive) :].sum() / ways.sum())
+    variance = n * (n + 1) * (2 * n + 1) / 24 - (ties**3 - ties).sum() / 48
+    return float(special.ndtr((n * (n + 1) / 4 - positive) / math.sqrt(variance)))
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

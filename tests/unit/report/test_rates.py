@@ -14,11 +14,12 @@ import pytest
 from fedbench import seal
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import load_config, load_paper
-from fedbench.plan.schema import TableSpec
+from fedbench.plan.schema import Config, TableSpec
 from fedbench.report.numbers import rates
+from fedbench.report.numbers.evidence import Evidence
 from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.readers import Runs, places_of
 from fedbench.report.tables import build
+from fedbench.results.places import places_of
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 ROOT = Path(__file__).parents[3]
@@ -159,11 +160,17 @@ def test_claims_read_exponents_and_the_export_keeps_them(tmp_path: Path) -> None
     for cell in cells_of(config, "fcsg", "table1", tmp_path / "config"):
         power = -0.375 if cell.method == "Acc-FCSG-M" else -0.25
         put(tmp_path, cell, float(cell.setting["T"]) ** power, seeds=(0, 1, 2))
-    (place,) = places_of(paper, ["table1"])
-    runs = Runs(config, paper, ["table1"], tmp_path)
+    exponents = ["sample_exponent", "communication_exponent"]
+
+    def read(config: Config, method: str, metric: str) -> dict[int, float]:
+        numbers = Evidence(config, paper, ["table1"], exponents, tmp_path).of(metric)
+        rows = numbers[numbers["method"] == method]
+        assert set(rows["place"]) <= set(places_of(paper, ["table1"])), "one place for all budgets"
+        return dict(zip(rows["seed"], rows["value"], strict=True))
+
     for method, samples, rounds in (("FCSG", 6, 3), ("Acc-FCSG-M", 4, 2)):
         for metric, value in (("sample_exponent", samples), ("communication_exponent", rounds)):
-            assert runs.end(place, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
+            assert read(config, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
     rows = pd.read_csv(export_reproduced("fcsg", "table1", config, tmp_path)).set_index(["method", "metric"])
     assert set(rows.loc[("Acc-FCSG-M", "sample_exponent"), "value"]) == {4} and rows["T"].isna().all()
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
@@ -174,10 +181,9 @@ def test_claims_read_exponents_and_the_export_keeps_them(tmp_path: Path) -> None
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
     line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header
     assert shown["source"] == f"reproduced/reduced/fcsg.csv:{line}-{line + 2}"
-    runs = Runs(config, paper, ["table1"], tmp_path)
-    assert runs.end(place, "FCSG", "communication_exponent") == pytest.approx(dict.fromkeys(range(3), 3))
+    assert read(config, "FCSG", "communication_exponent") == pytest.approx(dict.fromkeys(range(3), 3))
     other = config.model_copy(update={"set": {"train.batch_size": 2}})
-    assert not Runs(other, paper, ["table1"], tmp_path).end(place, "FCSG", "sample_exponent"), "other runs"
+    assert not read(other, "FCSG", "sample_exponent"), "other runs"
 
 
 def test_a_seed_without_all_budgets_does_not_count(tmp_path: Path) -> None:

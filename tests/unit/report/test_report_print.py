@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from fedbench.plan.configuration import load_paper
-from fedbench.report.numbers.effects import effects, rule_of
-from fedbench.report.numbers.readers import Print, places_of
+from fedbench.report.numbers.evidence import printed, printed_in
+from fedbench.results.claims.effects import effects, rule_of
 from fedbench.results.claims.judge import verdict
+from fedbench.results.places import places_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,5 +24,6 @@ def test_a_place_reads_the_print_of_its_own_table(
     paper = load_paper("cycp")
     claim = paper.claims[number - 1]
     measure, places = paper.measure(claim.metric), places_of(paper, claim.targets)
-    printed = effects(claim, measure, places, [], Print(paper, claim.targets))
-    assert (verdict(printed.values, rule_of(claim, measure)).shown, len(printed.places)) == (won, of)
+    numbers = printed(paper, [*paper.tables], [claim.metric])
+    found = effects(claim, measure, places, [], printed_in(numbers, claim.targets, claim.metric))
+    assert (verdict(found.values, rule_of(claim, measure)).shown, len(found.places)) == (won, of)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam, run_result
 
+from fedbench.measures import measure
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.numbers.variants import longer
 from fedbench.report.tables import build as tables
 from fedbench.report.tables.claims import make
 
@@ -49,6 +52,14 @@ def finish(project: Project, config: Config, lead: float, best: float) -> None:
             pd.DataFrame(curve).to_csv(folder / "curve.csv", index=False)
             runs.append(run_result(spec.seed, spec.key, {"test_auc": test[-1]}))
         project.write(cell, runs)
+
+
+def test_longer_goes_on_at_the_pace_within_what_is_possible() -> None:
+    """Five fifths more; what is not known has no number, and a run that diverged stays lost."""
+    numbers = pd.DataFrame({"value": [0.8, 0.9, 0.7, -np.inf], "pace": [0.01, 0.05, np.nan, np.nan]})
+    assert longer(numbers, measure("test_auc"))["value"].tolist() == pytest.approx(
+        [0.85, 1.0, np.nan, -np.inf], nan_ok=True
+    )
 
 
 def finding(project: Project, config: Config) -> Finding:

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbench.results.claims.effect import detectable
 from fedbench.results.statistics import (
+    false_discovery,
     flipped,
     half_width,
     holm,
     p_above,
     prediction_half_width,
     rank_agreement,
+    signed_rank,
     slope,
 )
 
@@ -83,3 +86,21 @@ def test_rank_agreement_handles_ties_and_takes_three() -> None:
         assert rank_agreement(one, other) == pytest.approx(stats.kendalltau(one, other).statistic)
     assert math.isnan(rank_agreement(ours, np.full(3, 0.9)))
     assert math.isnan(rank_agreement(ours[:2], np.array([0.9, 0.8]))), "an order of two is a toss"
+
+
+def test_signed_ranks_false_discoveries_and_what_is_detected_are_scipys() -> None:
+    """Written here since `scipy.stats` takes a second to import."""
+    draw = np.random.default_rng(1).normal(0.3, 1.0, 11)
+    for d, method in (
+        (draw, "exact"),
+        (np.round(draw), "asymptotic"),
+        (np.array([1.0, -1, 0, 2]), "asymptotic"),
+    ):
+        expected = stats.wilcoxon(d, alternative="greater", method=method).pvalue
+        assert signed_rank(d) == pytest.approx(float(expected)), d
+    ps = [0.03, math.nan, 0.01, 0.5, 0.02]
+    known = stats.false_discovery_control([p for p in ps if not math.isnan(p)])
+    assert false_discovery(ps) == pytest.approx([known[0], math.nan, *known[1:]], nan_ok=True)
+    assert false_discovery([math.nan]) == pytest.approx([math.nan], nan_ok=True)
+    shift = detectable(5) * math.sqrt(5)
+    assert stats.nct.sf(stats.t.ppf(0.95, 4), 4, shift) == pytest.approx(0.8)

@@ -71,7 +71,7 @@ def measurement(
         commit=_words((row.commit for row in rows.values()), " "),
         device_mean=device_mean,
         device_variance=device_variance,
-        key=cell.key if local else _key([row.key for row in rows.values()]),
+        key=cell.key if local else key_of([row.key for row in rows.values()]),
         cost=_cost([runs[seed] for seed in ended]),
         shipped=any(seed in shipped for seed in rows),
         source=_sources(row.source for row in rows.values()),
@@ -127,7 +127,7 @@ def _equal(name: str, rows: Sequence[Row | None]) -> bool:
     return all(math.isclose(value, known[0], rel_tol=SAME) for value in known)
 
 
-def _key(keys: Sequence[str]) -> str:
+def key_of(keys: Sequence[str]) -> str:
     """Return the digest of the keys of runs; of runs that several cells have in common one for each cell."""
     return " ".join(digest([*runs]) for runs in zip(*(key.split() for key in keys), strict=True))
 

@@ -21,7 +21,7 @@ from fedbench.plan.cells import Cell
 from fedbench.report.numbers import idle, logs, pace
 from fedbench.report.numbers.aggregate import measurement
 from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.rows import COSTS, Row, device_metrics
+from fedbench.report.numbers.rows import COSTS, Row, Runs, device_metrics
 from fedbench.report.numbers.rows import DIVERGED as DIVERGED
 from fedbench.report.numbers.rows import FAILED as FAILED
 from fedbench.report.numbers.rows import FINISHED as FINISHED
@@ -30,6 +30,7 @@ from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
 from fedbench.report.numbers.shipped import Shipped
+from fedbench.specs import TrainSpec
 from fedbench.store import results
 from fedbench.store.runs import STORE, Store
 
@@ -79,12 +80,23 @@ def measure(
     """
     found = []
     for cell in cells:
-        runs, missing = runs_of(cell, root)
-        failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
-        here = rows_of(cell, runs, metrics, root, data_dir)
-        others = shipped.runs(cell, here) if shipped is not None and not failure else {}
-        found += [measurement(cell, metric, here, others, missing, failure) for metric in metrics]
+        read = read_rows(cell, metrics, root, data_dir, shipped)
+        found += [measurement(cell, metric, *read) for metric in metrics]
     return found
+
+
+def read_rows(
+    cell: Cell,
+    metrics: Sequence[str],
+    root: Path,
+    data_dir: Path | None = None,
+    shipped: Shipped | None = None,
+) -> tuple[Runs, Runs, str, str]:
+    """Return the rows of a cell's runs trained here and shipped, why some lack, and the last words of a failed job."""
+    runs, missing = runs_of(cell, root)
+    failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
+    here = rows_of(cell, runs, metrics, root, data_dir)
+    return here, shipped.runs(cell, here) if shipped is not None and not failure else {}, missing, failure
 
 
 def shipped_alone(cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped) -> list[Measurement]:
@@ -121,13 +133,13 @@ def rows_of(
         counts = idle.class_counts(specs[seed], data_dir) if data_dir is not None else {}
         given = {**run["metrics"], "seconds": seconds_of(run["key"], root) or None}
         curve = curve_of(cell, run["key"], root)
-        found[seed] = _rows(fact, given, metrics, curve, counts, cell.runs[0].train.decay_at)
+        found[seed] = _rows(fact, given, metrics, curve, counts, cell.runs[0].train)
     return found
 
 
 def _rows(
     fact: Row, given: dict[str, Any], metrics: Sequence[str], curve: pd.DataFrame,
-    counts: Mapping[str, list[int]], decays: Sequence[float],
+    counts: Mapping[str, list[int]], train: TrainSpec,
 ) -> dict[str, Row]:  # fmt: skip
     """Return the rows of a finished run, each made of ``fact``: costs, metrics, and those over clients."""
     beside = [*COSTS, *(name for metric in metrics for name in device_metrics(metric))]
@@ -147,8 +159,10 @@ def _rows(
             value=_number(given, metric),
             status=status,
             reason=reason,
-            pace=pace.pace(curve, metric, decays),
+            pace=pace.pace(curve, metric, train.decay_at),
             sign=idle.sign(metric, given, curve, counts),
+            other=_other(curve, metric, train.select is not None),
+            tried=_tried(curve, metric),
         )
     return rows
 
@@ -173,7 +187,31 @@ def _with_metric(given: Mapping[str, Any], metric: str, curve: pd.DataFrame) -> 
         if name in curve and x in curve:
             kept = curve.loc[curve[x] <= budget.amount, name]
             return {**given, metric: float(kept.iloc[-1]) if len(kept) else math.nan}, ""
-    return dict(given), ""
+    name = measures.curve_mean(metric)
+    return {**given, metric: float(curve[name].mean())} if name in curve else dict(given), ""
+
+
+def _tried(curve: pd.DataFrame, metric: str) -> float:
+    """Return how much a run spent of what a target is counted in."""
+    target = measures.target(metric)
+    x = measures.SPENT[target.spent] if target else ""
+    return float(curve[x].iloc[-1]) if x in curve and len(curve) else math.nan
+
+
+def _other(curve: pd.DataFrame, metric: str, selected: bool) -> float:
+    """Return a test metric at another evaluation than the one that counts.
+
+    At the last one where training selects the best by validation, else at the first that is best by the metric's
+    validation counterpart.
+    """
+    validation = metric.replace("test_", "val_", 1)
+    if not metric.startswith("test_") or metric not in curve or curve.empty:
+        return math.nan
+    if selected:
+        return float(curve[metric].iloc[-1])
+    if validation not in curve or not curve[validation].notna().all():
+        return math.nan
+    return float(curve[metric].iloc[int((measures.sign(validation) * curve[validation]).to_numpy().argmax())])
 
 
 def _failure(cell: Cell, root: Path) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from fedbench.errors import unknown
 from fedbench.measures import Measure
@@ -15,9 +16,9 @@ from fedbench.plan.claim_log import asked_differently_until, read_log
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
 from fedbench.plan.schema import Config, Paper
-from fedbench.report.numbers.effects import MEAN, Effects, Place, effects, rule_of
-from fedbench.report.numbers.readers import Print, Runs, members, places_of, shown
+from fedbench.report.numbers.evidence import Evidence, is_end, printed, printed_in
 from fedbench.report.numbers.variants import LONGER, Variants
+from fedbench.results.claims.effects import Effects, asked, effects, rule_of
 from fedbench.results.claims.judge import (
     FEWEST,
     LOST,
@@ -35,6 +36,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.needed import seeds_needed
+from fedbench.results.places import Place, members, places_of, shown, words_of
 from fedbench.results.statistics import false_discovery
 
 LAST = ("reduced", "paper")
@@ -71,7 +73,6 @@ class AtScale:
         shipped: whether some of it came with the repository.
         keys: of the cells that were looked at.
         commits: of the code that made them.
-        means: whether nobody kept the values of single seeds.
         left_out: whether the verdict leans the same way without any one seed, None where there is no second.
         variants: other ways to read the scale, and whether the verdict leans the same way
             (:class:`~fedbench.report.numbers.variants.Variants`).
@@ -92,7 +93,6 @@ class AtScale:
     shipped: bool = False
     keys: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
-    means: bool = False
     left_out: bool | None = None
     variants: tuple[tuple[str, bool], ...] = ()
     early: bool = False
@@ -215,22 +215,26 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
     """
     config_dir = root / CONFIG_DIR
     paper = load_paper(paper_key, config_dir)
-    targets = list(dict.fromkeys(target for claim in paper.claims for target in claim.targets))
     names = sorted(path.stem for path in (config_dir / "scales").glob("*.yaml"))
     if config.scale not in names:
         raise unknown("scale", config.scale, names)
     names.sort(key=lambda name: LAST.index(name) if name in LAST else -1)
     file = load_config(config_dir / "config.yaml") if (config_dir / "config.yaml").exists() else config
+    about = (
+        list(dict.fromkeys(target for claim in paper.claims for target in claim.targets)),
+        list(dict.fromkeys(map(asked, paper.claims))),
+    )
     readers = {}
     for name in names:
-        asked = {"scale": name, "paper": paper_key, "shipped": config.shipped}
-        there = (config if name == config.scale else file).model_copy(update=asked)
-        runs = Runs(there, paper, targets, root)
-        readers[name] = runs, Variants(there, paper, targets, runs, root)
+        update = {"scale": name, "paper": paper_key, "shipped": config.shipped}
+        there = (config if name == config.scale else file).model_copy(update=update)
+        own = Evidence(there, paper, *about, root)
+        readers[name] = own, Variants(there, paper, *about, own, root)
+    prints = printed(paper, *about, root)
     log = read_log(root)
     found = [
         replace(
-            _finding(number, claim, paper, readers, root),
+            _finding(number, claim, paper, readers, prints),
             changed=asked_differently_until(log, paper.key, claim.digest),
         )
         for number, claim in enumerate(paper.claims, 1)
@@ -243,27 +247,30 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
 
 
 def _finding(
-    number: int, claim: ClaimSpec, paper: Paper, readers: Mapping[str, tuple[Runs, Variants]], root: Path
+    number: int,
+    claim: ClaimSpec,
+    paper: Paper,
+    readers: Mapping[str, tuple[Evidence, Variants]],
+    prints: pd.DataFrame,
 ) -> Finding:
     measure = paper.measure(claim.metric)
     rule = rule_of(claim, measure)
     methods = list(dict.fromkeys(m for target in claim.targets for m in shown(paper, target).methods))
     places = places_of(paper, claim.targets)
-    printed = effects(claim, measure, places, methods, Print(paper, claim.targets, root))
-    said = verdict(printed.values, rule)
+    in_print = effects(claim, measure, places, methods, printed_in(prints, claim.targets, asked(claim)))
+    said = verdict(in_print.values, rule)
     scales = [_at_scale(name, claim, paper, rule, places, methods, *ways) for name, ways in readers.items()]
     return Finding(number, claim, measure, rule, Tally(said.shown, len(said.places)), scales)
 
 
 def _at_scale(
-    name: str, claim: ClaimSpec, paper: Paper, rule: Rule, places: list[Place], methods: list[str], runs: Runs,
-    variants: Variants,
+    name: str, claim: ClaimSpec, paper: Paper, rule: Rule, places: list[Place], methods: list[str],
+    runs: Evidence, variants: Variants,
 ) -> AtScale:  # fmt: skip
     measure = paper.measure(claim.metric)
-    runs.used.clear()
-    runs.diverged.clear()
+    numbers = runs.of(asked(claim))
     of_paper = [place for place in places if claim.own_data or paper.datasets[_dataset(place)].printed]
-    found = effects(claim, measure, of_paper, methods, runs)
+    found = effects(claim, measure, of_paper, methods, numbers)
     stand_in: tuple[str, ...] = ()
     decided, total = verdict(found.values, rule), len(found.places)
     if decided.kind == NOT_RUN:
@@ -272,7 +279,7 @@ def _at_scale(
         own = tuple(d for d in runs.datasets if d not in shows or not paper.datasets[d].printed)
         narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
         there = named or _settings_run(paper, claim, runs, own)
-        instead = effects(narrowed, measure, there, methods, runs)
+        instead = effects(narrowed, measure, there, methods, numbers)
         shown_there = verdict(instead.values, rule)
         if shown_there.kind != NOT_RUN:
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))
@@ -281,8 +288,9 @@ def _at_scale(
         decided = replace(decided, kind=NOT_TESTED, p=math.nan)
     at = places_with_enough_seeds(found.values)
     ran = [place for place, there in zip(found.places, at, strict=True) if there]
-    used = list(runs.used.values()) if decided.kind != NOT_RUN else []
-    ways = tuple(variants.agree(claim, measure, rule, of_paper, methods)) if used and not stand_in else ()
+    used = found.read[: None if decided.kind != NOT_RUN else 0]
+    judged = len(used) and not stand_in
+    ways = tuple(variants.agree(claim, measure, rule, of_paper, methods)) if judged else ()
     early = decided.kind not in (UNDECIDED, NOT_TESTED) and name != LAST[-1] and (LONGER, False) in ways
     own_ran = [d for d in map(_dataset, ran) if not paper.datasets[d].printed] if claim.own_data else []
     return AtScale(
@@ -291,10 +299,9 @@ def _at_scale(
         places=ran,
         total=total,
         stand_in=stand_in,
-        shipped=any(one.shipped for one in used),
-        keys=tuple(sorted({one.key for one in used})),
-        commits=tuple(sorted({commit for one in used for commit in one.commit.split()})),
-        means=found.seeds == [MEAN],
+        shipped=bool(used["shipped"].any()),
+        keys=tuple(sorted({*used["key"]})),
+        commits=tuple(sorted({commit for commits in used["commit"] for commit in commits.split()})),
         left_out=_left_out(found, rule),
         variants=ways,
         early=early,
@@ -303,7 +310,7 @@ def _at_scale(
         own=tuple(dict.fromkeys(own_ran)),
         needed=seeds_needed(found.values, rule, decided) if decided.kind == UNDECIDED else math.nan,
         against=found.against[decided.against] if found.against else "",
-        diverged=tuple(runs.diverged),
+        diverged=tuple(_diverged(found.read)) if is_end(asked(claim)) else (),
     )
 
 
@@ -311,11 +318,21 @@ def _dataset(place: Place) -> str:
     return str(dict(place)["dataset"])
 
 
-def _settings_run(paper: Paper, claim: ClaimSpec, runs: Runs, datasets: Sequence[str]) -> list[Place]:
+def _settings_run(paper: Paper, claim: ClaimSpec, runs: Evidence, datasets: Sequence[str]) -> list[Place]:
     """List the places of stand-ins that the scale runs for the tables and figures of a claim."""
     wanted = places_of(paper, claim.targets, datasets)
-    there = {place for place, _ in runs.cells}
+    there = {place for place, _ in runs.planned}
     return [place for place in wanted if there.intersection(members(place))]
+
+
+def _diverged(read: pd.DataFrame) -> Iterator[str]:
+    """Name the runs that diverged."""
+    lost = read[np.isinf(read["value"])]
+    runs: dict[tuple[str, Place], list[str]] = {}
+    for method, place, seed in zip(lost["method"], lost["place"], lost["seed"], strict=True):
+        runs.setdefault((method, place), []).append(str(seed))
+    for (method, place), seeds in runs.items():
+        yield f"{method} at {words_of(place)}, seed {', '.join(seeds)}"
 
 
 def _ran(found: Effects) -> Bools:

@@ -36,6 +36,8 @@ class Row(NamedTuple):
         commit: of the code that made it; several are separated by blanks.
         hardware: what it ran on; several are separated by semicolons.
         source: the file it was read from, with the line of one that was shipped.
+        other: the metric at another evaluation than the one that counts, where the curve has it.
+        tried: of a target, how much the run spent as a whole, where the curve says so.
     """
 
     key: str
@@ -49,6 +51,8 @@ class Row(NamedTuple):
     commit: str = ""
     hardware: str = ""
     source: str = ""
+    other: float = NAN
+    tried: float = NAN
 
 
 Run = Mapping[str, Row]

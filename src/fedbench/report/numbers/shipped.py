@@ -83,8 +83,17 @@ class Shipped:
         seeds = sorted({seed for file in known for seed in file.seeds.get(at, ())})
         return self._with_keys(known, {seed: joint_key(cells, seed) for seed in seeds})
 
+    def knows(self, scale: str, dataset: str, method: str) -> bool:
+        """Say whether any run of a method on a dataset was shipped of a scale."""
+        return any((dataset, method) in file.seeds for file in self._scales.get(scale, []))
+
     def cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
-        """Return a cell at any scale, with the constants that this call asks for; None where the scale has no such."""
+        """Return a cell of which runs may have been shipped, at any scale, with the constants that this call asks for.
+
+        None where nothing was, or where the scale has no such cell.
+        """
+        if not self.knows(scale, dataset, method):
+            return None
         place = (scale, dataset, tuple(setting.items()), method)
         if place not in self._cells:
             try:
@@ -161,9 +170,18 @@ def _row(row: Mapping[str, str], source: str) -> Row:
         raise ValueError(f"seed {seed} with the value {row['value']!r}")
     if (known := _measure(metric)) and not (math.isnan(value) or known.low <= value <= known.high):
         raise ValueError(f"value is {value:g}; {metric} lies between {known.low:g} and {known.high:g}")
-    texts = {name: row[name] for name in ("key", "reason", "commit", "hardware")}
     return Row(
-        seed=seed, metric=metric, value=value, status=status, pace=pace, sign=sign, source=source, **texts
+        row["key"],
+        seed,
+        metric,
+        value,
+        status,
+        row["reason"],
+        pace,
+        sign,
+        row["commit"],
+        row["hardware"],
+        source,
     )
 
 

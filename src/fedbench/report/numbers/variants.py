@@ -1,137 +1,80 @@
-"""Other ways to read the runs of a scale: other constants, another evaluation, a longer training.
+"""Other ways to read the runs of a scale: frames of the same form, with other values.
 
 A verdict that turns with them is fragile.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from fedbench import measures
 from fedbench.measures import Measure
-from fedbench.plan.cells import Cell
 from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Constants, Paper
-from fedbench.report.numbers.effects import Effects, Needs, Place, Values, effects
-from fedbench.report.numbers.measurement import FINISHED, Repeat
+from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.report.numbers.pace import PARTS
-from fedbench.report.numbers.readers import Runs, members
+from fedbench.results.claims.effects import Effects, asked, effects
 from fedbench.results.claims.judge import NOT_RUN, Rule, means_agree, places_with_enough_seeds, verdict
+from fedbench.results.places import Place, members
 from fedbench.results.statistics import Array
-from fedbench.store import results
-from fedbench.store.runs import STORE, Store
 
 LONGER = "as long again"
 """The way in which a verdict on runs that were cut short turns."""
 
 
-class OtherRow(Runs):
-    """Runs read at another evaluation than they report.
-
-    At the last one where training selects the best by validation, else at the first that is best by the validation
-    counterpart of a test metric. It takes curves: numbers that were shipped have none.
-    """
-
-    def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the value of each seed at that evaluation; a pooled place as :meth:`Runs.end` does."""
-        if len(members(place)) > 1:
-            return super().end(place, method, metric)
-        cell = self.cells.get((place, method))
-        if cell is None or not metric.startswith("test_"):
-            return {}
-        validation = metric.replace("test_", "val_", 1)
-        found: dict[Repeat, float] = {}
-        for seed, curve in self._runs(place, method):
-            if metric in curve and cell.runs[0].train.select is not None:
-                found[seed] = float(curve[metric].iloc[-1])
-            elif metric in curve and validation in curve and curve[validation].notna().all():
-                best = (measures.sign(validation) * curve[validation]).to_numpy().argmax()
-                found[seed] = float(curve[metric].iloc[int(best)])
-        return {seed: value for seed, value in found.items() if np.isfinite(value)}
-
-    def mean(self, place: Place, method: str, metric: str) -> Values:
-        """Return nothing: a whole curve has no other row."""
-        return {}
-
-    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
-        """Return nothing: a whole curve has no other row."""
-        return {}
+def another_evaluation(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Return numbers at another evaluation than the one that counts; it takes curves, which are not shipped."""
+    return numbers.assign(value=numbers["other"])
 
 
-class Longer(Runs):
-    """Runs as if they had gone on for as long again at the pace at which they ended.
+def longer(numbers: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """Return numbers of one metric as if runs had gone on for as long again at the pace at which they ended.
 
     Curves level off, so that few would come as far: a verdict that stands there is not one of a training cut short.
     """
-
-    def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the value of each seed whose pace is known."""
-        measure = self._paper.measure(metric)
-        paces = self.pace(place, method, metric)
-        return {
-            seed: min(max(value + PARTS * paces[seed], measure.low), measure.high) if seed in paces else value
-            for seed, value in super().end(place, method, metric).items()
-            if seed in paces or math.isinf(value)
-        }
-
-    def mean(self, place: Place, method: str, metric: str) -> Values:
-        """Return nothing: a whole curve has no end."""
-        return {}
-
-    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
-        """Return nothing: what was reached on the way stays."""
-        return {}
-
-
-class Stored(Runs):
-    """Runs as the store has them, whatever the files of the cells hold: those are of one configuration at a time."""
-
-    def end(self, place: Place, method: str, metric: str) -> Values:
-        """Return the final value of each seed; without any in the store what :meth:`Runs.end` finds."""
-        cell = self.cells.get((place, method))
-        finished = [run for run in self._results(cell) if run["status"] == FINISHED] if cell else []
-        numbers = {run["seed"]: run["metrics"].get(metric) for run in finished}
-        found = {seed: value for seed, value in numbers.items() if value is not None and np.isfinite(value)}
-        return found or super().end(place, method, metric)
-
-    def _results(self, cell: Cell) -> list[dict[str, Any]]:
-        store = Store(self._root / STORE)
-        records = [(run.seed, store.load(run.key)) for run in cell.runs]
-        return [results.entry(seed, record) for seed, record in records if record is not None]
+    moved = (numbers["value"] + PARTS * numbers["pace"]).clip(measure.low, measure.high)
+    return numbers.assign(value=numbers["value"].where(np.isinf(numbers["value"]), moved))
 
 
 class Variants:
-    """The other ways to read one scale.
-
-    Args:
-        config: of the scale.
-        paper: whose claims are held against it.
-        targets: the tables and figures of the claims.
-        own: the scale as it is read otherwise.
-        root: the project.
-    """
+    """The other ways to read one scale, which ``own`` is the usual one of."""
 
     def __init__(
-        self, config: Config, paper: Paper, targets: Iterable[str], own: Runs, root: Path = Path()
-    ) -> None:
-        names = list(targets)
-        self._own = own
-        self._readers: dict[str, Runs] = {
-            "another evaluation": OtherRow.over(own),
-            LONGER: Longer.over(own),
-        }
-        if any(entry.published for entry in paper.methods.values()):
-            published = scale_of(config, root / CONFIG_DIR).constants == "paper"
-            other: Constants = "tuned" if published else "paper"
-            flipped = config.model_copy(update={"constants": other})
-            label = "tuned constants" if published else "published constants"
-            self._readers[label] = Stored(flipped, paper, names, root)
+        self, config: Config, paper: Paper, targets: Sequence[str], metrics: Sequence[str], own: Evidence,
+        root: Path = Path(),
+    ) -> None:  # fmt: skip
+        self._config, self._paper, self._targets, self._metrics = config, paper, targets, metrics
+        self._own, self._root = own, root
+        published = scale_of(config, root / CONFIG_DIR).constants == "paper"
+        self._other: Constants = "tuned" if published else "paper"
+
+    @cached_property
+    def _flipped(self) -> Evidence | None:
+        """The runs with published constants instead of tuned ones, or the other way round."""
+        if not any(entry.published for entry in self._paper.methods.values()):
+            return None
+        config = self._config.model_copy(update={"constants": self._other})
+        same = {at: cell for at, cell in self._own.cells.items() if not self._paper.methods[at[1]].published}
+        return Evidence(config, self._paper, self._targets, self._metrics, self._root, same)
+
+    def _ways(
+        self, metric: str, measure: Measure, places: Sequence[Place]
+    ) -> Iterator[tuple[str, Sequence[Place], pd.DataFrame]]:
+        """Yield each way with its numbers, and the places at which it may say something else."""
+        own = self._own.of(metric)
+        if is_end(metric):
+            yield "another evaluation", places, another_evaluation(own)
+            yield LONGER, places, longer(own, measure)
+        if other := self._flipped:
+            changed = (at for at in self._own.planned if at in other.cells)
+            differ = {at[0] for at in changed if other.cells[at].key != self._own.key(at)}
+            label = "published constants" if self._other == "paper" else "tuned constants"
+            yield label, [place for place in places if differ & {*members(place)}], other.of(metric)
 
     def agree(
         self, claim: ClaimSpec, measure: Measure, rule: Rule, places: Sequence[Place], methods: Sequence[str]
@@ -140,26 +83,19 @@ class Variants:
 
         A longer training only where it is known of all places that count.
         """
-        for label, reader in self._readers.items():
-            wanted = [place for place in places if self._differ(reader, place)]
-            other = effects(claim, measure, wanted, methods, reader)
-            own = effects(claim, measure, wanted, methods, self._own)
+        metric = asked(claim)
+        for label, wanted, numbers in self._ways(metric, measure, places):
+            other = effects(claim, measure, wanted, methods, numbers)
+            own = effects(claim, measure, wanted, methods, self._own.of(metric))
             there = ~np.isnan(other.values).any(0).all(-1)
             if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
-                continue  # of some places nobody knows: it would speak for them
+                continue  # it would speak for places of which it is not known
             both = [verdict(values[:, there], rule) for values in (_of_seeds(own, other.seeds), other.values)]
-            if all(one.kind != NOT_RUN for one in both):
+            if all(judged.kind != NOT_RUN for judged in both):
                 yield label, means_agree(both[0], rule) == means_agree(both[1], rule)
 
-    def _differ(self, reader: Runs, place: Place) -> bool:
-        """Return whether a way reads other runs of a place than the scale does, or the same ones otherwise."""
-        if isinstance(reader, OtherRow | Longer):
-            return True
-        cells = {*members(place)}
-        return any(cell.key != self._own.cells[at].key for at, cell in reader.cells.items() if at[0] in cells)
 
-
-def _of_seeds(found: Effects, seeds: Sequence[Repeat]) -> Array:
+def _of_seeds(own: Effects, seeds: Sequence[int]) -> Array:
     """Return the effects of those seeds that another way has too; all where it has none of them."""
-    shared = [at for at, seed in enumerate(found.seeds) if seed in seeds]
-    return found.values[:, :, shared] if shared else found.values
+    shared = [at for at, seed in enumerate(own.seeds) if seed in seeds]
+    return own.values[:, :, shared] if shared else own.values

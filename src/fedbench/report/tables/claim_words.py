@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedbench.report.numbers.effects import Place
 from fedbench.report.numbers.findings import Finding
 from fedbench.report.numbers.names import ABSENT, GREEK, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.needed import MOST
+from fedbench.results.places import Place
 
 PRINT = "In print: at how many places the paper's own numbers agree with the claim."
 STAND_IN = "Only stand-ins for the paper's datasets have run; they give no verdict."
@@ -61,7 +61,7 @@ def seeds_text(one: Finding) -> str:
     """Return how many seeds there are, how many a verdict needs, and q."""
     if not one.main.ran:
         return ABSENT
-    parts = [str(one.main.verdict.seeds), "per-seed values not available" * one.main.means]
+    parts = [str(one.main.verdict.seeds)]
     if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
         more = f"{one.main.needed:g}" if math.isfinite(one.main.needed) else f"{MOST}+"
         parts.append(f"about {more} needed")

@@ -15,7 +15,6 @@ from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
 from fedbench.report.numbers.names import ABSENT, SHIPPED
-from fedbench.report.numbers.readers import words_of
 from fedbench.report.tables.claim_words import (
     PRINT,
     RULES,
@@ -28,6 +27,7 @@ from fedbench.report.tables.claim_words import (
 from fedbench.report.tables.document import stamp
 from fedbench.report.tables.latex_text import escape
 from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON
+from fedbench.results.places import words_of
 
 NAME = "claims"
 WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from fedbench.results.statistics import LEVEL, POWER, Array, complete, half_width, quantile
 
@@ -46,19 +46,12 @@ def effect(low: Array, high: Array | None = None) -> Effect:
     return Effect(mean, ends[0], ends[1], n, sd)
 
 
-@functools.cache
 def detectable(seeds: int) -> float:
     """Return the difference, in standard deviations of paired differences, that ``seeds`` find with power .8."""
     if seeds < 2:
         return math.nan
-    from scipy import optimize, stats  # a second of import, where nothing has run there is no use for it
-
-    critical, freedom = float(quantile(1 - LEVEL, seeds - 1)), seeds - 1
-
-    def lacks(shift: float) -> float:
-        return float(stats.nct.sf(critical, freedom, shift)) - POWER
-
-    return float(optimize.brentq(lacks, 0.0, 60.0)) / math.sqrt(seeds)
+    critical = quantile(1 - LEVEL, seeds - 1)
+    return float(special.nctdtrinc(seeds - 1, 1 - POWER, critical)) / math.sqrt(seeds)
 
 
 def log_ratio(numerator: float, denominator: float, most_n: float, most_d: float) -> tuple[float, float]:

@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedbench.results.claims.effect import NONE, Effect, detectable, effect
-from fedbench.results.statistics import LEVEL, MANY, ROUNDING, Array, p_above, p_below, partial_conjunction
+from fedbench.results.statistics import (
+    LEVEL,
+    MANY,
+    ROUNDING,
+    Array,
+    p_above,
+    p_below,
+    partial_conjunction,
+    signed_rank,
+)
 
 Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
 Holds = Literal["all", "average", "most", "some"]
@@ -178,15 +187,28 @@ def shows(effect: float, rule: Rule) -> bool:
     return effect > rule.margin + ROUNDING
 
 
+def p_support(values: Array, rule: Rule, upper: Array | None = None) -> Array:
+    """Return the p-values that support a claim; arguments as for :func:`p_values`.
+
+    For ``all`` every place has to hold (intersection-union, each at the level, uncorrected), for ``some`` the best one,
+    corrected after Holm; ``most`` is a partial conjunction: more than half of the places hold, at each all components.
+    """
+    values, upper = _laid_out(values, rule, upper)
+    holds, places = _tests(rule)[0], values.shape[1]
+    if rule.holds == "some":
+        return np.asarray(holds(values, upper, places).max(0).min(0))
+    if rule.holds == "most":
+        return partial_conjunction(lambda n: holds(values, upper, n).max(0), majority(places), places)
+    return np.asarray(holds(values, upper, 1).max((0, 1)))
+
+
 def p_values(
     values: Array, rule: Rule, upper: Array | None = None, among: int = 1
 ) -> tuple[Array, Array, Array]:
     """Return the p-values that support, contradict, and tell that the effect is smaller than what matters.
 
-    Several places or components: to support ``all``, every one has to hold (intersection-union, each at the level,
-    uncorrected); whatever is searched for among many (one contradiction, ``some`` place) is corrected after Holm, whose
-    first step is all that the smallest needs. ``most`` is a partial conjunction: more than half of the places hold, at
-    each place all components; it is contradicted where so many fail that no majority is left.
+    Whatever is searched for among several places or components (one contradiction) is corrected after Holm, whose first
+    step is all that the smallest needs. ``most`` is contradicted where so many places fail that no majority is left.
 
     Args:
         values: [components, places, ..., seeds], lower bounds where effects are bounded; the dots are kept.
@@ -194,17 +216,14 @@ def p_values(
         upper: upper bounds, ``values`` where there are none.
         among: in how many ways "smaller than what matters" is searched for.
     """
-    upper = values if upper is None else upper
-    if rule.holds == "average":
-        values, upper = _averaged(values)[:, None], _averaged(upper)[:, None]
+    supports = p_support(values, rule, upper)
+    values, upper = _laid_out(values, rule, upper)
     components, places = values.shape[:2]
-    holds, fails, little = _tests(rule)
+    _, fails, little = _tests(rule)
     if rule.holds == "some":
-        supports = holds(values, upper, places).max(0).min(0)
         return supports, *(test(values, upper, components).min(0).max(0) for test in (fails, little))
     if rule.holds == "most":
-        least, rest = majority(places), places - majority(places) + 1
-        supports = partial_conjunction(lambda n: holds(values, upper, n).max(0), least, places)
+        rest = places - majority(places) + 1
 
         def lost(test: Test) -> Array:
             return partial_conjunction(lambda n: test(values, upper, n * components).min(0), rest, places)
@@ -216,7 +235,15 @@ def p_values(
     if places > 1:  # too small somewhere, or on average
         _, _, average = p_values(values, replace(rule, holds="average"), upper, ways)
         small = np.minimum(small, average)
-    return holds(values, upper, 1).max((0, 1)), against, small
+    return supports, against, small
+
+
+def _laid_out(values: Array, rule: Rule, upper: Array | None) -> tuple[Array, Array]:
+    """Return lower and upper bounds by place; of ``average`` the average is the one place."""
+    upper = values if upper is None else upper
+    if rule.holds == "average":
+        return _averaged(values)[:, None], _averaged(upper)[:, None]
+    return values, upper
 
 
 def _tests(rule: Rule) -> Sequence[Test]:
@@ -342,8 +369,4 @@ def _across(means: Sequence[float], rule: Rule) -> float:
     d = np.array(means) - bound
     if len(d) < MANY or rule.form == "equal" or not np.isfinite(d).all() or not d.any():
         return math.nan
-    from scipy import stats
-
-    plain = len(set(np.abs(d))) == len(d) and d.all()
-    method = "exact" if plain else "asymptotic"  # SciPy's own choice with ties is a slow permutation
-    return float(stats.wilcoxon(d, alternative="greater", method=method).pvalue)
+    return signed_rank(d)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fedbench.results.claims.judge import FEWEST, OPEN, Rule, Verdict, p_values, places_with_enough_seeds
+from fedbench.results.claims.judge import FEWEST, OPEN, Rule, Verdict, p_support, places_with_enough_seeds
 from fedbench.results.statistics import EXACT, LEVEL, POWER, Array
 
 DRAWS = 200
@@ -46,6 +46,6 @@ def seeds_needed(values: Array, rule: Rule, judged: Verdict) -> float:
     noise = np.random.default_rng(0).normal(size=(*sd.shape, DRAWS, MOST))
     draws = mean[..., None, None] + sd[..., None, None] * noise
     for seeds in range(FEWEST, MOST + 1):
-        if (p_values(draws[..., :seeds], rule)[0] <= LEVEL).mean() >= POWER:
+        if (p_support(draws[..., :seeds], rule) <= LEVEL).mean() >= POWER:
             return seeds
     return math.inf

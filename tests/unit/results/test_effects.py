@@ -1,4 +1,4 @@
-"""What a claim compares: effects read from numbers written down here."""
+"""What a claim compares: effects read from frames written down here."""
 
 from __future__ import annotations
 
@@ -7,53 +7,45 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedbench.measures import measure
 from fedbench.plan.claims import ClaimSpec
-from fedbench.report.numbers.effects import MEAN, Effects, Needs, Place, Values, effects, rule_of
-from fedbench.results.claims.judge import Rule, verdict
+from fedbench.results.claims.effects import Effects, asked, effects, rule_of
+from fedbench.results.places import Place, Pooled
 
 AUC, COST = measure("test_auc"), measure("test_loss")
 METHODS = ["A", "B", "C-x"]
+Book = Mapping[tuple[str, Any, str], list[float] | dict[int, float]]
 
 
-class Book:
-    """Numbers by dataset, p, and method: seeds in a list."""
-
-    def __init__(self, numbers: Mapping[tuple[str, int, str], Values | list[float]]) -> None:
-        self.numbers = numbers
-
-    def end(self, place: Place, method: str, metric: str) -> Values:
-        """The number of each seed."""
-        at = dict(place)
-        found = self.numbers.get((str(at["dataset"]), int(at["p"]), method), {})
-        return dict(enumerate(found)) if isinstance(found, list) else found
-
-    def mean(self, place: Place, method: str, metric: str) -> Values:
-        """A curve that was half as good on average."""
-        return {seed: value / 2 for seed, value in self.end(place, method, metric).items()}
-
-    def needed(self, place: Place, method: str, metric: str, target: float, sign: int, x: str) -> Needs:
-        """Rounds that grow as the end falls; below the target, none."""
-        found = self.end(place, method, metric).items()
-        return {seed: (100 / value if value >= target else math.inf, 1000.0) for seed, value in found}
+def place(dataset: str, p: Any) -> Place:
+    return (("dataset", dataset), ("p", p))
 
 
-def read(book: Book, places: list[tuple[str, int]], which: Any = AUC, **claim: Any) -> Effects:
+def frame(book: Book) -> pd.DataFrame:
+    """A row for each dataset, p, method and seed; of each it tried a thousand."""
+    rows = [
+        {"place": place(dataset, p), "method": method, "seed": seed, "value": value, "tried": 1000.0}
+        for (dataset, p, method), values in book.items()
+        for seed, value in (enumerate(values) if isinstance(values, list) else values.items())
+    ]
+    return pd.DataFrame(rows, columns=["place", "method", "seed", "value", "tried"])
+
+
+def read(book: Book, places: list[tuple[str, Any]], which: Any = AUC, **claim: Any) -> Effects:
     """The effects of a claim on a table with two axes."""
     spec = ClaimSpec.model_validate({"says": "x", "in": "table1", **claim})
-    return effects(spec, which, [(("dataset", d), ("p", p)) for d, p in places], METHODS, book)
+    return effects(spec, which, [place(*at) for at in places], METHODS, frame(book))
 
 
 TWO = [("D", 4), ("E", 4)]
-BOOK = Book(
-    {
-        ("D", 4, "A"): [0.9, 0.8], ("D", 4, "B"): [0.7, 0.7], ("D", 4, "C-x"): [0.85, 0.6],
-        ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6, 0.7],
-        ("D", 8, "A"): [0.6, 0.5], ("D", 8, "B"): [0.2, 0.1],
-    }
-)  # fmt: skip
+BOOK: Book = {
+    ("D", 4, "A"): [0.9, 0.8], ("D", 4, "B"): [0.7, 0.7], ("D", 4, "C-x"): [0.85, 0.6],
+    ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6, 0.7],
+    ("D", 8, "A"): [0.6, 0.5], ("D", 8, "B"): [0.2, 0.1],
+}  # fmt: skip
 
 
 def test_rivals_are_components_and_missing_seeds_are_nan() -> None:
@@ -68,19 +60,17 @@ def test_lower_is_better_turns_the_sign() -> None:
     np.testing.assert_allclose(found.values, [[[-0.2, -0.1]]])
 
 
-def test_several_methods_a_number_and_the_mean_of_the_curve() -> None:
+def test_several_methods_and_a_number() -> None:
     both = read(BOOK, TWO[:1], better={"method": ["A", "C-x"], "than": "B", "metric": "test_auc"})
     np.testing.assert_allclose(both.values, [[[0.2, 0.1]], [[0.15, -0.1]]], atol=1e-12)
     bound = read(BOOK, TWO[:1], better={"method": "A", "than": 0.5, "metric": "test_auc"})
     np.testing.assert_allclose(bound.values, [[[0.4, 0.3]]])
-    curve = read(BOOK, TWO[:1], better={"method": "A", "than": "B", "metric": "test_auc", "over": "curve"})
-    np.testing.assert_allclose(curve.values, [[[0.1, 0.05]]])
 
 
 def test_only_narrows_and_settings_compare_within_a_method() -> None:
     places = [("D", 4), ("D", 8), ("E", 4)]
     better = {"method": "A", "than": "B", "metric": "test_auc"}
-    assert [dict(p)["p"] for p in read(BOOK, places, better=better, only={"p": 8}).places] == [8]
+    assert [dict(at)["p"] for at in read(BOOK, places, better=better, only={"p": 8}).places] == [8]
     assert len(read(BOOK, places, better=better, only={"dataset": ["D"]}).places) == 2
     same = {"method": "A", "when": {"p": 8}, "than": {"p": 4}, "metric": "test_auc", "margin": 0.01}
     found = read(BOOK, places[:2], no_worse=same)
@@ -105,21 +95,40 @@ def test_a_trend_has_levels_in_order_and_may_be_that_of_a_gap() -> None:
     np.testing.assert_allclose(gap.values, [[[0.05, 0.1]]], atol=1e-12)
 
 
-def test_ratios_of_needs_bound_a_miss() -> None:
+def test_the_metric_that_is_asked_for() -> None:
+    def name(**claim: Any) -> str:
+        return asked(ClaimSpec.model_validate({"says": "x", "in": "t", **claim}))
+
+    better = {"method": "A", "than": "B", "metric": "test_auc"}
+    ratio = {"method": "A", "than": "B", "needs": "round", "at_most": 1}
+    assert (
+        name(better=better) == "test_auc"
+        and name(better={**better, "over": "curve"}) == "curve_mean_test_auc"
+    )
+    assert name(ratio=ratio) == "round"
+    assert name(ratio={**ratio, "to": {"test_auc": 0.7}}) == "rounds_to_test_auc_0.7"
+
+
+def test_ratios_of_costs_bound_a_miss() -> None:
     """A needs 111 and 125 rounds, C-x 118 and, in a thousand, none."""
+    rounds = {("D", 4, "A"): [100 / 0.9, 100 / 0.8], ("D", 4, "C-x"): [100 / 0.85, math.inf]}
     ratio = {"method": "C-x", "than": "A", "needs": "round", "to": {"test_auc": 0.7}, "at_least": 1}
-    low, high = read(BOOK, TWO[:1], ratio=ratio).values
+    low, high = read(rounds, TWO[:1], ratio=ratio).values
     assert low[0] == pytest.approx([math.log(0.9 / 0.85), math.log(1000 / 125)])
     assert high[0] == pytest.approx([math.log(0.9 / 0.85), math.inf])
     most = {**ratio, "at_least": None, "at_most": 2}
-    turned = read(BOOK, TWO[:1], ratio=most)
+    turned = read(rounds, TWO[:1], ratio=most)
     np.testing.assert_allclose(turned.values[1], -low)
     spec = ClaimSpec.model_validate({"says": "x", "in": "t", "ratio": most})
     assert rule_of(spec, AUC).margin == pytest.approx(-math.log(2))
+    spent = {"method": "C-x", "than": "A", "needs": "round", "at_least": 1}
+    assert np.isnan(read({**rounds, ("D", 4, "A"): [0.0, 125]}, TWO[:1], ratio=spent).values).all(), "no cost"
 
 
 def test_the_largest_setting_that_costs_nothing() -> None:
-    numbers = {("D", p, "A"): [value] for p, value in ((1, 0.9), (4, 0.899), (8, 0.7), (16, 0.9))}
+    numbers: dict[Any, Any] = {
+        ("D", p, "A"): [value] for p, value in ((1, 0.9), (4, 0.899), (8, 0.7), (16, 0.9))
+    }
     numbers |= {("D", p, "B"): [value] for p, value in ((1, 0.9), (4, 0.8), (8, 0.8), (16, 0.8))}
     places = [("D", p) for p in (1, 4, 8, 16)]
     ratio = {
@@ -131,14 +140,14 @@ def test_the_largest_setting_that_costs_nothing() -> None:
         "metric": "test_auc",
         "at_least": 4,
     }
-    found = read(Book(numbers), places, ratio=ratio)
+    found = read(numbers, places, ratio=ratio)
     np.testing.assert_allclose(
         found.values, [[[math.log(4)]], [[math.log(4)]]]
     )  # 4 against 1: 16 came after a loss
     del numbers["D", 16, "B"]  # B has lost before
-    assert np.isfinite(read(Book(numbers), places, ratio=ratio).values).all()
+    assert np.isfinite(read(numbers, places, ratio=ratio).values).all()
     del numbers["D", 8, "A"]  # A may reach 8 or not
-    assert read(Book(numbers), places, ratio=ratio).values.size == 0
+    assert read(numbers, places, ratio=ratio).values.size == 0
 
 
 def test_somewhere_the_others_are_low_and_the_method_is_high() -> None:
@@ -150,12 +159,12 @@ def test_somewhere_the_others_are_low_and_the_method_is_high() -> None:
 
 def test_a_run_that_diverged_is_lost_or_won() -> None:
     inf = math.inf
-    book = Book({("D", 4, "A"): [0.9, -inf, 0.8, -inf], ("D", 4, "B"): [0.8, 0.7, -inf, -inf]})
+    book: Book = {("D", 4, "A"): [0.9, -inf, 0.8, -inf], ("D", 4, "B"): [0.8, 0.7, -inf, -inf]}
     found = read(book, TWO[:1], better={"method": "A", "than": "B", "metric": "test_auc"})
     np.testing.assert_allclose(found.values, [[[0.1, -inf, inf, -inf]]])
     steps = {("D", 4, "A"): [0.9], ("D", 8, "A"): [-inf], ("D", 4, "B"): [-inf], ("D", 8, "B"): [0.9]}
     change = {"method": "A", "than": "B", "metric": "test_auc", "change": {"p": [4, 8]}}
-    assert read(Book(steps), [("D", 4), ("D", 8)], better=change).values == -inf, "it lost what it had"
+    assert read(steps, [("D", 4), ("D", 8)], better=change).values == -inf, "it lost what it had"
 
 
 def test_components_say_whom_they_compare_with() -> None:
@@ -167,34 +176,29 @@ def test_components_say_whom_they_compare_with() -> None:
     assert against("A", "B") == []
 
 
-def test_means_alone_are_one_block() -> None:
-    book = Book(
-        {("D", 4, "A"): {MEAN: 0.9}, ("D", 4, "B"): [0.5, 0.7], ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6]}
-    )
-    found = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
-    assert found.seeds == [MEAN]
-    np.testing.assert_allclose(found.values, [[[0.3], [-0.1]]])
-
-
 def test_seeds_that_two_methods_do_not_share_are_not_compared() -> None:
     """Partitions and batches differ by seed, so that the difference would be theirs too."""
-    book = Book(
-        {("D", 4, "A"): {1: 0.9}, ("D", 4, "B"): {0: 0.5}, ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6]}
-    )
+    book: Book = {
+        ("D", 4, "A"): {1: 0.9}, ("D", 4, "B"): {0: 0.5}, ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6]
+    }  # fmt: skip
     found = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
     assert found.seeds == [0]
     np.testing.assert_allclose(found.values, [[[math.nan], [-0.1]]])
 
 
-def test_a_place_with_means_only_waits_where_another_has_three_seeds() -> None:
-    numbers: dict[Any, Any] = {("D", 4, "A"): {MEAN: 0.9}, ("D", 4, "B"): [0.5, 0.7, 0.6]}
-    numbers |= {("E", 4, "A"): [0.7, 0.7, 0.8], ("E", 4, "B"): [0.6, 0.6, 0.6]}
+def test_a_pooled_place_is_the_mean_of_its_members_in_runs_and_one_number_in_print() -> None:
+    pool = Pooled([1, 2])
     claim = {"method": "A", "than": "B", "metric": "test_auc"}
-    found = read(Book(numbers), TWO, better=claim)
-    assert found.seeds == [0, 1, 2, MEAN] and np.isfinite(found.values).any(-1).all(), "both ran"
-    alone = read(Book({at: numbers[at] for at in numbers if at[0] == "E"}), TWO[1:], better=claim)
-    rule = Rule("better", matters=0.005)
-    assert verdict(found.values, rule) == verdict(alone.values, rule)
-    assert verdict(found.values, rule).seeds == 3
-    del numbers["E", 4, "A"][2]
-    assert read(Book(numbers), TWO, better=claim).seeds == [MEAN], "two seeds decide nothing: all count alike"
+    runs = {("D", 1, "A"): [0.9, 0.8], ("D", 2, "A"): [0.7], ("D", 1, "B"): [0.5], ("D", 2, "B"): [0.7, 0.1]}
+    found = read(runs, [("D", pool)], better=claim)
+    assert found.seeds == [0], "seed 1 has not all members"
+    np.testing.assert_allclose(found.values, [[[0.2]]])
+    both = read(
+        {**runs, ("D", pool, "A"): [0.9], ("D", pool, "B"): [0.4]}, [("D", pool), ("D", 1)], better=claim
+    )
+    np.testing.assert_allclose(both.values, [[[0.5], [0.4]]])
+
+
+def test_what_was_read_is_told() -> None:
+    found = read(BOOK, TWO, better={"method": "A", "than": "B", "metric": "test_auc"}, only={"dataset": "D"})
+    assert found.read.groupby("method")["value"].agg(list).to_dict() == {"A": [0.9, 0.8], "B": [0.7, 0.7]}

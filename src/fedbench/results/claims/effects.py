@@ -1,0 +1,276 @@
+"""From numbers to effects: what a claim compares, at every place and for every seed, as a function of one frame.
+
+The frame has a row for each run: its ``place``, ``method``, ``seed`` and ``value``, NaN where there is none and the
+worst infinity where the run diverged; of costs also ``tried``, how much of it the run spent. Print is such a frame too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from fedbench import measures
+from fedbench.measures import Measure
+from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
+from fedbench.results.claims.effect import log_ratio
+from fedbench.results.claims.judge import Rule
+from fedbench.results.places import Place, members, without
+from fedbench.results.statistics import ROUNDING, Array
+
+
+@dataclass(frozen=True)
+class Effects:
+    """``values`` [components, places, seeds] as :func:`fedbench.results.claims.judge.verdict` takes them.
+
+    ``against`` says of each component whom, or which other setting, it compares with; empty where there is no choice.
+    ``read`` are the rows of the frame that were looked at.
+    """
+
+    places: list[Place]
+    seeds: list[int]
+    values: Array
+    against: list[str] = field(default_factory=list)
+    read: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
+    """Return what the arithmetic is asked for a claim."""
+    if claim.ratio:
+        bound = claim.ratio.at_least or 1 / (claim.ratio.at_most or math.inf)
+        return Rule("ratio", math.log(bound))
+    form = claim.comparison or claim.trend
+    return Rule(
+        claim.form, form.margin if form else 0.0, measure.matters, "some" if claim.exists else claim.holds
+    )
+
+
+def asked(claim: ClaimSpec) -> str:
+    """Name the metric whose values a claim compares: what runs end with, a mean over curves, or a cost."""
+    if claim.comparison and claim.comparison.over == "curve":
+        return measures.over_curve(claim.metric)
+    if claim.ratio and claim.ratio.needs:
+        spent = next(name for name, column in measures.SPENT.items() if column == claim.ratio.needs)
+        targets = [measures.rounds_to(metric, value, spent) for metric, value in claim.ratio.to.items()]
+        return targets[0] if targets else claim.ratio.needs
+    return claim.metric
+
+
+def effects(
+    claim: ClaimSpec, measure: Measure, places: Sequence[Place], methods: Sequence[str], numbers: pd.DataFrame
+) -> Effects:
+    """Compare ``numbers`` of the metric that a claim asks for, at ``places``; ``methods`` are those shown there."""
+    table = _Cube(numbers, [place for place in places if _on(claim, place)])
+    with np.errstate(invalid="ignore"):
+        rests, rows, against = _compared(claim, measure.sign, table, methods)
+    values = np.array(rows).reshape(len(rows), len(rests), len(table.seeds))
+    some = np.asarray(~np.isnan(values).all((0, 1)))
+    seeds = [seed for seed, there in zip(table.seeds, some, strict=True) if there]
+    return Effects(rests, seeds, values[..., some], against, table.read())
+
+
+Compared = tuple[list[Place], list[Array], list[str]]
+"""Places without the axes that are compared along, an array [places, seeds] for each component, and its name."""
+
+
+def _compared(claim: ClaimSpec, sign: int, table: _Cube, methods: Sequence[str]) -> Compared:
+    if claim.trend:
+        return _trend(claim.trend, sign, table, methods)
+    if claim.ratio:
+        return _ratio(claim.ratio, sign, table)
+    if claim.exists:
+        return _exists(claim.exists, table, methods)
+    assert claim.comparison
+    return _comparison(claim.comparison, sign, table)
+
+
+def _on(claim: ClaimSpec, place: Place) -> bool:
+    here = dict(place)
+    return all(str(here[name]) in map(str, values) for name, values in claim.only.items())
+
+
+class _Cube:
+    """The values of a frame by method, as arrays [places, seeds]; of pooled places the mean over all their members."""
+
+    def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
+        self.places = places
+        self._index = {frozenset(place): at for at, place in enumerate(places)}
+        numbers = numbers[numbers["value"].notna()]  # variants have none where they know nothing
+        known = {*numbers["place"]}
+        parts = [[place] if place in known else members(place) for place in places]
+        stands: dict[Place, list[int]] = {}
+        for at, part in enumerate(parts):
+            for place in part:
+                stands.setdefault(place, []).append(at)
+        hits = [(row, at) for row, place in enumerate(numbers["place"]) for at in stands.get(place, ())]
+        rows, at_ = np.array(hits, dtype=int).reshape(-1, 2).T
+        self._rows = numbers.iloc[rows].assign(at=at_)
+        self._parts = np.array([*map(len, parts)], dtype=int)
+        self.seeds = sorted(self._rows["seed"].unique().tolist(), key=str)
+        self._looked_at: set[tuple[str, int]] = set()
+        self._arrays: dict[str, dict[str, Array]] = {}
+
+    def of(
+        self, method: str, rests: Sequence[Place], setting: Mapping[str, Value], column: str = "value"
+    ) -> Array:
+        """Return a method's values [rests, seeds] where ``setting`` fills up each of the ``rests``."""
+        at = [self.index(rest, setting) for rest in rests]
+        self._looked_at |= {(method, place) for place in at if place >= 0}
+        if column not in self._arrays:
+            self._arrays[column] = self._by_method(column)
+        known = self._arrays[column].get(method)
+        values = np.full((len(rests), len(self.seeds)), math.nan)
+        if known is not None:
+            values[:] = known[at]
+        return values
+
+    def index(self, rest: Place, setting: Mapping[str, Value]) -> int:
+        """Return where the place with the axes of both is, -1 where there is none."""
+        return self._index.get(frozenset({**dict(rest), **setting}.items()), -1)
+
+    def read(self) -> pd.DataFrame:
+        """Return the rows that were looked at."""
+        pairs = zip(self._rows["method"], self._rows["at"], strict=True)
+        read = self._rows[np.array([pair in self._looked_at for pair in pairs], dtype=bool)]
+        return read[~read.index.duplicated()]
+
+    def _by_method(self, column: str) -> dict[str, Array]:
+        """Return [places and one without anything, seeds] of each method."""
+        groups = self._rows.groupby(["method", "at", "seed"], sort=False)[column]
+        means = groups.agg(["mean", "count"]).reset_index()
+        means = means[means["count"].to_numpy() == self._parts[means["at"]]]
+        seeds = {seed: number for number, seed in enumerate(self.seeds)}
+        arrays = {}
+        for method, part in means.groupby("method", sort=False):
+            array = np.full((len(self.places) + 1, len(self.seeds)), math.nan)
+            array[part["at"], part["seed"].map(seeds)] = part["mean"]
+            arrays[str(method)] = array
+        return arrays
+
+
+def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:
+    other = claim.than if isinstance(claim.than, dict) else {}
+    rests = without(table.places, [*claim.change, *claim.when, *other])
+    worst = -sign * math.inf
+    """Of a run that diverged: the seed is lost, or if it is a rival's won; where both did it is lost."""
+
+    def value(method: str, setting: Mapping[str, Value]) -> Array:
+        for axis, ends in claim.change.items():
+            before, after = (table.of(method, rests, {**setting, axis: end}) for end in ends)
+            return _both(before, after, np.where(np.isinf(before) | np.isinf(after), worst, after - before))
+        return table.of(method, rests, setting)
+
+    rows, names = [], []
+    for method in claim.method:
+        mine = value(method, claim.when)
+        if isinstance(claim.than, float):
+            rivals = {"": np.full(mine.shape, claim.than)}
+        elif isinstance(claim.than, dict):
+            rivals = {"": value(method, claim.than)}
+        else:
+            rivals = {rival: value(rival, {}) for rival in claim.than if rival != method}
+        for rival, theirs in rivals.items():
+            rows.append(_both(mine, theirs, np.where(mine == worst, -math.inf, sign * (mine - theirs))))
+            names.append(f"{method} over {rival}" if len(claim.method) > 1 and rival else rival or method)
+    return rests, rows, names if len(rows) > 1 else []
+
+
+def _both(one: Array, other: Array, values: Array) -> Array:
+    """Return values where both sides have the seed: others differ in partitions and batches too."""
+    return np.where(np.isnan(one) | np.isnan(other), math.nan, values)
+
+
+def _trend(claim: Trend, sign: int, table: _Cube, methods: Sequence[str]) -> Compared:
+    levels = list(dict.fromkeys(dict(place)[claim.along] for place in table.places))
+    if all(isinstance(level, int | float) for level in levels):
+        levels.sort(key=float)
+    if claim.falls:
+        levels.reverse()
+    rests = without(table.places, [claim.along])
+    mine, *others = [claim.method] if claim.gap is None else claim.gap
+    if others == [BEST_OTHER]:
+        others = [name for name in methods if name != mine]
+
+    def value(level: Value) -> Array:
+        own, *rivals = (_finite(table.of(str(name), rests, {claim.along: level})) for name in (mine, *others))
+        return sign * (own - sign * np.max(sign * np.array(rivals), axis=0)) if rivals else own
+
+    return rests, [value(level) for level in levels], []
+
+
+def _ratio(claim: Ratio, sign: int, table: _Cube) -> Compared:
+    other = claim.than if isinstance(claim.than, dict) else {}
+    rests = without(table.places, [*claim.when, *other, *([claim.largest] if claim.largest else [])])
+    rival = claim.than if isinstance(claim.than, str) else claim.method
+
+    def cost(method: str, setting: Mapping[str, Value]) -> tuple[Array, Array]:
+        """Return what was needed, infinite for a miss, and how much was tried."""
+        if claim.largest:
+            kept = _largest(claim, sign, table, rests, method, setting)
+            return kept, kept
+        value = table.of(method, rests, setting)
+        if claim.to:
+            return value, table.of(method, rests, setting, "tried")
+        value = np.where((value > 0) & np.isfinite(value), value, math.nan)
+        return value, value
+
+    mine, theirs = cost(claim.method, claim.when), cost(rival, other)
+    if claim.at_most:
+        mine, theirs = theirs, mine
+    bounds = np.vectorize(log_ratio, otypes=[float, float])(mine[0], theirs[0], mine[1], theirs[1])
+    return rests, [_both(mine[0], theirs[0], bound) for bound in bounds], []
+
+
+def _largest(
+    claim: Ratio, sign: int, table: _Cube, rests: Sequence[Place], method: str, setting: Mapping[str, Value]
+) -> Array:
+    """Return the largest value of a setting up to which the metric stays within a margin, [rests, seeds].
+
+    A seed without a number at the next value has none here: it may have gone on to that one.
+    """
+    assert claim.largest and claim.within
+    axis = claim.largest
+    levels = sorted({value for place in table.places if isinstance(value := dict(place)[axis], int | float)})
+    values = {level: table.of(method, rests, {**setting, axis: level}) for level in levels}
+    result = np.full((len(rests), len(table.seeds)), math.nan)
+    for row, rest in enumerate(rests):
+        shown = [level for level in levels if table.index(rest, {**setting, axis: level}) >= 0]
+        if claim.of not in shown:
+            continue
+        longer = shown[shown.index(claim.of) :]
+        for seed in range(len(table.seeds)):
+            result[row, seed] = _last_within(claim.within, sign, {at: values[at][row, seed] for at in longer})
+    return result
+
+
+def _last_within(margin: float, sign: int, curve: Mapping[int | float, float]) -> float:
+    """Return the last setting whose value is no worse than the first by more; NaN where a value is missing before."""
+    (last, first), *rest = curve.items()
+    if not math.isfinite(first):
+        return math.nan
+    for level, value in rest:
+        if math.isnan(value):
+            return math.nan
+        if sign * (first - value) > margin + ROUNDING:
+            break
+        last = level
+    return float(last)
+
+
+def _exists(claim: Exists, table: _Cube, methods: Sequence[str]) -> Compared:
+    """Return by how much the best of the others is below a limit, and by how much the method is above another."""
+    rests = list(table.places)
+    others = np.array([_finite(table.of(name, rests, {})) for name in methods if name != claim.method])
+    ran = ~np.isnan(others).all(-1, keepdims=True)
+    best = np.where(ran, others, -math.inf).max(0)
+    below = np.where(np.isfinite(best), claim.others_below - best, math.nan)
+    mine = _finite(table.of(claim.method, rests, {})) - claim.above
+    return rests, [below, _both(mine, below, mine)], ["the others' limit", "its own"]
+
+
+def _finite(values: Array) -> Array:
+    """Leave out seeds that diverged, where there is no side that they could be lost to."""
+    return np.where(np.isfinite(values), values, math.nan)
