@@ -67,12 +67,6 @@ class NormalizeSpec(Spec):
             raise ValueError(f"mean has {len(self.mean)} channels and std {len(self.std)}")
         return self
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
-            raise ValueError("mean and std have one number for each channel, those of std above 0")
-        return self
-
 
 class StagesSpec(Spec):
     """Stages of training that grow; step sizes fall after each."""
