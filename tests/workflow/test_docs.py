@@ -1,25 +1,118 @@
-"""The documentation: no dead link, in the site or in the README, and a front page of a size that is read."""
+"""The documentation: pages of a size that is read, an output on each how-to, plain words, and no dead link."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from projects import BIN, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+NAV = {
+    next(iter(part)): next(iter(part.values()))
+    for part in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+}
+HOW_TO = [next(iter(page.values())) for page in NAV["How to"]]
+OF_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+HIDDEN = re.compile(
+    r"^<!-- (?:table|claims|glance): .*?<!-- end -->$|<!--.*?-->|^```.*?^```$|(?<=\])\([^)\s]*\)",
+    flags=re.M | re.S,
+)
+"""Tables that are written from shipped numbers, comments, code, targets of links."""
+WORD = re.compile(r"\S*\w\S*")
+LONGEST_PAGE, LONGEST_CELL = 1200, 25
+"""Words."""
 
 
-def test_links_and_pictures_of_the_readme_are_there() -> None:
-    targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
-    assert len(targets) > 8
-    assert [target for target in targets if not (ROOT / target.partition("#")[0]).exists()] == []
+def words(text: str) -> int:
+    return len(WORD.findall(text))
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.split()) < 1500
+def said(page: Path) -> str:
+    """What a reader of a page reads, without code and generated tables."""
+    return HIDDEN.sub("", page.read_text(encoding="utf-8"))
+
+
+@OF_PAGE
+def test_a_page_and_its_cells_are_short(page: Path) -> None:
+    if page.name == "reference.md":
+        return
+    text = said(page)
+    assert words(text) <= LONGEST_PAGE
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+    assert [cell for cell in cells if words(cell) > LONGEST_CELL] == []
+
+
+@pytest.mark.parametrize("page", HOW_TO)
+def test_a_how_to_shows_what_comes_out(page: str) -> None:
+    """A block without a language is what a program prints."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    fences = re.findall(r"^```(\w*)$", text, flags=re.M)
+    assert "" in fences[::2] or "![" in text
+
+
+@OF_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        path = (page.parent / file).resolve() if file else page
+        assert path.exists(), target
+        if anchor:
+            assert anchor in anchors(path), target
+
+
+TEXTS = [*PAGES, *sorted(ROOT.glob("config/papers/*.yaml")), *sorted(ROOT.glob("src/**/*.html"))]
+IDIOMS = re.compile(
+    r"\b(nobody|whoever|everybody|anybody|somebody|(?<!each )(?<!one )of which|"
+    r"could not be had|for want of|on an edge of|in vain|"
+    r"stands for more|thereof|turns? nothing)\b",
+    flags=re.I,
+)
+"""Words that a reader has to read twice."""
+
+
+def messages(path: Path) -> Iterator[str]:
+    """Yield the texts of a module that a user may meet: strings, and the help of commands, their docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+        if isinstance(node, ast.FunctionDef) and path.parent.name == "commands":
+            yield ast.get_docstring(node) or ""
+
+
+def test_texts_for_users_are_free_of_idioms() -> None:
+    texts = [(path, said(path)) for path in TEXTS]
+    texts += [(path, text) for path in sorted(ROOT.glob("src/**/*.py")) for text in messages(path)]
+    assert [
+        f"{path.relative_to(ROOT)}: {hit[0]}" for path, text in texts for hit in IDIOMS.finditer(text)
+    ] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M))
+    assert listed == {str(page.relative_to(DOCS)) for page in PAGES[1:]}
 
 
 def test_the_site_builds_without_a_dead_link(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What README.md, docs/examples.md and docs/adding.md show is done here as it stands there: files, commands, tables."""
+"""What README.md and the how-to pages show is done here as it stands there: files, commands, tables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,20 @@ def examples(document: str, chapter: str) -> dict[str, list[tuple[str, str, str]
     return {title: blocks for title, blocks in found.items() if blocks}
 
 
-EXAMPLES = examples("README.md", "Adding your own") | examples("docs/examples.md", "Adding your own")
-ADDING = (ROOT / "docs/adding.md").read_text()
-PACKAGE = BLOCK.findall(ADDING.partition("\n## A package of your own\n")[2].partition("\n## ")[0])
+def section(page: str, title: str) -> dict[str, list[tuple[str, str, str]]]:
+    """The blocks of a section of a page."""
+    return {
+        title: BLOCK.findall((ROOT / page).read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0])
+    }
+
+
+EXAMPLES = (
+    examples("README.md", "Adding your own")
+    | section("docs/data.md", "A dataset in one file")
+    | section("docs/paper.md", "A paper, with its published numbers")
+    | section("docs/network.md", "A network")
+)
+PACKAGE = BLOCK.findall((ROOT / "docs/package.md").read_text())
 OFFLINE = {"PIP_TARGET": "site", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 """For pip: into a folder of the clone, with nothing from a network (0 is how its variable says that it is on)."""
 ROWS = {
@@ -34,6 +45,7 @@ ROWS = {
     "Your data": ("clinics", "dataset", "Cancer"),
     "A dataset in one file": ("rings", "dataset", "Rings"),
     "A paper, with its published numbers": ("skewed", "method", "FedProx"),
+    "A network": ("wide", "dataset", "WideDigits"),
 }
 """What each section builds: Table 1 of which paper, and the row that is new in it."""
 

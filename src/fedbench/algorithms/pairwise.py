@@ -184,7 +184,7 @@ class Method(FederatedMethod):
         if not server["kept"]:
             known = len(server[f"pool_{sign}"])
             log.warning(
-                "pairwise: nobody sent a score of %s up to round %d: the %d that are known stay in use",
+                "pairwise: no client sent a score of %s up to round %d: the %d that are known stay in use",
                 *(sign, round_index, known),
             )
 

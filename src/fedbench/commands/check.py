@@ -12,11 +12,13 @@ import numpy as np
 from scipy import stats
 
 from fedbench.errors import UserError, unknown
+from fedbench.jobs.training import train_run
 from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import LEVEL, POWER, ROUNDING, holm
+from fedbench.store.runs import Store
 
 PAPER, TABLE, SCALE, METRIC = "check", "table1", "demo", "test_auc"
 DIGITS = 1e-6
@@ -94,9 +96,6 @@ def check(config: Config, wanted: Sequence[str], seeds: int) -> Iterator[Point]:
     Raises:
         UserError: a name is unknown, or there are no shipped runs under the keys of today.
     """
-    from fedbench.jobs.training import train_run  # here, since it imports torch
-    from fedbench.store.runs import Store
-
     if seeds < 2:
         raise UserError(f"check: {seeds} seed is no sample to test; give --seeds 2 or more")
     config = config.model_copy(

@@ -8,24 +8,22 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from fedbench import algorithms, models, registry, tasks
+from fedbench.data import datasets, partitions
 from fedbench.errors import UserError
+from fedbench.jobs.training import choose_device
 from fedbench.plan.schema import Config
 from fedbench.store.provenance import package_version
+from fedbench.store.runs import Store
 
 
 def report(config: Config, folder: Path) -> Iterator[str]:
     """Yield the lines of the report."""
-    from fedbench import algorithms, models, registry, tasks
-    from fedbench.data import datasets, partitions
-    from fedbench.store.runs import Store
-
     yield f"fedbench {package_version('fedbench')}, Python {platform.python_version()}"
     for name in ("torch", "torchvision", "scikit-learn", "snakemake"):
         found = importlib.util.find_spec({"scikit-learn": "sklearn"}.get(name, name)) is not None
         yield f"  {name:14} {package_version(name) if found else 'not installed'}"
     yield f"  {'latexmk':14} {shutil.which('latexmk') or 'not installed: tables are built without PDFs'}"
-    from fedbench.jobs.training import choose_device
-
     device = choose_device(config.device)
     yield f"device: {device.type} (config: {config.device})"
     yield f"disk: {shutil.disk_usage(folder).free / 1e9:.0f} GB free in {folder}"

@@ -84,7 +84,7 @@ def write(kind: str, name: str) -> list[str]:
         f"wrote {code}",
         f"wrote {test}",
         f"test it with:  python -m pytest {test}",
-        f"name it in a paper's YAML (docs/adding.md), as in:  {named(what.use)}",
+        f"name it in a paper's YAML (docs/paper.md), as in:  {named(what.use)}",
     ]
 
 
@@ -117,5 +117,5 @@ def _check_clone(what: Kind) -> None:
     if here != used:
         raise UserError(
             f"{what.folder} is not the fedbench that is installed, which is {used}. Run this in a clone after "
-            "`make setup`; in a package of your own, use entry points (docs/adding.md)"
+            "`make setup`; in a package of your own, use entry points (docs/package.md)"
         )

@@ -76,7 +76,6 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
         UserError: the dataset is not prepared, or the rule does not fit it.
     """
     path = partition_path(spec, seed, data_dir)
-    # asked of the dataset: arrays that were prepared before it said so serve as they are
     whole = (
         isinstance(spec.validation, float)
         and spec.validation > 0
@@ -280,7 +279,7 @@ def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole: bool) -> b
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
         found = read_partition(path).summary
-        same = found.get("whole_groups", False) == whole and found["key"] == path.stem
+        same = found["whole_groups"] == whole and found["key"] == path.stem
         return bool(same and found["prepared_sha256"] == joined.checksum(spec, data_dir))
     except DiskError:
         raise

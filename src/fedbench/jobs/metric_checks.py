@@ -141,7 +141,7 @@ def lacks(run: RunSpec, metric: str, classes: Classes) -> str:
     text = f"{{metric}} is not measured on {{dataset}} ({n_classes} classes): task {label!r} measures "
     text += ", ".join(f"{part}_{each}" for each in found)
     if name in detailed.NAMES or name.startswith("recall_"):
-        text += "; task 'detailed' measures more, see docs/adding.md"
+        text += "; task 'detailed' measures more, see docs/task.md"
     return text
 
 

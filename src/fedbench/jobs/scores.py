@@ -54,8 +54,8 @@ class Scores:
         """Say whether the score of a run is there."""
         return spec.key in self._trained or spec.key in self._known
 
-    def add(self, spec: RunSpec, record: Record) -> None:
-        """Take the score of a run that has been trained."""
+    def add(self, spec: RunSpec, record: Record, left: str = "") -> None:
+        """Take the score of a run that has been trained, and say it with how long others take that are ``left``."""
         self._trained[spec.key] = self._score(record, self._rule.metric_of(spec.key))
         self._made_at[spec.key] = [record.provenance.get("commit", "")]
         self.commits.update(self._made_at[spec.key])
@@ -63,7 +63,7 @@ class Scores:
         found = [{run.key: scores[run.key] for run in runs if run.key in scores} for _, runs in self._trials]
         made_at = {commit for runs in found for key in runs for commit in self._made_at[key]}
         self._note(self.rows(found), listed(made_at))
-        self._tell(spec)
+        self._tell(spec, left)
 
     def of(self, spec: RunSpec) -> float | None:
         """Return a run's score to five digits, None where it diverged."""
@@ -73,12 +73,14 @@ class Scores:
         self._tell(spec)
         return self._known[spec.key]
 
-    def _tell(self, spec: RunSpec) -> None:
+    def _tell(self, spec: RunSpec, left: str = "") -> None:
         score = (self._known | self._trained)[spec.key]
         short = ", short" if spec.key in self._rule.short else ""
-        self._say(
-            f"{self._whose} {spec.params} seed {spec.seed}{short}: {self._rule.metric_of(spec.key)} {score}"
+        number = next(
+            n for n, (_, runs) in enumerate(self._trials, 1) if spec.key in {run.key for run in runs}
         )
+        trial = f"{self._whose}, trial {number} of {len(self._trials)}, seed {spec.seed}{short}"
+        self._say(f"{trial}: {self._rule.metric_of(spec.key)} {score}{left}  {spec.params}")
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
         """Return the trials with the scores of their ``runs``, without those that have none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from fedbench.errors import UserError, unknown
 from fedbench.jobs import metric_checks, preflight
 from fedbench.jobs.choices import Choices
+from fedbench.jobs.progress import time_left
 from fedbench.jobs.race import Race, Rule, Runs, margin, race
 from fedbench.jobs.scores import Scores, Trial, listed
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
@@ -170,6 +172,7 @@ def _run(
     """Run the races of several methods, the first methods' runs first, and yield each race that ends."""
     wanted = {name: next(race) for name, race in races.items()}
     begun = dict[str, str]()  # runs, and for whom
+    start, trained = time.monotonic(), 0
     while wanted:
         for name in [*wanted]:
             try:
@@ -185,7 +188,10 @@ def _run(
                     begun[spec.key] = name
         if begun:
             for spec, record in pool.finished():
-                scores[begun.pop(spec.key)].add(spec, record)
+                trained += 1
+                left = sum(not scores[name].has(run) for name, specs in wanted.items() for run in specs) - 1
+                pace = time_left(0, trained, left, time.monotonic() - start)
+                scores[begun.pop(spec.key)].add(spec, record, pace)
 
 
 def _choice(whose: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], best: int, rule: Rule) -> str:
@@ -195,7 +201,7 @@ def _choice(whose: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], 
     if short := len(runs[best]) - count:
         text += f"; none of its {short} short runs failed"
     for name in edges(trials[best], trials):
-        text += f"; {name} is on an edge of the grid: widen it there"
+        text += f"; {name} is at the boundary of the grid: widen it there"
     if (closest := margin(runs, best, rule)) is None:
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest

@@ -32,13 +32,13 @@ class ParticipationSpec(Spec):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if self.rule == "full" and self.clients is not None:
-            raise ValueError("participation: rule 'full' takes none of clients: everybody takes part")
+            raise ValueError("participation: rule 'full' takes none of clients: all clients take part")
         if self.rule != "full" and self.clients is None:
             raise ValueError(f"participation: rule {self.rule!r} needs clients (how many a round)")
         if self.rule == "cyclic" and self.groups is None:
             raise ValueError("participation: rule 'cyclic' needs groups (how many take turns)")
         if self.rule == "full" and self.groups is not None:
-            raise ValueError("participation: rule 'full' has no groups: everybody takes part in every round")
+            raise ValueError("participation: rule 'full' has no groups: all clients take part in every round")
         return self
 
     def check(self, n_clients: int) -> None:
@@ -65,12 +65,6 @@ class NormalizeSpec(Spec):
     def _alike(self) -> Self:
         if len(self.mean) != len(self.std):
             raise ValueError(f"mean has {len(self.mean)} channels and std {len(self.std)}")
-        return self
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if len(self.mean) != len(self.std) or not self.mean or min(self.std) <= 0:
-            raise ValueError("mean and std have one number for each channel, those of std above 0")
         return self
 
 

@@ -189,7 +189,7 @@ def test_a_pool_that_would_become_empty_is_kept(caplog: pytest.LogCaptureFixture
         assert server["pool_negatives"].tolist() == pytest.approx([0.2, 0.3])
         assert not len(server["next_negatives"])
     assert method.report(server)["pools_kept"] == 3
-    assert len(caplog.records) == 1 and "nobody sent a score of positives up to round 0" in caplog.text
+    assert len(caplog.records) == 1 and "no client sent a score of positives up to round 0" in caplog.text
 
 
 def test_two_hundred_clients_fit_the_declared_memory() -> None:

@@ -67,7 +67,7 @@ def test_the_shipped_runs_fit_the_configuration(monkeypatch: pytest.MonkeyPatch)
         value = 0.5 if spec.method == "untrained" else 0.9
         return SimpleNamespace(status="finished", metrics={"test_auc": value + 0.001 * spec.seed})
 
-    monkeypatch.setattr("fedbench.jobs.training.train_run", train)
+    monkeypatch.setattr("fedbench.commands.check.train_run", train)
     points = list(check(Config(device="cpu"), [], 3))
     assert [point.name for point in points] == ["FedAvg", "CODA+", "LocalSCGDAM"]
     assert all(len(point.reference) == 10 and min(point.reference.values()) > 0.85 for point in points)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -65,14 +64,13 @@ def test_a_mistake_is_marked_where_it_is(
     mistake: str, validators: dict[str, jsonschema.Draft202012Validator]
 ) -> None:
     study = yaml.safe_load((ROOT / "config/papers/climb.yaml").read_text(encoding="utf-8"))
-    changed, (place, value) = copy.deepcopy(study), MISTAKES[mistake]
+    place, value = MISTAKES[mistake]
     *parents, last = place.split(".")
-    inner = changed
+    inner = study
     for name in parents:
         inner = inner[int(name) if name.isdigit() else name]
     inner[last] = value
-    errors = [*validators["study"].iter_errors(changed)]
-    assert errors and not [*validators["study"].iter_errors(study)]
+    assert not validators["study"].is_valid(study)
 
 
 def models(model: type[BaseModel]) -> set[type[BaseModel]]:

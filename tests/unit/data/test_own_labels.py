@@ -117,11 +117,6 @@ def test_a_slip_is_named(own: Own, extra: str, message: str) -> None:
         table(own, [("benign", "malignant")[n % 2] for n in range(40)], extra)
 
 
-def test_a_fraction_is_no_class(own: Own) -> None:
-    with pytest.raises(UserError, match=r"the label 0\.5 is no whole number"):
-        npz(own, np.array([0.5, 1.0])[np.arange(40) % 2])
-
-
 def test_a_class_of_the_test_part_alone_is_refused(own: Own) -> None:
     x = np.arange(8.0)[:, None]
     with pytest.raises(UserError, match="the class '2' has samples in the test part alone"):

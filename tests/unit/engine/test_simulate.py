@@ -75,8 +75,8 @@ class TestChunks:
         train: dict[str, Any] = {"rounds": 3, "evaluations": 3}
         if epochs:
             train |= {"period": None, "local_epochs": epochs}
-        runs = {c: simulate(spec(method, clients=7, **train), arrays, c) for c in (1, 2, 7, None)}
-        for chunk in (2, 7, None):
+        runs = {c: simulate(spec(method, clients=7, **train), arrays, c) for c in (1, 2, None)}
+        for chunk in (2, None):
             one, many = runs[1], runs[chunk]
             for name, tensor in one[0].server.items():
                 torch.testing.assert_close(many[0].server[name], tensor, rtol=1e-3, atol=1e-5, equal_nan=True)

@@ -143,6 +143,9 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     change(tune=PAPER["tune"] | {"validation": 0.3})
     said = list[str]()
     tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too"], said.append)
+    tried = [line for line in said if line.startswith("Digits Plain, trial ")]
+    assert tried[0].startswith("Digits Plain, trial 1 of 4, seed 100: val_auc ") and " left" in tried[0]
+    assert any(line.startswith("Digits Plain, trial 2 of 4, seed 100: ") for line in tried)
     assert path.read_text() == before, "what stands there was compared another way"
     for file in (path, path.parent / "unfinished/Digits/Plain.yaml"):  # as if of two commits
         content = yaml.safe_load(file.read_text())

@@ -21,6 +21,25 @@ WINDOW: dict[str, Any] = {
 }
 
 
+EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
+
+
+def table(**changes: Any) -> dict[str, Any]:
+    return {"tables": lambda tables: tables["table1"].update(changes)}
+
+
+def figure(**changes: Any) -> dict[str, Any]:
+    return {"figures": lambda figures: figures["figure1"].update(changes)}
+
+
+def claim(changes: dict[str, Any]) -> dict[str, Any]:
+    return {"claims": [CLAIM | changes]}
+
+
+def better(**changes: Any) -> dict[str, Any]:
+    return claim({"better": PLAIN | changes})
+
+
 @pytest.mark.usefixtures("project")
 class TestConfig:
     def test_overrides_win_and_null_keeps_the_file(self) -> None:
@@ -65,95 +84,44 @@ class TestConfig:
             load_config()
 
     @pytest.mark.parametrize(
-        ("part", "change", "says"),
+        ("change", "says"),
         [
+            (table(datasets=["Digit"]), "table1: unknown dataset 'Digit'.*'Digits'"),
+            (table(methods=["Plaine"]), "table1: unknown method 'Plaine'"),
+            (figure(settings={"q": [1]}), "figure1: unknown setting 'q'"),
+            (table(metric=["x"]), r"tables\.table1\.metric: unknown key.*'metrics'"),
             (
-                "tables",
-                lambda t: t["table1"].update(datasets=["Digit"]),
-                "table1: unknown dataset 'Digit'.*'Digits'",
-            ),
-            ("tables", lambda t: t["table1"].update(methods=["Plaine"]), "table1: unknown method 'Plaine'"),
-            ("figures", lambda f: f["figure1"].update(settings={"q": [1]}), "figure1: unknown setting 'q'"),
-            (
-                "tables",
-                lambda t: t["table1"].update(metric=["x"]),
-                r"tables\.table1\.metric: unknown key.*'metrics'",
-            ),
-            (
-                "tables",
-                lambda t: t["table1"].update(metrics=["test_overal_accuracy"]),
+                table(metrics=["test_overal_accuracy"]),
                 r"table1\.metrics.*unknown metric 'test_overal_accuracy'\. Did you mean 'test_overall_accuracy'",
             ),
+            (table(metrics=["tset_auc"]), "'tset_auc'. Did you mean 'test_auc'"),
+            (table(metrics=["auc"]), "unknown metric 'auc'"),
+            (figure(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
+            (claim({"in": ["tabel1"]}), "unknown table or figure 'tabel1'.*'table1'"),
+            (better(method="Plane"), r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'"),
+            (better(than=["Plane"]), "unknown method 'Plane'.*'Plain'"),
+            (better(metric="test_pa"), "claims.*unknown metric 'test_pa'"),
+            (claim({"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
+            (claim({"only": {"p": 5}}), "claims: 1.*unknown value of p '5'"),
+            ({"claims": [WINDOW]}, "largest needs within, of and metric"),
             (
-                "tables",
-                lambda t: t["table1"].update(metrics=["tset_auc"]),
-                "'tset_auc'. Did you mean 'test_auc'",
-            ),
-            ("tables", lambda t: t["table1"].update(metrics=["auc"]), "unknown metric 'auc'"),
-            ("figures", lambda f: f["figure1"].update(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
-            (
-                "claims",
-                lambda c: c.append(CLAIM | {"in": ["tabel1"]}),
-                "unknown table or figure 'tabel1'.*'table1'",
-            ),
-            (
-                "claims",
-                lambda c: c.append(CLAIM | {"better": PLAIN | {"method": "Plane"}}),
-                r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'",
-            ),
-            (
-                "claims",
-                lambda c: c.append(CLAIM | {"better": PLAIN | {"than": ["Plane"]}}),
-                "unknown method 'Plane'.*'Plain'",
-            ),
-            (
-                "claims",
-                lambda c: c.append(CLAIM | {"better": PLAIN | {"metric": "test_pa"}}),
-                "claims.*unknown metric 'test_pa'",
-            ),
-            ("claims", lambda c: c.append(CLAIM | {"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
-            ("claims", lambda c: c.append(CLAIM | {"only": {"p": 5}}), "claims: 1.*unknown value of p '5'"),
-            (
-                "claims",
-                lambda c: c.append(WINDOW),
-                "largest needs within, of and metric",
-            ),
-            (
-                "claims",
-                lambda c: c.append(WINDOW | {"ratio": WINDOW["ratio"] | {"of": 5}}),
+                {"claims": [WINDOW | {"ratio": WINDOW["ratio"] | {"of": 5}}]},
                 "claims: 1 .Long.: unknown value of p '5'",
             ),
+            (claim({"equal": PLAIN}), r"claims\.0\.equal\.margin: Field required"),
             (
-                "claims",
-                lambda c: c.append(CLAIM | {"equal": PLAIN}),
-                r"claims\.0\.equal\.margin: Field required",
-            ),
-            (
-                "claims",
-                lambda c: c.append(CLAIM | {"equal": PLAIN | {"margin": 0.1}}),
+                claim({"equal": PLAIN | {"margin": 0.1}}),
                 "give exactly one of better, no_worse, equal, trend, ratio, exists",
             ),
+            ({"claims": [{"says": "x", "in": "table1", "exists": EXISTS}]}, "unknown method 'Other'"),
             (
-                "claims",
-                lambda c: c.append(
-                    {
-                        "says": "x",
-                        "in": "table1",
-                        "exists": {
-                            "method": "Other",
-                            "above": 0.9,
-                            "others_below": 0.6,
-                            "metric": "test_auc",
-                        },
-                    }
-                ),
-                "unknown method 'Other'",
+                {"methods": lambda m: m["Plain"].pop("algorithm")},
+                r"methods\.Plain\.algorithm: Field required",
             ),
-            ("methods", lambda m: m["Plain"].pop("algorithm"), r"methods\.Plain\.algorithm: Field required"),
         ],
     )
-    def test_a_papers_mistakes_are_named_with_its_file(self, part: str, change: Any, says: str) -> None:
-        rewrite(**{part: change})
+    def test_a_papers_mistakes_are_named_with_its_file(self, change: dict[str, Any], says: str) -> None:
+        rewrite(**change)
         with pytest.raises(UserError, match=says) as caught:
             load_paper("toy")
         assert str(caught.value).startswith("config/papers/toy.yaml: ")

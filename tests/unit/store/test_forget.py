@@ -74,14 +74,6 @@ def test_a_piece_of_a_word_forgets_nothing(pattern: str) -> None:
     assert f"no cell matches {pattern!r}; a word has to be a whole part of a name" in result.stderr
 
 
-def test_a_cells_name_names_its_paper(project: Path) -> None:
-    (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
-    call("run", CELL)
-    shared = CELL.replace("toy/", "mine/")
-    assert call("list", shared).stdout == f"{shared}  2/2 runs, not tuned\n"
-    assert call("forget", shared).stdout.startswith(f"{shared}, scale demo: 2 of 2 runs forgotten\n")
-
-
 def test_nothing_to_forget_is_said() -> None:
     assert call("forget", CELL).stdout == "none of these cells has a run at scale demo\n"
     assert call("forget", "Plain", "--scale", "paper").stdout.endswith("at scale paper\n")
@@ -93,9 +85,9 @@ def test_a_run_that_cells_share_is_forgotten_for_both(project: Path) -> None:
     (project / "config/papers/mine.yaml").write_text("extends: toy\ntables: {table1: {}}\n")
     call("run", CELL)
     shared = CELL.replace("toy/", "mine/")
-    assert call("list", shared, "--paper", "mine").stdout == f"{shared}  2/2 runs, not tuned\n"
+    assert call("list", shared).stdout == f"{shared}  2/2 runs, not tuned\n", "its name names its paper"
     result = Path(f"results/cells/demo/{CELL}.json")
     assert result.exists()
-    said = call("forget", shared, "--paper", "mine").stdout
+    said = call("forget", shared).stdout
     assert f"{result} showed one of them and is made again" in said
     assert Store().keys() == [] and not result.exists()

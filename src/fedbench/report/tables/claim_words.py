@@ -63,8 +63,8 @@ def seeds_text(one: Finding) -> str:
         return ABSENT
     parts = [str(one.main.verdict.seeds)]
     if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
-        more = f"{one.main.needed:g}" if math.isfinite(one.main.needed) else f"{MOST}+"
-        parts.append(f"about {more} needed")
+        more = f"about {one.main.needed:g}" if math.isfinite(one.main.needed) else f"more than {MOST}"
+        parts.append(f"{more} needed")
     parts += ["fragile" * one.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
     return ", ".join(filter(None, parts))
 

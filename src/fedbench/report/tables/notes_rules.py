@@ -61,7 +61,7 @@ def legend(
     shipped = [item.measured for item in compared if item.measured.shipped]
     some = ", or not with all seeds" if any(one.partly for one in shipped) else ""
     marks = {
-        "Bold: best": len({item.place["method"] for item in compared}) > 1,
+        "Bold: best": len({item.place["method"] for item in compared if item.measured.n_seeds}) > 1,
         f"{rule.SYMBOLS[ONE_SEED]}: one seed": ONE_SEED in bases,
         f"{SHIPPED}: not trained here{some}": bool(shipped),
         "†: doubtful": any(item.published and item.published.doubt for item in compared),
