@@ -7,8 +7,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/architecture.md").read_text()
 
@@ -55,17 +53,27 @@ def test_files_that_it_names_exist() -> None:
 
 LONGEST = 40
 """Lines of a function, its docstring included."""
-YET_LONGER = {"plan", "report", "results"}
+YET_LONGER = {
+    "report/artifact/build.py: build",
+    "report/figures/panels.py: panels_of",
+    "report/figures/plot.py: draw",
+    "report/numbers/aggregate.py: measurement",
+    "report/numbers/compare.py: compare",
+    "report/numbers/findings.py: _at_scale",
+    "report/tables/build.py: _results",
+    "report/tables/claims.py: _row",
+    "report/tables/leaderboard.py: _rules",
+    "results/claims/judge.py: verdict",
+}
+"""No other joins these."""
 
 
-@pytest.mark.parametrize("room", sorted(room for line in named() for room in line))
-def test_no_function_is_long(room: str) -> None:
-    if room in YET_LONGER:
-        pytest.skip("its functions are being shortened")
+def test_no_function_is_long() -> None:
     package = ROOT / "src/fedbench"
-    long = list[str]()
-    for path in [*package.glob(f"{room}.py"), *(package / room).rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST:
-                long.append(f"{path.relative_to(package)}: {node.name}")
-    assert not long
+    long = {
+        f"{path.relative_to(package)}: {node.name}"
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= LONGEST
+    }
+    assert long <= YET_LONGER

@@ -120,7 +120,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
         yield name, "setting", spec.settings, paper.settings
     for name, figure in paper.figures.items():
         yield name, "panels of a figure", figure.panel_axes, [*AXES, *paper.settings]
-        x = paper.settings if figure.kind == "final" else COURSE
+        x = {"final": [*paper.settings], "profile": ["factor"]}.get(figure.kind, COURSE)
         yield name, f"x of a figure of kind {figure.kind}", [figure.x], x
     for name, what in paper.settings.items():
         yield f"{name}: datasets", "dataset", what.datasets, paper.datasets

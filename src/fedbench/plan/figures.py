@@ -11,6 +11,8 @@ from fedbench.specs import Spec
 
 COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 """What a curve can be drawn against."""
+OF_BOARDS = ("pareto", "profile")
+"""Kinds of figures that show the methods of a leaderboard."""
 
 
 class FigureSpec(Spec):
@@ -18,30 +20,31 @@ class FigureSpec(Spec):
 
     title: str
     """Title of the figure."""
-    kind: Literal["curves", "final", "duals", "pareto"] = "curves"
+    kind: Literal["curves", "final", "duals", "pareto", "profile"] = "curves"
     """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
-    every client; `pareto`: final values of all methods against their cost."""
+    every client; `pareto`: final values of all methods against their cost; `profile`: how often each method comes
+    within a factor of the best one, over all settings."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
     """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
     """
     datasets: list[str]
     """Its datasets."""
     methods: list[str]
-    """Its methods; a `pareto` figure that names none has all."""
+    """Its methods; a `pareto` or `profile` figure that names none has all."""
     settings: dict[str, list[Value]]
     """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str]
     """Its metrics."""
     x: str = "iteration"
     """The horizontal axis: `iteration`, `round`, `cycle`, `samples`, `floats_up` or `seconds`; of `final`
-    figures a setting with numbers."""
+    figures a setting with numbers, of `profile` figures `factor`."""
     log: Literal["", "x", "y", "xy"] = ""
     """Which axes are logarithmic."""
     caption: str = ""
     """A sentence below the figure."""
 
     @model_validator(mode="after")
-    def _pareto_fits(self) -> FigureSpec:
+    def _fits_its_kind(self) -> FigureSpec:
         if self.kind == "pareto" and (
             self.x not in ("floats_up", "samples", "seconds")
             or self.panels != "dataset"
@@ -50,6 +53,8 @@ class FigureSpec(Spec):
             raise ValueError(
                 "kind pareto takes panels: dataset, one metric, and floats_up, samples or seconds for x"
             )
+        if self.kind == "profile" and (self.panels != "metric" or len(self.metrics) != 1):
+            raise ValueError("kind profile takes panels: metric, one metric, and factor for x")
         return self
 
     @property

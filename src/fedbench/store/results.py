@@ -92,9 +92,9 @@ def _checked(run: dict[str, Any]) -> dict[str, Any]:
     return run
 
 
-def set_damaged_aside(folder: Path = FOLDER) -> Iterator[tuple[Path, str]]:
+def set_damaged_aside() -> Iterator[tuple[Path, str]]:
     """Rename results that are not what was written, so that they are made again; yield each and why."""
-    for path in sorted(folder.rglob("*.json")):
+    for path in sorted(FOLDER.rglob("*.json")):
         try:
             if files.mark(path):
                 _read(path, files.mark(path) or ())
@@ -103,9 +103,9 @@ def set_damaged_aside(folder: Path = FOLDER) -> Iterator[tuple[Path, str]]:
             yield path, str(error)
 
 
-def drop(keys: Sequence[str], folder: Path = FOLDER) -> Iterator[Path]:
+def drop(keys: Sequence[str]) -> Iterator[Path]:
     """Remove the results that show any of these runs, which are made again; yield their paths."""
-    for path in sorted(folder.rglob("*.json")):
+    for path in sorted(FOLDER.rglob("*.json")):
         try:
             shown = {run["key"] for run in _runs(seal.read(path))}
         except (ValueError, FileNotFoundError):

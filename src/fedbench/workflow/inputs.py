@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from fedbench.errors import UserError, unknown
 from fedbench.plan import cells, configuration, starts
 from fedbench.plan.cells import Cell
+from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec, digest
@@ -172,7 +173,7 @@ class Inputs:
     def of_figure(self, paper: str, name: str) -> list[str]:
         """List the results that a figure shows."""
         spec = self.paper(paper).figures.get(name)
-        if spec is not None and spec.kind == "pareto":
+        if spec is not None and spec.kind in OF_BOARDS:
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         return [str(cell.path) for cell in self.cells(paper, name)]
 

@@ -254,3 +254,78 @@ def test_a_budget_has_to_be_fixed_for_each_dataset(project: Project) -> None:
     project.save_paper("league", paper)
     with pytest.raises(UserError, match="within says nothing of Ones; fix it beforehand"):
         load_paper("league", project.root / "config")
+
+
+PROFILE = {
+    "title": "f", "kind": "profile", "panels": "metric", "datasets": ["Ones", "Twos"], "methods": [], "settings": {},
+    "metrics": ["test_auc"], "x": "factor",
+}  # fmt: skip
+
+
+def profiled(board: Project, config: Config, paper: str = "league") -> figures.Drawing:
+    """The performance profile of the league, or of a paper that extends it."""
+    board.save_paper("league", league() | {"figures": {"figure2": PROFILE}})
+    return figures.make(paper, "figure2", config, board.root)
+
+
+def test_a_profile_is_the_share_of_settings_and_seeds_within_a_factor(board: Project, config: Config) -> None:
+    drawing = profiled(board, config)
+    points = drawing.points.set_index("curve")
+    assert [*dict.fromkeys(points.index)][2:] == ["Bad"] and {*points.index} == {"Good", "Fair", "Bad"}, (
+        "controls are none of them"
+    )
+    errors = {name: 1 - made(board, config).loc["Ones"].loc[name, "mean"] for name in ("Good", "Fair", "Bad")}
+    assert errors["Bad"] / min(errors.values()) == pytest.approx(4, rel=0.1)
+    bad = points.loc["Bad"]
+    assert {*bad[bad["x"] < 3.5]["mean"]} == {0.0} and {*bad[bad["x"].between(4.5, 9)]["mean"]} == {0.5}
+    good = points.loc["Good"]
+    assert {*good[good["x"] > 1.2]["mean"]} == {1.0}
+    assert (points["low"] <= points["mean"]).all() and (points["mean"] <= points["high"]).all()
+    assert "settings: Ones (reduced), Twos (reduced); fewer than four settings say little" in drawing.words
+    assert "8 seeds a setting, bands: 90% bootstrap of seeds" in drawing.words
+    assert all(drawing.forms().values())
+
+
+def test_a_profile_says_which_methods_lack_a_setting(board: Project, config: Config) -> None:
+    for cell in board.cells("league", "leaderboard", config):
+        if (cell.method, cell.dataset) == ("Fair", "Twos"):
+            (board.root / cell.path).unlink()
+            board.forget(cell.runs)
+    drawing = profiled(board, config)
+    assert {*drawing.points["curve"]} == {"Good", "Bad"} and "not run on all of them: Fair" in drawing.words
+
+
+def test_ones_own_method_has_a_name_in_a_profile(
+    board: Project, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures.profile, "NAMED", 1)
+    board.save_paper("league", league() | {"figures": {"figure2": PROFILE}})
+    mine = {
+        "methods": {"Mine": {"algorithm": "mine"}},
+        "tables": {"leaderboard": {}},
+        "figures": {"figure2": {}},
+    }
+    board.save_paper("mine", {"extends": "league", "title": "t", **mine})
+    fill(board, "mine", config)
+    drawing = profiled(board, config, "mine")
+    (panel,) = drawing.panels
+    assert [curve.label for curve in panel.curves][1:] == ["Mine"]
+    assert [bundle.label for bundle in panel.bundles] == ["2 others"]
+    assert [*drawing.styles] == [panel.curves[0].label, "Mine", "2 others"]
+
+
+@pytest.mark.parametrize(
+    ("change", "measures", "words"),
+    [
+        ({"x": "round"}, {}, "unknown x of a figure of kind profile 'round'. Known: factor"),
+        ({"panels": "dataset"}, {}, "kind profile takes panels: metric"),
+        ({}, {"test_auc": {"label": "gain"}}, "test_auc has no best possible value"),
+    ],
+)
+def test_a_profile_that_means_nothing_is_refused(
+    change: dict[str, Any], measures: dict[str, Any], words: str, board: Project, config: Config
+) -> None:
+    paper = league() | {"figures": {"figure2": PROFILE | change}, "measures": measures}
+    board.save_paper("league", paper)
+    with pytest.raises(UserError, match=words):
+        figures.make("league", "figure2", config, board.root)

@@ -16,8 +16,9 @@ from fedbench import measures
 from fedbench.errors import unknown
 from fedbench.plan.cells import Cell, cells_of, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
+from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.schema import Config, FigureSpec, Paper
-from fedbench.report.figures import pareto
+from fedbench.report.figures import pareto, profile
 from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.panels import BUNDLES, COLUMNS, Layout, layout, points
 from fedbench.report.figures.parts import Across, Panel
@@ -95,16 +96,21 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     spec = paper.figures[figure_name]
     cells = cells_of(config, paper_key, figure_name, config_dir)
     here = datasets_run(config, paper, scale, spec)
-    if spec.kind == "pareto":
+    missing = missing_columns(spec, cells, root)
+    if spec.kind in OF_BOARDS:
         found = pareto.found(config, paper, scale, figure_name, spec, root)
-        shown = Layout(pareto.panels(paper, scale, spec, found), COLUMNS, [])
+        if spec.kind == "profile":
+            own = paper.defined.get("methods", []) if paper.extends else []
+            profiled, missing = profile.panels(found, own)
+            shown = Layout(profiled, COLUMNS, [])
+        else:
+            shown = Layout(pareto.panels(paper, scale, spec, found), COLUMNS, [])
         here = [board.dataset for board in found if board.dataset]
     else:
         shown = layout(paper, spec, cells, here, root, Shipped(config, paper, root))
     title = phrase(spec.title)
     if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown.panels[0].title}"
-    missing = missing_columns(spec, cells, root)
     words = subtitle(paper, spec, scale.name, cells, here, shown, missing)
     spread = "y" not in spec.log and any(panel.plateaus for panel in shown.panels)
     notes = [described.changed(config.set), *[SPREAD] * spread, *[SHIPPED] * shown.shipped]
@@ -123,6 +129,8 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
 
 def across(paper: Paper, spec: FigureSpec) -> Across:
     """Return the x axis of a figure."""
+    if spec.kind == "profile":
+        return profile.ACROSS
     ticks: tuple[float, ...] = ()
     if spec.kind == "final":
         values = paper.values(spec)[spec.x]
@@ -160,6 +168,8 @@ def subtitle(
     seeds = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])) if count)
     if spec.kind == "duals":
         words += ["one line per client, first seed"]
+    elif spec.kind == "profile":
+        words.append(f"{seeds or 'no'} seeds a setting, bands: {COVERAGE:.0%} bootstrap of seeds")
     elif seeds:
         interval = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
         spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
@@ -181,6 +191,8 @@ def subtitle(
 
 
 def _styles(paper: Paper, spec: FigureSpec, panels: Sequence[Panel]) -> dict[str, Style]:
+    if spec.kind == "profile":
+        return profile.styles(panels)
     bundles = [bundle.label for panel in panels for bundle in panel.bundles]
     if bundles:
         return {label: BUNDLES[label] for label in BUNDLES if label in bundles}

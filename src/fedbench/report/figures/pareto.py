@@ -31,7 +31,9 @@ def found(
     """
     given = next((table.board for table in paper.tables.values() if table.board is not None), None)
     if given is None:
-        raise UserError(f"{paper.key}/{name}: a figure of kind pareto needs a leaderboard among the tables")
+        raise UserError(
+            f"{paper.key}/{name}: a figure of kind {spec.kind} needs a leaderboard among the tables"
+        )
     table = TableSpec(
         title=spec.title,
         kind="leaderboard",
