@@ -14,7 +14,7 @@ from fedbench.plan.configuration import load_config, load_paper
 from fedbench.specs import RunSpec
 
 CONFIG = Path(__file__).parents[3] / "config"
-KINDS = {"ILR": "invariant", "Omniglot": "maml", "Sinusoids": "sinusoids"}
+KINDS = {"ILR": "invariant", "ILR-norm": "invariant", "Omniglot": "maml", "Sinusoids": "sinusoids"}
 
 
 def runs(scale: str, target: str | None = None) -> list[tuple[str, str, RunSpec]]:
