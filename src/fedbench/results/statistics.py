@@ -23,6 +23,8 @@ MANY = 5
 """Seeds from which exact sign flips have to confirm the paired t-test."""
 EXACT, RESAMPLES = 12, 9999
 """Up to so many seeds all sign flips are tried, beyond a sample of them."""
+MOST_LEVELS = 7
+"""Of a trend, up to which all orders of its levels are counted."""
 ROUNDING = 1e-9
 """0.943 - 0.933 is a hair above 0.01 in binary."""
 LEAST = 3
@@ -69,11 +71,12 @@ def prediction_half_width(
     return quantile(1 - LEVEL, freedom) * np.sqrt(variance)
 
 
-def p_positive(d: Array, among: int = 1) -> Array:
+def p_positive(d: Array, among: int = 1, exact: bool = True) -> Array:
     """Return the p-values of "the mean is not positive" for differences [..., seeds], as [...].
 
     Student's t, 1 for one seed; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value
-    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32.
+    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32. Without ``exact``
+    it is the t-test's alone, which is never larger.
     """
     seeds = d.shape[-1]
     if seeds < 2:
@@ -82,31 +85,32 @@ def p_positive(d: Array, among: int = 1) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
     p = np.minimum(among * tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1), 1)
-    return np.asarray(p if seeds < MANY else np.maximum(p, flipped(d)))
+    return np.asarray(np.maximum(p, flipped(d)) if exact and seeds >= MANY else p)
 
 
-def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
+def p_above(values: ArrayLike, bound: float, among: int = 1, exact: bool = True) -> Array:
     """Return the p-values of "the mean is not above ``bound``" of values [..., seeds], NaN left out, as [...].
 
     With a seed that is lost (-inf) p is 1; one that is won (inf) counts as the best of the others.
     """
     d = np.atleast_1d(np.asarray(values, dtype=float)) - bound
     if np.isfinite(d).all():
-        return p_positive(d, among)
+        return p_positive(d, among, exact)
 
     def of_seeds(row: Array) -> Array:
         there = complete(row)
         if np.isneginf(there).any():
             return np.ones(())
         known = there[np.isfinite(there)]
-        return p_positive(np.where(np.isfinite(there), there, known.max() if len(known) else 1.0), among)
+        finite = np.where(np.isfinite(there), there, known.max() if len(known) else 1.0)
+        return p_positive(finite, among, exact)
 
     return np.apply_along_axis(of_seeds, -1, d)
 
 
-def p_below(values: ArrayLike, bound: float, among: int = 1) -> Array:
+def p_below(values: ArrayLike, bound: float, among: int = 1, exact: bool = True) -> Array:
     """Return the p-values of "the mean is not below ``bound``"."""
-    return p_above(-np.asarray(values, dtype=float), -bound, among)
+    return p_above(-np.asarray(values, dtype=float), -bound, among, exact)
 
 
 def p_differ(d: Array) -> Array:
@@ -189,6 +193,23 @@ def signed_rank(d: Array) -> float:
         return float(ways[round(positive) :].sum() / ways.sum())
     variance = n * (n + 1) * (2 * n + 1) / 24 - (ties**3 - ties).sum() / 48
     return float(special.ndtr((n * (n + 1) / 4 - positive) / math.sqrt(variance)))
+
+
+def page_trend(blocks: Array) -> float:
+    """Return Page's exact p-value of "levels are alike or fall" for blocks [seeds, levels]; ties have mean ranks."""
+    seeds, levels = blocks.shape
+    if levels > MOST_LEVELS:
+        from scipy import stats  # a second of import
+
+        return float(stats.page_trend_test(blocks).pvalue)
+    above = blocks[:, :, None] - blocks[:, None, :]
+    ranks = (above > 0).sum(-1) + ((above == 0).sum(-1) + 1) / 2
+    weights = np.arange(1, levels + 1)
+    one_block = np.bincount([int(np.dot(order, weights)) for order in itertools.permutations(weights)])
+    ways = np.ones(1)
+    for _ in range(seeds):
+        ways = np.convolve(ways, one_block / one_block.sum())
+    return float(ways[int(ranks.sum(0) @ weights) :].sum())
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

@@ -63,23 +63,32 @@ def build(paper_key: str, table_name: str, config: Config, options: Sequence[str
         _unpack(code)
         _copy([cell.path for cell in cells], code)
         _copy([STORE / run.key for run in behind if run.here], code)
-        target, where = f"{paper_key}/{table_name}", ["--scale", config.scale, *options]
-        where += ["--set", f"data_dir={json.dumps(str(Path(config.data_dir).absolute()))}"]
-        if any(run.here for run in behind):
-            _call(code, "-m", "fedbench", "export", target, *where)
-        _call(code, "-m", "fedbench", "table", target, *where)
-        stem = code / TABLES / paper_key / table_name
-        build_pdf(stem.with_suffix(".tex"))
+        built = _build_table(
+            code, f"{paper_key}/{table_name}", config, options, any(run.here for run in behind)
+        )
         facts = Facts(
             paper=paper, table=table_name, scale=config.scale, commit=commit, made=made, cells=cells, behind=behind,
-            data=trained_on(cells), said=_call(code, CHECK, f"{TABLES}/{target}.csv").strip(), options=options,
-            table_files=sorted(str(path.relative_to(root)) for path in stem.parent.glob(f"{table_name}.*")),
+            data=trained_on(cells), said=_call(code, CHECK, f"{TABLES}/{paper_key}/{table_name}.csv").strip(),
+            options=options, table_files=[str(path.relative_to(root)) for path in built],
         )  # fmt: skip
         (root / "README.md").write_text(readme.write(facts), encoding="utf-8")
         (root / crate.NAME).write_text(crate.write(facts), encoding="utf-8")
         archive = ARTIFACTS / f"{paper_key}-{table_name}-{config.scale}.zip"
         files.write(archive, _zipped(root, made))
     return archive
+
+
+def _build_table(
+    code: Path, target: str, config: Config, options: Sequence[str], trained: bool
+) -> list[Path]:
+    """Build the table in the archive by the code there, after the runs that were trained here; return its files."""
+    where = ["--scale", config.scale, *options]
+    where += ["--set", f"data_dir={json.dumps(str(Path(config.data_dir).absolute()))}"]
+    for command in ("export", "table") if trained else ("table",):
+        _call(code, "-m", "fedbench", command, target, *where)
+    tex = code / TABLES / f"{target}.tex"
+    build_pdf(tex)
+    return sorted(tex.parent.glob(f"{tex.stem}.*"))
 
 
 def _commit() -> str:

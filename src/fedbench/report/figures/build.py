@@ -17,7 +17,7 @@ from fedbench.errors import unknown
 from fedbench.plan.cells import Cell, cells_of, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.figures import OF_BOARDS
-from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.plan.schema import Config, FigureSpec, Paper, Scale
 from fedbench.report.figures import pareto, profile
 from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.panels import BUNDLES, COLUMNS, Layout, layout, points
@@ -26,6 +26,7 @@ from fedbench.report.figures.plot import draw, render
 from fedbench.report.figures.style import Style, style_of, styles_in_order
 from fedbench.report.files import FIGURES, write_forms
 from fedbench.report.numbers import collect, described
+from fedbench.report.numbers.leaderboard import Board
 from fedbench.report.numbers.names import axis_name, phrase
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.shipped import Shipped
@@ -98,14 +99,10 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     here = datasets_run(config, paper, scale, spec)
     missing = missing_columns(spec, cells, root)
     if spec.kind in OF_BOARDS:
-        found = pareto.found(config, paper, scale, figure_name, spec, root)
-        if spec.kind == "profile":
-            own = paper.defined.get("methods", []) if paper.extends else []
-            profiled, missing = profile.panels(found, own)
-            shown = Layout(profiled, COLUMNS, [])
-        else:
-            shown = Layout(pareto.panels(paper, scale, spec, found), COLUMNS, [])
-        here = [board.dataset for board in found if board.dataset]
+        boards = pareto.found(config, paper, scale, figure_name, spec, root)
+        here = [board.dataset for board in boards if board.dataset]
+        panels, missing = _of_boards(paper, scale, spec, boards)
+        shown = Layout(panels, COLUMNS, [])
     else:
         shown = layout(paper, spec, cells, here, root, Shipped(config, paper, root))
     title = phrase(spec.title)
@@ -125,6 +122,15 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     styles = _styles(paper, spec, shown.panels)
     where = across(paper, spec)
     return Drawing(paper_key, figure_name, title, words, shown.panels, styles, where, shown.columns, origin)
+
+
+def _of_boards(
+    paper: Paper, scale: Scale, spec: FigureSpec, boards: Sequence[Board]
+) -> tuple[list[Panel], str]:
+    """Return the panels of a figure that shows leaderboards, and what is to be said with them."""
+    if spec.kind == "pareto":
+        return pareto.panels(paper, scale, spec, boards), ""
+    return profile.panels(boards, paper.defined.get("methods", []) if paper.extends else [])
 
 
 def across(paper: Paper, spec: FigureSpec) -> Across:

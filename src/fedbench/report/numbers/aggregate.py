@@ -75,7 +75,6 @@ def measurement(
         cost=_cost([runs[seed] for seed in ended]),
         shipped=any(seed in shipped for seed in rows),
         source=_sources(row.source for row in rows.values()),
-        averaged=any(row.status == AVERAGED for row in ended.values()),
         signs={seed: row.sign for seed, row in ended.items() if row.sign},
         paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
     )

@@ -87,9 +87,9 @@ class PublishedTable:
         self.values = [
             self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
-        self._of_method: dict[str, list[int]] = {}
+        self._at: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for i, row in enumerate(self.rows):
-            self._of_method.setdefault(row["method"].strip(), []).append(i)
+            self._at.setdefault((row["method"].strip(), _parts(row["metric"].strip())), []).append(i)
         self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
 
     def _value(
@@ -135,10 +135,6 @@ class PublishedTable:
         """Return where in the file a number is."""
         return self._csv.lines[value.row]
 
-    def metric_name(self, metric: str) -> str:
-        """Return what the file calls a metric; its own name when the file has none."""
-        return next((row["metric"] for row in self.rows if same_metric(row["metric"], metric)), metric)
-
     def unknown_names(
         self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[object]]
     ) -> list[str]:
@@ -158,7 +154,7 @@ class PublishedTable:
             strange += [f"metric {metric}"] if _parts(metric) not in measured else []
         for name, values in settings.items():
             printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
-            if printed and not any(_same(text, value, True, False) for text in printed for value in values):
+            if printed and not any(_same(text, value, True) for text in printed for value in values):
                 strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")
         return list(dict.fromkeys(strange))
 
@@ -169,14 +165,12 @@ class PublishedTable:
         (a setting the paper does not state). Two fitting rows are an error: the cell does not say which one
         it is.
         """
-        wanted = {"dataset": dataset, "method": method, "metric": metric, **setting}
-        keys = [key for key in ("metric", *self.settings, "dataset") if key in self.columns and key in wanted]
+        wanted = {"dataset": dataset, **setting}
+        keys = [key for key in (*self.settings, "dataset") if key in self.columns and key in wanted]
         fits = [
             self.values[i]
-            for i in self._of_method.get(method, [])
-            if all(
-                _same(self.rows[i][key], wanted[key], key in self.settings, key == "metric") for key in keys
-            )
+            for i in self._at.get((method, _parts(metric)), [])
+            if all(_same(self.rows[i][key], wanted[key], key in self.settings) for key in keys)
         ]
         if len(fits) > 1:
             lines = ", ".join(str(self._csv.lines[value.row]) for value in fits)
@@ -187,10 +181,8 @@ class PublishedTable:
         return fits[0] if fits else None
 
 
-def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
+def _same(text: str, value: object, optional: bool) -> bool:
     text = text.strip()
-    if metric:
-        return same_metric(text, str(value))
     if optional and not text:
         return True
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -201,12 +193,8 @@ def _same(text: str, value: object, optional: bool, metric: bool) -> bool:
     return text == str(value)
 
 
-def same_metric(one: str, other: str) -> bool:
-    """Tell whether two names say the same metric: minority_test_accuracy is test_minority_accuracy."""
-    return _parts(one) == _parts(other)
-
-
 def _parts(metric: str) -> tuple[str, ...]:
+    """Return the words of a metric in one order: minority_test_accuracy is test_minority_accuracy."""
     return tuple(sorted(metric.split("_")))
 
 

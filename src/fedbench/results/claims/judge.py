@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from fedbench.results.statistics import (
     Array,
     p_above,
     p_below,
+    page_trend,
     partial_conjunction,
     signed_rank,
 )
@@ -187,14 +189,14 @@ def shows(effect: float, rule: Rule) -> bool:
     return effect > rule.margin + ROUNDING
 
 
-def p_support(values: Array, rule: Rule, upper: Array | None = None) -> Array:
-    """Return the p-values that support a claim; arguments as for :func:`p_values`.
+def p_support(values: Array, rule: Rule, upper: Array | None = None, exact: bool = True) -> Array:
+    """Return the p-values that support a claim; arguments as for :func:`p_values`, ``exact`` as in the tests.
 
     For ``all`` every place has to hold (intersection-union, each at the level, uncorrected), for ``some`` the best one,
     corrected after Holm; ``most`` is a partial conjunction: more than half of the places hold, at each all components.
     """
     values, upper = _laid_out(values, rule, upper)
-    holds, places = _tests(rule)[0], values.shape[1]
+    holds, places = _tests(rule, exact)[0], values.shape[1]
     if rule.holds == "some":
         return np.asarray(holds(values, upper, places).max(0).min(0))
     if rule.holds == "most":
@@ -246,8 +248,9 @@ def _laid_out(values: Array, rule: Rule, upper: Array | None) -> tuple[Array, Ar
     return values, upper
 
 
-def _tests(rule: Rule) -> Sequence[Test]:
+def _tests(rule: Rule, exact: bool = True) -> Sequence[Test]:
     """Return the tests that effects hold, are contradicted, are too small."""
+    above, below = partial(p_above, exact=exact), partial(p_below, exact=exact)
     m, enough = rule.margin, max(rule.margin, rule.matters)
 
     def never(low: Array, _: Array, __: int) -> Array:
@@ -255,21 +258,21 @@ def _tests(rule: Rule) -> Sequence[Test]:
 
     if rule.form == "no_worse":
         return (
-            lambda low, _, n: p_above(low, -m, n),
-            lambda _, high, n: p_below(high, -m, n),
+            lambda low, _, n: above(low, -m, n),
+            lambda _, high, n: below(high, -m, n),
             never,
         )
     if rule.form == "equal":
         return (
-            lambda low, high, n: np.maximum(p_above(low, -m, n), p_below(high, m, n)),
-            lambda low, high, n: np.minimum(p_above(low, m, n), p_below(high, -m, n)),
+            lambda low, high, n: np.maximum(above(low, -m, n), below(high, m, n)),
+            lambda low, high, n: np.minimum(above(low, m, n), below(high, -m, n)),
             never,
         )
     slack = ROUNDING if rule.form == "ratio" else 0.0  # a ratio of windows is often exactly what is claimed
     return (
-        lambda low, _, n: p_above(low, m - slack, n),
-        lambda _, high, n: p_below(high, 0.0, n),
-        lambda _, high, n: p_below(high, enough - slack, n),
+        lambda low, _, n: above(low, m - slack, n),
+        lambda _, high, n: below(high, 0.0, n),
+        lambda _, high, n: below(high, enough - slack, n),
     )
 
 
@@ -353,9 +356,7 @@ def _page(levels: Array, rule: Rule) -> tuple[float, float, float] | None:
     blocks = levels.mean(1).T
     blocks = blocks[~np.isnan(blocks).any(1)]
     rise = _contrast(levels.mean(1)[:, None])[0, 0]
-    from scipy import stats  # a second of import: only for trends
-
-    up, down = (float(stats.page_trend_test(side).pvalue) for side in (blocks, blocks[:, ::-1]))
+    up, down = page_trend(blocks), page_trend(blocks[:, ::-1])
     if np.allclose(blocks, blocks[:, :1], atol=ROUNDING):
         up = down = 1.0
     enough = max(rule.margin, rule.matters)
