@@ -15,10 +15,8 @@ from fedbench.results.statistics import (
     half_width,
     holm,
     p_above,
-    page_trend,
     prediction_half_width,
     rank_agreement,
-    signed_rank,
     slope,
 )
 
@@ -89,24 +87,7 @@ def test_rank_agreement_handles_ties_and_takes_three() -> None:
     assert math.isnan(rank_agreement(ours[:2], np.array([0.9, 0.8]))), "an order of two is a toss"
 
 
-def test_trends_signed_ranks_false_discoveries_and_what_is_detected_are_scipys() -> None:
-    """Written here since `scipy.stats` takes a second to import."""
-    draw = np.random.default_rng(1).normal(0.3, 1.0, 11)
-    for d, method in (
-        (draw, "exact"),
-        (np.round(draw), "asymptotic"),
-        (np.array([1.0, -1, 0, 2]), "asymptotic"),
-    ):
-        expected = stats.wilcoxon(d, alternative="greater", method=method).pvalue
-        assert signed_rank(d) == pytest.approx(float(expected)), d
-    for blocks in (
-        draw[:9].reshape(3, 3),
-        np.round(draw[:8].reshape(2, 4)),
-        np.tile(draw[:5], (2, 1)) + np.eye(2, 5),
-    ):
-        assert page_trend(blocks) == pytest.approx(stats.page_trend_test(blocks, method="exact").pvalue), (
-            blocks
-        )
+def test_false_discoveries_leave_nan_out_and_what_is_detected_has_the_power() -> None:
     ps = [0.03, math.nan, 0.01, 0.5, 0.02]
     known = stats.false_discovery_control([p for p in ps if not math.isnan(p)])
     assert false_discovery(ps) == pytest.approx([known[0], math.nan, *known[1:]], nan_ok=True)

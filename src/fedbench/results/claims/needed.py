@@ -46,10 +46,10 @@ def seeds_needed(values: Array, rule: Rule, judged: Verdict) -> float:
     noise = np.random.default_rng(0).normal(size=(*sd.shape, DRAWS, MOST))
     draws = mean[..., None, None] + sd[..., None, None] * noise
     for seeds in range(FEWEST, MOST + 1):
-        ways = (
-            False,
-            True,
-        )  # where the t-test alone lacks power its confirmation, which takes longer, does too
-        if all((p_support(draws[..., :seeds], rule, exact=exact) <= LEVEL).mean() >= POWER for exact in ways):
+        # where the t-test alone lacks power, its confirmation by flips, which takes longer, does too
+        if all(
+            (p_support(draws[..., :seeds], rule, exact=exact) <= LEVEL).mean() >= POWER
+            for exact in (False, True)
+        ):
             return seeds
     return math.inf
