@@ -129,6 +129,12 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
     for name, table in paper.tables.items():
         yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
         yield f"{name}: pool", "setting", table.pool, paper.settings
+        yield (
+            name,
+            "row or column",
+            [*table.rows, *table.columns],
+            [*AXES, "split", *paper.settings],
+        )
     earlier: list[str] = []
     for name, method in paper.methods.items():
         yield f"{name}: twin", "earlier method", [method.twin.of] if method.twin else [], list(earlier)
@@ -163,6 +169,10 @@ def _impossible(paper: Paper) -> Iterator[str]:
                 asked = _asked(paper, spec, setting)
                 if not set(asked) & set(values):
                     yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
+    for name, table in paper.tables.items():
+        placed = [*table.rows, *table.columns]
+        if twice := sorted({axis for axis in placed if placed.count(axis) > 1}):
+            yield f"{name}: {', '.join(twice)} is in rows and columns twice; name each once"
     for name, figure in paper.figures.items():
         if figure.kind == "final":
             yield from _not_numeric(paper, name, figure)

@@ -70,18 +70,20 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     rows = tables.make("localscgdam", "table1", config, reported.root).rows
     verdicts = Counter(rows["verdict"])
     shown = read(reported)
-    (line,) = shown.root.one("table", "overview").all("tbody")[0].all("tr")
+    lines = shown.root.one("table", "overview").all("tbody")[0].all("tr")
     heads = [e.text for e in shown.root.one("table", "overview").one("thead").all("th")][2:]
-    counts = dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False))
+    sums = [dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False)) for line in lines]
+    counts = sums[0]
     assert counts["match"] == verdicts["matches"] > 0
     assert counts["differ"] == verdicts["above print"] + verdicts["below print"] > 0
     assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
     cards = {e.one("span").text: int(e.one("b").text) for e in shown.root.all("a", "card")}
-    for name in ("match", "differ", "inconclusive"):
-        assert cards[name] == counts[name]
-    assert sum(cards.values()) == len(shown.rows()), "a card leads to the rows it counts"
+    for name in {*cards} & {*heads}:
+        assert cards[name] == sum(line[name] for line in sums), "cards add up to the columns"
+    listed = shown.root.one("table", id="all").one("tbody").all("tr")
+    assert sum(cards.values()) == len(listed), "a card leads to the rows it counts"
 
 
 def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: Project) -> None:
@@ -258,5 +260,30 @@ def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
     shown = read(reported).root.one("article", id="reduced/localscgdam/table1")
     for link in shown.one("p", "files").all("a"):
         suffix = Path(link["download"]).suffix
+        assert suffix == ".csv"
         content = base64.b64decode(link["href"].partition("base64,")[2])
         assert content == (reported.root / f"tables/localscgdam/table1{suffix}").read_bytes()
+
+
+def test_shipped_rows_have_their_spread_and_their_best(reported: Project) -> None:
+    """They lie at another scale: no cell of this one is behind them."""
+    from fedbench.report.numbers.export import export_reproduced
+
+    export_reproduced("localscgdam", "table1", Config(scale="reduced"), reported.root)
+    shown = read(reported, Config(scale="demo")).root.one("article", id="demo/localscgdam/table1")
+    texts = [e for e in shown.all("td", "ours") if "‡" in e.text]
+    assert texts and all("±" in e.text for e in texts) and any(e.all("b") for e in texts)
+
+
+def test_chapters_open_one_at_a_time_and_a_closed_one_is_named(reported: Project) -> None:
+    reported.finish(
+        cell(reported, "localscgdam/STL10/p4_imratio0.1/CoDA", Config(scale="demo", datasets=["STL10"])),
+        [0.8],
+    )
+    chapters = read(reported).root.all("section", "chapter")
+    opened = ["open" in section.all("details")[0].attributes for section in chapters]
+    assert opened == [True, False]
+    assert [section.all("summary")[0].text.split(", ")[-1] for section in chapters] == [
+        "scale reduced",
+        "scale demo",
+    ]

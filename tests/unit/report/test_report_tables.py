@@ -149,7 +149,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": ["dataset", "methd"]}, "unknown row or column of localscgdam/table1 'methd'"),
+        ({"rows": ["dataset", "methd"]}, "table1: unknown row or column 'methd'"),
         ({"rows": ["dataset", "method", "p"]}, "p is in rows and columns twice"),
         ({"columns": []}, "p takes several values"),
         ({"metrics": []}, "names no metrics"),
@@ -163,6 +163,9 @@ def test_a_table_that_does_not_fit_is_refused(
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=re.escape(message)):
         tables.make("localscgdam", "table1", reduced, project.root)
+
+
+def test_a_table_that_is_not_there_is_refused(project: Project, reduced: Config) -> None:
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
         tables.make("localscgdam", "table11", reduced, project.root)
 
@@ -221,3 +224,17 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
         [("0.850", True), ("0.750", False), ("0.950", True)],
     ]
     assert shapes["metric"] == [list(column) for column in zip(*shapes["method"], strict=True)]
+
+
+def test_there_is_no_best_and_no_order_where_the_shown_digits_are_the_same(
+    project: Project, reduced: Config
+) -> None:
+    """A class that no method recognises is 0.000 for all; means that differ behind the shown digits are a tie."""
+    for place, (method, value) in enumerate(
+        [("CoDA", 0.9801), ("LocalSGDAM", 0.9802), ("LocalSGDM", 0.9803)]
+    ):
+        project.finish(cell_of(project, reduced, "CIFAR10", method), [value + 1e-5 * place] * 3)
+    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    ours = [line(text, name, "**CIFAR10**").split(" | ")[1] for name in ("CoDA", "LocalSGDAM", "LocalSGDM ")]
+    assert all("0.980" in cell and "**" not in cell for cell in ours)
+    assert "order τ" not in text

@@ -178,9 +178,12 @@ def _legend(figure: Figure, styles: Mapping[str, Style], rows: int, published: b
     )  # fmt: skip
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions."""
+def render(figure: Figure, kind: str, dpi: float = RC["savefig.dpi"]) -> bytes:
+    """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions.
+
+    A ``png`` has ``dpi`` pixels an inch.
+    """
     stream = io.BytesIO()
     with matplotlib.rc_context(RC):
-        figure.savefig(stream, format=kind, metadata=NO_DATES[kind])
+        figure.savefig(stream, format=kind, metadata=NO_DATES[kind], dpi=dpi)
     return stream.getvalue()

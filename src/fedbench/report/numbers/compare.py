@@ -242,11 +242,15 @@ def method_groups(compared: Sequence[Compared]) -> list[list[Compared]]:
     return list(groups.values())
 
 
-def agreement(group: Sequence[Compared]) -> tuple[float | None, int]:
-    """Kendall's tau between our order of the methods of one group and the published one, and of how many."""
+def agreement(group: Sequence[Compared], decimals: int) -> tuple[float | None, int]:
+    """Kendall's tau between our order of the methods of one group and the published one, and of how many.
+
+    Means that are equal to ``decimals``, as the table shows them, are a tie.
+    """
     known = [item for item in group if math.isfinite(item.mean) and math.isfinite(item.printed)]
     both = [item for item in known if item.verdict.kind != BOUND]
-    tau = rank_agreement(*(np.array(side) for side in ([i.mean for i in both], [i.printed for i in both])))
+    ours, printed = np.array([round(i.mean, decimals) for i in both]), np.array([i.printed for i in both])
+    tau = rank_agreement(ours, printed)
     return None if math.isnan(tau) else tau, len(both)
 
 
@@ -278,7 +282,7 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
 
 
 def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> None:
-    """Refuse rows and columns that name an unknown axis, one twice, or leave out one with several values.
+    """Refuse rows and columns that name an axis that the table lacks, or leave out one with several values.
 
     Metrics may have rows or columns too.
     """
@@ -286,9 +290,6 @@ def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> Non
     for axis in placed:
         if axis not in (*grid, "metric"):
             raise unknown(f"row or column of {where}", axis, [*grid, "metric"])
-    twice = sorted({axis for axis in placed if placed.count(axis) > 1})
-    if twice:
-        raise UserError(f"{where}: {', '.join(twice)} is in rows and columns twice; name each once")
     left = [axis for axis, values in grid.items() if len(values) > 1 and axis not in placed]
     if left or not spec.rows:
         what = f"{', '.join(left)} takes several values" if left else "rows is empty"

@@ -22,7 +22,7 @@ from fedbench.report.numbers import collect
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
 from fedbench.report.numbers.findings import AtScale
 from fedbench.report.numbers.names import target_name
-from fedbench.report.page.cells import troubled
+from fedbench.report.page.cells import setting_text, troubled
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
@@ -89,6 +89,9 @@ def render(shown: list[Chapter], config: Config) -> str:
         "duration": duration,
         "exact": exact,
         "short": short,
+        "setting": lambda item, paper: setting_text(
+            paper, {name: value for name, value in item.place.items() if name in paper.settings}
+        ),
         "name": target_name,
         "metric": measures.label,
         "colour_of_claim": colour_of_claim,
@@ -96,18 +99,18 @@ def render(shown: list[Chapter], config: Config) -> str:
         "seeds": seeds_text,
         "colour": lambda method: style_of(method).colour,
     }
-    views = [view for chapter in shown for view in chapter.views]
-    tables = [table for chapter in shown for table in chapter.tables]
-    numbers = [(view, number) for view in views for number in view.numbers.values()]
+    views = [view for chapter in shown for view in chapter.views if view.shown]
+    numbers = [(chapter, row) for chapter in shown for row in chapter.numbers]
+    counts = counted(row.number.state for _, row in numbers)
     return environment.get_template("report.html").render(
         chapters=shown,
         numbers=numbers,
         views=views,
         troubled=troubled(views),
         cards=CARDS,
-        idle=[(chapter, names) for chapter in shown if (names := chapter.idle)],
-        columns=[card for card in CARDS if any(card.of(table.states) for table in tables)],
-        counts=counted(number.state for _, number in numbers),
+        columns=[card for card in CARDS if card.of(counts)],
+        counts=counts,
+        counted=lambda rows: counted(row.number.state for row in rows),
         states=STATES,
         config=config.model_dump(exclude_none=True),
         made_by=f"fedbench {package_version('fedbench')}, code {commit()}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from fedbench.errors import UserError
 from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Config, Paper
+from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.figures.style import style_of
 from fedbench.report.numbers import collect, idle, rule
 from fedbench.report.numbers.compare import Compared
@@ -57,8 +57,8 @@ class Number:
     @property
     def moving(self) -> str:
         """Say by how much it still changed when training ended, empty where that is no matter."""
-        change = self.item.moving
-        return f"still moving when training ended, {change} in its last fifth" if change else ""
+        change, when = self.item.moving, "in a fifth of it, before step sizes fell"
+        return f"still changing at the end of training ({change} {when})" if change else ""
 
     @property
     def sentence(self) -> str:
@@ -116,12 +116,22 @@ class CellView:
     @property
     def setting(self) -> str:
         """The setting as a reader writes it."""
-        return " · ".join(axis_text(self.paper, name, value) for name, value in self.cell.setting.items())
+        return setting_text(self.paper, self.cell.setting)
 
     @property
     def colour(self) -> str:
         """The colour of its method in figures."""
         return style_of(self.cell.method).colour
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is anything to show of it but its name."""
+        return bool(self.numbers or self.log or self.where or self.trained)
+
+    @property
+    def trained(self) -> bool:
+        """Whether any of its runs is here."""
+        return any(run.status != collect.NOT_RUN for run in self.runs)
 
     @property
     def seconds(self) -> float:
@@ -180,6 +190,11 @@ class CellView:
             ]
             self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
         self.command = command(self.cell, config, file)
+
+
+def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:
+    """Write a setting for a reader: ``p = 8 · imratio = 0.1``."""
+    return " · ".join(axis_text(paper, name, value) for name, value in setting.items())
 
 
 def run_of(seed: int, key: str, result: dict[str, Any] | None, root: Path) -> Run:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from fedbench.jobs.progress import whereabouts
 from fedbench.plan.cells import Cell, cells_of
@@ -20,7 +23,7 @@ from fedbench.report.numbers import collect, compare, described
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.page.cells import CellView
+from fedbench.report.page.cells import CellView, Number
 from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
@@ -32,8 +35,18 @@ from fedbench.store.runs import STORE, Store
 RESULTS = Path("results", "cells")
 PIXELS = 130
 """Of the page for an inch of a figure."""
+COLOURS = 64
+"""Of a picture that is embedded as pixels."""
 Place = tuple[tuple[str, Value], ...]
 Views = dict[Place, CellView]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the list of all numbers: the cell behind it, None where the scale has none, and the number."""
+
+    view: CellView | None
+    number: Number
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,19 @@ class TableView:
 
     @property
     def downloads(self) -> list[tuple[str, str]]:
-        """The files of the table as (name, data address)."""
-        forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
-        stem = f"{self.table.paper}-{self.table.name}"
-        return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
+        """The file with all its numbers as (name, data address), none where nothing was run."""
+        name = f"{self.table.paper}-{self.table.name}.csv"
+        return [(name, _address("text/csv", self.table.csv().encode()))] if self.run else []
+
+    @property
+    def numbers(self) -> list[Row]:
+        """A row for each number that the scale has, trained here, shipped or not run."""
+        rows = [(self.cell(entry), entry, self.state(entry)) for entry in self.entries]
+        return [
+            Row(view, Number(entry, entry.item, state, self.table.name))
+            for view, entry, state in rows
+            if entry.item and state.name != ELSEWHERE
+        ]
 
     def cell(self, entry: Entry) -> CellView | None:
         """Return the cell behind an entry, None where the scale has none."""
@@ -120,8 +142,11 @@ class ClaimsView:
 
     @property
     def picture(self) -> str:
-        """The forest plot as a data address."""
-        return _address("image/svg+xml", render(self.forest.picture, "svg"))
+        """The forest plot as a data address: pixels, as thousands of marks take less so than as lines."""
+        with Image.open(io.BytesIO(render(self.forest.picture, "png", dpi=PIXELS))) as drawn:
+            stream = io.BytesIO()
+            drawn.convert("RGB").quantize(COLOURS).save(stream, "png", optimize=True)
+        return _address("image/png", stream.getvalue())
 
     @property
     def width(self) -> int:
@@ -131,9 +156,7 @@ class ClaimsView:
     @property
     def downloads(self) -> list[tuple[str, str]]:
         """The files of the claims as (name, data address)."""
-        forms = {"tex": self.table.tex(), "csv": self.table.csv(), "md": self.table.markdown()}
-        stem = f"{self.table.paper.key}-claims"
-        return [(f"{stem}.{kind}", _address("text/plain", text.encode())) for kind, text in forms.items()]
+        return [(f"{self.table.paper.key}-claims.csv", _address("text/csv", self.table.csv().encode()))]
 
 
 @dataclass(frozen=True)
@@ -158,9 +181,15 @@ class Chapter:
         return f"{self.scale.name}/{self.paper.key}"
 
     @property
-    def idle(self) -> list[str]:
-        """Names the tables of which nothing was run."""
-        return [view.table.name for view in self.tables if view.entries and not view.run]
+    def drawn(self) -> list[Row]:
+        """Rows for the numbers that figures alone show."""
+        names = self.paper.figures
+        return [Row(view, n) for view in self.views for n in view.numbers.values() if n.target in names]
+
+    @property
+    def numbers(self) -> list[Row]:
+        """All rows: of tables, then of figures alone."""
+        return [*(row for view in self.tables for row in view.numbers), *self.drawn]
 
     @property
     def wanted(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedbench.plan.schema import Paper, TableSpec, Value
@@ -127,9 +127,9 @@ class _Arranger:
         printed = {item.metric for item in compared if item.published}
         self.decimals, self.printed = decimals, printed
         self.by_place = {(_key(item.place, grid), item.metric): item for item in compared}
-        self.best, self.printed_best = _best(compared, decimals)
+        self.best, self.printed_best = _best(compared, self.digits)
         self.taus = {
-            (_key(group[0].place, grid, "method"), group[0].metric): _tau(group)
+            (_key(group[0].place, grid, "method"), group[0].metric): _tau(group, self.digits(group[0]))
             for group in method_groups(compared)
         }
         self.fixed = {axis: values[0] for axis, values in grid.items()}
@@ -139,6 +139,10 @@ class _Arranger:
             dict(zip(spec.columns, values, strict=True))
             for values in itertools.product(*(self.shown[axis] for axis in spec.columns))
         ]
+
+    def digits(self, item: Compared) -> int:
+        """Return how many decimals of a number the table shows: as many as print, else those of its metric."""
+        return self.decimals if item.metric in self.printed else item.measure.decimals
 
     def metrics(self, place: Mapping[str, Value]) -> list[str]:
         """Return the metrics that share a place: one where they are rows or columns, else all."""
@@ -190,7 +194,7 @@ class _Arranger:
         if item is None:
             return Entry("")
         found, verdict = item.published, item.verdict
-        digits = self.decimals if metric in self.printed else item.measure.decimals
+        digits = self.digits(item)
         value, spread = state_text(item, digits)
         return Entry(
             value=value,
@@ -223,17 +227,17 @@ def _headers(paper: Paper, spec: TableSpec, grid: Axes) -> list[list[tuple[str, 
     ]
 
 
-def _best(compared: Sequence[Compared], decimals: int) -> tuple[set[int], set[int]]:
-    """Find the best of each group, ours and printed: equal digits are a tie, one alone is not best."""
+def _best(compared: Sequence[Compared], digits: Callable[[Compared], int]) -> tuple[set[int], set[int]]:
+    """Find the best of each group, ours and printed: equal digits are a tie; where all tie there is no best."""
     ours: set[int] = set()
     printed: set[int] = set()
     for group in method_groups([item for item in compared if SLOPE not in item.place.values()]):
         sign = group[0].measure.sign
         for chosen, attribute in ((ours, "mean"), (printed, "printed")):
             values = {
-                id(i): sign * round(v, decimals) for i in group if math.isfinite(v := getattr(i, attribute))
+                id(i): sign * round(v, digits(i)) for i in group if math.isfinite(v := getattr(i, attribute))
             }
-            if len(values) > 1:
+            if len({*values.values()}) > 1:
                 top = max(values.values())
                 chosen |= {key for key, value in values.items() if value == top}
     return ours, printed
@@ -260,9 +264,9 @@ def stacked_agreement(row: Row) -> list[str]:
     return [first, *(f"({tau})" if tau else "" for tau in more)]
 
 
-def _tau(group: Sequence[Compared]) -> str:
+def _tau(group: Sequence[Compared], decimals: int) -> str:
     """Print Kendall's tau of a group; over a part of its methods it says so."""
-    tau, methods = agreement(group)
+    tau, methods = agreement(group, decimals)
     if tau is None:
         return ""
     part = f" ({methods}/{len(group)})" if methods < len(group) else ""

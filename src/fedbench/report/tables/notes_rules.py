@@ -141,9 +141,9 @@ def bold(spec: TableSpec, compared: Sequence[Compared], decimals: int) -> str:
     if len({item.place["method"] for item in compared}) < 2:
         return ""
     tau = ""
-    if any(agreement(group)[0] is not None for group in method_groups(compared)):
+    if any(agreement(group, decimals)[0] is not None for group in method_groups(compared)):
         tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
-        part = any(LEAST <= agreement(group)[1] < len(group) for group in method_groups(compared))
+        part = any(LEAST <= agreement(group, decimals)[1] < len(group) for group in method_groups(compared))
         tau += "; (3/5): computed on 3 of 5 methods." if part else "."
     line = "row" if "method" in spec.columns else "column"
     side = " (ours and paper separately)" if any(item.published for item in compared) else ""

@@ -69,10 +69,17 @@
     }
   };
   const put_back = () => store.append(...inside.children);
+  const reveal = (part) => {
+    for (let box = part?.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    const chapter = part?.querySelector(":scope > details");
+    if (chapter) chapter.open = true;
+    part?.scrollIntoView();
+  };
   const follow = () => {
     const cell = target();
     if (!cell?.classList.contains("cell")) {
       if (dialog.open) dialog.close();
+      reveal(cell);
       return;
     }
     put_back();
@@ -86,7 +93,7 @@
     dialog.scrollTop = 0;
   };
   const step = (by) => {
-    const order = [...new Set([...body.rows].filter((row) => !row.hidden).map((row) => row.dataset.cell))];
+    const order = [...new Set([...body.rows].filter((row) => !row.hidden).map((row) => row.dataset.cell).filter(Boolean))];
     const here = order.indexOf(inside.firstElementChild?.id);
     if (!order.length) return;
     const next = order[(here + by + order.length) % order.length];
