@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 from verdicts import LEVEL, norm, places, read
 
-MATTERS = {"accuracy": 0.01}
+MATTERS = {"accuracy": 0.01, "norm": 0.0}
 """The smallest difference that matters, by the last word of a metric; 0.005 of an AUC or AP."""
 
 
@@ -53,7 +53,8 @@ def effects(paper, values, diverged, claim, asked):
     def runs(at, method, setting):
         place = tuple(norm(v) for v in {**at, **setting}.values())
         lost = dict.fromkeys(diverged.get((place, method), []), -np.inf)
-        return {**values.get((place, method, asked["metric"]), {}), **lost}
+        sign = -1 if asked["metric"].endswith(("loss", "norm")) else 1  # lower is better
+        return {s: sign * v for s, v in values.get((place, method, asked["metric"]), {}).items()} | lost
 
     rows = []
     for method in listed(asked["method"]):
@@ -109,9 +110,8 @@ def judge(study, scale):
         if form and not claim.get("untested") and not {"change", "over"} & {*claim[form]}:
             d = effects(paper, values, diverged, claim, claim[form])
             matters = MATTERS.get(claim[form]["metric"].split("_")[-1], 0.005)
-            said[number] = judged(
-                d, form, claim.get("holds", "average"), claim[form].get("margin", 0.0), matters
-            )
+            margin, holds = claim[form].get("margin", 0.0), claim.get("holds", "average")
+            said[number] = judged(d, form, holds, margin, matters)
     return said
 
 

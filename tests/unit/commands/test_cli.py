@@ -139,7 +139,7 @@ def test_bad_hyper_parameters_are_a_message() -> None:
 def test_tune_writes_the_choice_that_run_uses() -> None:
     result = call("tune", "Digits", "Plain")
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("Digits Plain {'lr': ") == 4
+    assert result.stdout.count("Digits Plain, trial ") == 4
     assert result.stdout.splitlines()[-1] == "config/tuned/toy/Digits.yaml"
 
 

@@ -10,7 +10,7 @@ import pytest
 from world import CONDITIONAL, METHODS, PARAMS, images, points, simulate, spec
 
 from fedbench import algorithms, registry
-from fedbench.engine.simulate import Simulation
+from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.testing import simulation as set_up
 
 N, CHOSEN, ROUNDS = 4, 2, 6
@@ -127,7 +127,8 @@ def test_nested_draws_count_inner_samples_and_the_first_ones(method: str, turns:
     }  # fmt: skip
     train = {"rounds": ROUNDS, "evaluations": 3, "batch_size": BATCH, "participation": TURNS[turns]}
     run = set_up(
-        method, CONDITIONAL[method], points(SIZES, dtype=np.float32), None, {"name": "mlp", "options": {"hidden": []}},
+        method, CONDITIONAL[method], points(SIZES, dtype=np.float32), DEFAULT,
+        {"name": "mlp", "options": {"hidden": []}},
         task={"name": "invariant", "options": options}, **train,
     )  # fmt: skip
     outcome = run.run()

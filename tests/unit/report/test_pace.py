@@ -196,7 +196,7 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     page = page_build(config, project.root).read_text(encoding="utf-8")
-    assert page.count("still moving when training ended, +0.006 in its last fifth") == 2 * 12, (
+    assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 2 * 12, (
         "in the table and where it is clicked"
     )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, localscgdam, run_result
 
+from fedbench.data.files import write_json
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
 from fedbench.plan.schema import Config
@@ -140,11 +140,6 @@ def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config)
     assert not (project.root / "reproduced").exists()
 
 
-def write(path: Path, content: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-
-
 def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project) -> None:
     paper = localscgdam()
     paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}
@@ -152,7 +147,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     config = Config(scale="reduced", seeds=[3], datasets=["CIFAR10"])
     data = project.cells("localscgdam", "table1", config)[0].runs[0].data
     folder = project.root / "data"
-    write(
+    write_json(
         folder / "prepared" / "cifar10.json",
         {"dataset": "cifar10", "classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
     )
@@ -164,7 +159,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
         "validation": {"n": 0, "class_counts": {}},
         "test": {"n": 10000, "class_counts": {"0": 5000, "1": 5000}},
     }
-    write(partition_path(data, 3, folder).with_suffix(".json"), summary)
+    write_json(partition_path(data, 3, folder).with_suffix(".json"), summary)
     paths = tables.build("localscgdam", "table4", config, project.root)
     tex = paths[0].read_text()
     assert r"CIFAR10 & 1,027,777 & 2,777 & 1,025,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex

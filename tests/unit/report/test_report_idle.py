@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from page_reader import Page
 from report_project import Project, localscgdam, run_result
 
+from fedbench.data.files import write_json
 from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
@@ -85,9 +85,7 @@ def classes(cell: Cell, root: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         counts = {str(label): n for label, n in enumerate(COUNTS)}
         facts = {"key": path.stem, "train": {"positive_ratio": None}}
-        path.write_text(
-            json.dumps(facts | {part: {"class_counts": counts} for part in ("test", "validation")})
-        )
+        write_json(path, facts | {part: {"class_counts": counts} for part in ("test", "validation")})
 
 
 @pytest.fixture
