@@ -63,4 +63,4 @@ def test_without_published_numbers_there_is_one_column_and_no_empty_rows(
         "|",
     ]
     assert "* Not run: CIFAR10 (96 of 192 numbers)." in lines
-    assert "matches" not in table.markdown() and "Δ" not in table.tex()
+    assert "verdict" not in table.markdown() and "Δ" not in table.tex()

@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -113,8 +112,8 @@ def _date() -> datetime:
 
 def _unpack(folder: Path) -> None:
     """Write the files of the commit."""
-    with tarfile.open(fileobj=io.BytesIO(_git("archive", "HEAD"))) as tar:
-        tar.extractall(folder, filter="data")
+    folder.mkdir(parents=True)
+    subprocess.run(["tar", "--extract", "--directory", folder], input=_git("archive", "HEAD"), check=True)
 
 
 def _copy(paths: Iterable[Path], folder: Path) -> None:

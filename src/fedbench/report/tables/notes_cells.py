@@ -116,7 +116,7 @@ def moving(compared: Sequence[Compared]) -> list[str]:
     limits = " or ".join(sorted({f"{i.measure.matters:g}" for i in late}))
     return [
         f"{len(late)} of {len(known)} results were still changing at the end of training (by more than {limits} in a "
-        "fifth of it, before step sizes fell); longer training may change their verdict."
+        "fifth of it, before step sizes fell); longer training may change them."
     ]
 
 
