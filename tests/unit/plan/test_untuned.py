@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from toy import PAPER, write_yaml
 from typer.testing import CliRunner
 
 from fedbench.commands.cli import app
+from fedbench.data.files import write_json
+from fedbench.data.prepared import read_summary
 from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
 from fedbench.plan.untuned import untuned, warning
@@ -74,3 +77,24 @@ def test_what_the_setting_or_the_dataset_fixes_needs_no_trials() -> None:
     paper["datasets"]["Digits"]["fixed"] = {"params": {"mu": 0.5}}
     write_yaml(Path("config/papers/toy.yaml"), paper)
     assert {cell.method for cell in untuned(cells_of(load_config(), "toy"), load_config())} == {"Plain_too"}
+
+
+def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepared_digits: Path) -> None:
+    paper = copy.deepcopy(PAPER)
+    board = {"title": "All", "kind": "leaderboard", "datasets": ["Digits"], "metrics": ["test_auc"]}
+    paper["tables"]["board"] = {**board, "board": {"random": "Plain"}, "settings": {"p": [2]}}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    shutil.copytree(prepared_digits, "data")
+    config = Path("config/config.yaml")
+    config.write_text(config.read_text().replace(str(prepared_digits), "data"))
+    tune(Proximal={"mu": 0.1})
+    call("run", PLACE)
+    shown = " ".join(call("show", "board").split())
+    assert f"{NOTE} (Digits: Plain, Plain_too)." in shown and "Trained on other data" not in shown
+
+    summary = read_summary("digits", "data")
+    write_json(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
+    tune(Plain={"lr": 0.1}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
+    shown = " ".join(call("show", "board").split())
+    assert NOTE not in shown
+    assert "Trained on other data than are prepared here now: Digits (`fedbench forget DATASET`" in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
 from fedbench.plan.untuned import methods_by_dataset, untuned
@@ -19,6 +19,7 @@ from fedbench.report.numbers.measurement import NOT_REACHED
 from fedbench.report.numbers.names import ABSENT, SHIPPED, phrase
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.ranking import Rank
+from fedbench.report.tables import notes_rules
 from fedbench.report.tables.document import Table, stamp
 from fedbench.report.tables.layout import Block, Entry, Grid, Row, state_text
 from fedbench.results.claims.judge import FEWEST
@@ -52,18 +53,21 @@ def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path
     }
     title = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", described.changed(config.set)]
     ranked = [board for board in found if board.ranked]
+    not_tuned = untuned(cells, config, root / CONFIG_DIR)
     facts = [*described.trained(cells), *described.chosen(paper, scale, cells, root / CONFIG_DIR)]
     return Table(
         paper=paper.key,
         name=table_name,
         title=". ".join(filter(None, title)) + ".",
         grid=_grid(paper, spec, spec.board, found),
-        notes=[*_own(paper, found), *map(_ties, ranked), *_shipped(shown)],
-        details=[
-            *_rules(spec.board, found, untuned(cells, config, root / CONFIG_DIR)),
-            *facts,
-            f"{origin['stamp']}.",
+        notes=[
+            *_own(paper, found),
+            *notes_rules.untuned(methods_by_dataset(not_tuned)),
+            *notes_rules.other_data(described.other_data(cells, made["data"], root / config.data_dir)),
+            *map(_ties, ranked),
+            *_shipped(shown),
         ],
+        details=[*_rules(spec.board, found, tuned=not not_tuned), *facts, f"{origin['stamp']}."],
         rows=_tidy(found, shown, table_name),
         provenance=origin,
     )
@@ -125,7 +129,7 @@ def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _rules(board: BoardSpec, found: Sequence[Board], not_tuned: Sequence[Cell]) -> list[str]:
+def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
     first = found[0].measure.label if found else "the first metric"
     when = "the end of training"
     if board.budget:
@@ -134,9 +138,9 @@ def _rules(board: BoardSpec, found: Sequence[Board], not_tuned: Sequence[Cell]) 
         "Rules. Methods of a dataset share partitions, participants and mini-batches of each seed, network, steps and "
         "schedule. "
         + (
-            f"Not tuned for this dataset: the order of methods says nothing ({methods_by_dataset(not_tuned)}). "
-            if not_tuned
-            else "Each has one search space for all datasets and the same number of trials, on validation data alone. "
+            "Each has one search space for all datasets and the same number of trials, on validation data alone. "
+            if tuned
+            else ""
         )
         + f"What counts is {when}: the best test round is never taken. A cell that diverged or failed counts as "
         f"{board.random}. {' and '.join(board.controls)}: controls without a rank."
