@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from fedbench import files
@@ -27,6 +28,8 @@ from fedbench.jobs import gpus, starts, stopping
 from fedbench.jobs.progress import Trail, say
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
+from fedbench.results.idle import class_counts
+from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.store import journal, results
 from fedbench.store.provenance import provenance
@@ -129,11 +132,12 @@ def train_run(
                 on_round=Trail(folder, on_round),
                 stop=stop,
             )
-            return _trained(Simulation(spec, arrays, device, how, start), data, store)
+            counts = class_counts(spec, Path(config.data_dir))
+            return _trained(Simulation(spec, arrays, device, how, start), data, counts, store)
 
 
-def _trained(simulation: Simulation, data: str, store: Store) -> Record:
-    """Train a run whose claim is held, on data of this checksum, and put it into the store."""
+def _trained(simulation: Simulation, data: str, counts: dict[str, list[int]], store: Store) -> Record:
+    """Train a run whose claim is held, on data of this checksum and class counts, and put it into the store."""
     spec, device = simulation.spec, simulation.device
     if simulation.data.where == "host":
         say("  inputs stay in the prepared file, which all jobs of this machine share")
@@ -151,8 +155,9 @@ def _trained(simulation: Simulation, data: str, store: Store) -> Record:
         "data": data,
         **{name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")},
     }
+    facts = run_facts(metrics, pd.DataFrame(outcome.curve), spec.train, counts)
     record = Record(
-        spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics, made, files={}
+        spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics, made, {}, facts
     )
     model = None if outcome.model is None else starts.model_bytes(outcome.model)
     record = store.finish(record, outcome.curve, outcome.clients, model)

@@ -57,9 +57,20 @@ def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _like_facts(facts: dict[str, dict[str, float | str]]) -> dict[str, dict[str, float | str]]:
+    """Refuse facts of other names, words for numbers and numbers for words."""
+    for name, value in (pair for of in facts.values() for pair in of.items()):
+        if name not in ("pace", "other", "sign") or isinstance(value, str) != (name == "sign"):
+            raise ValueError(f"its facts hold {name}: {value!r}")
+    return facts
+
+
 Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Number = Annotated[StrictFloat, AllowInfNan(False)] | StrictInt | None
+Known = Annotated[StrictFloat, AllowInfNan(False)] | StrictInt | str
+Facts = Annotated[dict[str, dict[str, Known]], AfterValidator(_like_facts)]
+"""What is known of a run beside its metrics, by metric: :func:`fedbench.results.run_facts.run_facts`."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,7 @@ class Record:
         metrics: final metrics by name; None where a metric is undefined.
         provenance: commit, versions, hardware, device, times.
         files: SHA-256 of the other files in its folder.
+        facts: what is known beside its final metrics.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -85,6 +97,7 @@ class Record:
     metrics: dict[str, Number]
     provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
     files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]
+    facts: Facts | None = None
 
 
 _RECORD = TypeAdapter(Record)

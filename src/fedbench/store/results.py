@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fedbench import files, seal
 from fedbench.errors import shortened
 from fedbench.plan.cells import Cell
-from fedbench.store.record import Record
+from fedbench.store.record import Facts, Record
 
 FOLDER = Path("results", "cells")
 MADE = ("commit", "versions", "hardware", "device", "data")
@@ -25,7 +25,7 @@ DAMAGED = "is not what was written ({}): the next workflow makes it again from i
 def entry(seed: int, record: Record) -> dict[str, Any]:
     """Return what a cell's result says of one run."""
     made = {name: record.provenance[name] for name in MADE if name in record.provenance}
-    facts = {name: getattr(record, name) for name in ("key", "status", "reason", "metrics")}
+    facts = {name: getattr(record, name) for name in ("key", "status", "reason", "metrics", "facts")}
     return {"seed": seed, **facts, "provenance": made}
 
 
@@ -74,6 +74,7 @@ class _Run(BaseModel):
     status: Literal["finished", "diverged"]
     reason: str = ""
     metrics: dict[str, float | None]
+    facts: Facts | None = None
     provenance: dict[str, Any] = {}
 
 

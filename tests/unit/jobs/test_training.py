@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -23,8 +24,12 @@ from fedbench.jobs import training
 from fedbench.jobs.training import choose_device, load_arrays, train_cell, train_run
 from fedbench.plan import cells, configuration
 from fedbench.plan.cells import Cell
+from fedbench.plan.merging import merged
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
+from fedbench.results.idle import class_counts
+from fedbench.results.run_facts import run_facts
+from fedbench.specs import RunSpec
 from fedbench.store.runs import Store
 
 
@@ -78,6 +83,16 @@ class TestRun:
         )
         no_training()
         assert train_run(spec, config(), store) == record
+
+    def test_what_a_table_reads_off_its_curve_is_recorded_when_it_ends(self) -> None:
+        often = {"train": {"epochs": None, "iterations": 8, "evaluations": 8, "period": 1}}
+        spec = RunSpec.model_validate(merged(cell().runs[0].model_dump(exclude_none=True), often))
+        made = cell().model_copy(update={"runs": [spec]})
+        (run,) = train_cell(made, config(), Store())["runs"]
+        curve = pd.read_csv(Store().curve(spec.key))
+        counts = class_counts(spec, Path(config().data_dir))
+        assert run["facts"] == run_facts(run["metrics"], curve, spec.train, counts)
+        assert run["facts"]["test_auc"].keys() == {"pace"} and counts["test"]
 
     def test_data_that_go_while_it_trains_lose_no_run(self, tmp_path: Path, prepared_digits: Path) -> None:
         shutil.copytree(prepared_digits, tmp_path / "data")

@@ -13,10 +13,10 @@ from report_project import METHODS, Project, localscgdam, run_result
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import AtScale, find
-from fedbench.report.numbers.pace import pace
 from fedbench.report.page.build import build as page_build
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
+from fedbench.results.pace import pace
 
 
 def curve(values: list[float]) -> pd.DataFrame:

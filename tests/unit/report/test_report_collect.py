@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from report_project import Project, run_result
 
@@ -110,6 +111,17 @@ def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Co
     assert set(found["method"]) == {"LocalSCGDAM", "CoDA"}
     assert found["x"].max() == 1000
     assert collect.curves(cells[:1], "no_such_metric", project.root).empty
+
+
+def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
+    project: Project, cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {"test_auc": {"pace": 0.01, "other": 0.7, "sign": "flat"}}
+    made = [run_result(run.seed, run.key, {"test_auc": 0.8}) | {"facts": facts} for run in cell.runs]
+    project.write(cell, made)
+    monkeypatch.setattr(pd, "read_csv", None)
+    found = row(project, cell)
+    assert (found.pace, found.idle) == (pytest.approx(0.01), {"flat": [0, 1, 2]})
 
 
 def test_the_report_imports_neither_torch_nor_scipys_statistics() -> None:

@@ -14,12 +14,12 @@ from fedbench.data.files import write_json
 from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
-from fedbench.report.numbers import idle
 from fedbench.report.numbers.combine import averaged, pooled
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
+from fedbench.results import idle
 
 COUNTS = [980, 1135, 885]
 NO_CURVE = pd.DataFrame()

@@ -43,7 +43,15 @@ def test_a_changed_digit_is_no_number(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("status", None), ("status", "perfect"), ("metrics", {"test_auc": "0.9"}), ("seed", "0"), ("seed", -1)],
+    [
+        ("facts", {"test_auc": {"pace": "fast"}}),
+        ("facts", {"test_auc": {"sign": 0.5}}),
+        ("status", None),
+        ("status", "perfect"),
+        ("metrics", {"test_auc": "0.9"}),
+        ("seed", "0"),
+        ("seed", -1),
+    ],
 )
 def test_a_sealed_file_of_nonsense_is_no_result(path: Path, name: str, value: object) -> None:
     """Anyone can write a checksum: a run without a status ended in a traceback."""

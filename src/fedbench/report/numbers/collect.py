@@ -7,21 +7,22 @@ words of its job, and no mean is taken over a part of the seeds unless it says s
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers import idle, logs, pace
+from fedbench.report.numbers import logs
 from fedbench.report.numbers.aggregate import measurement
 from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.rows import COSTS, Row, Runs, device_metrics
+from fedbench.report.numbers.rows import COSTS, NAN, Row, Runs, device_metrics
 from fedbench.report.numbers.rows import DIVERGED as DIVERGED
 from fedbench.report.numbers.rows import FAILED as FAILED
 from fedbench.report.numbers.rows import FINISHED as FINISHED
@@ -30,8 +31,11 @@ from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
 from fedbench.report.numbers.shipped import Shipped
-from fedbench.specs import TrainSpec
+from fedbench.results import idle
+from fedbench.results.run_facts import run_facts
+from fedbench.specs import RunSpec
 from fedbench.store import results
+from fedbench.store.record import Facts
 from fedbench.store.runs import STORE, Store
 
 
@@ -130,17 +134,24 @@ def rows_of(
         if run["status"] != FINISHED:
             found[seed] = {"": fact._replace(reason=run.get("reason", ""))}
             continue
-        counts = idle.class_counts(specs[seed], data_dir) if data_dir is not None else {}
         given = {**run["metrics"], "seconds": seconds_of(run["key"], root) or None}
-        curve = curve_of(cell, run["key"], root)
-        found[seed] = _rows(fact, given, metrics, curve, counts, cell.runs[0].train)
+        facts = _facts(cell, specs[seed], run, root, data_dir)
+        curve = functools.partial(curve_of, cell, run["key"], root)
+        found[seed] = _rows(fact, given, metrics, facts, curve)
     return found
 
 
+def _facts(cell: Cell, spec: RunSpec, run: Mapping[str, Any], root: Path, data_dir: Path | None) -> Facts:
+    """Return what a run wrote when it ended beside its metrics, made from its curve where it wrote nothing."""
+    if (facts := run.get("facts")) is not None:
+        return cast(Facts, facts)
+    counts = idle.class_counts(spec, data_dir) if data_dir is not None else {}
+    return run_facts(run["metrics"], curve_of(cell, spec.key, root), spec.train, counts)
+
+
 def _rows(
-    fact: Row, given: dict[str, Any], metrics: Sequence[str], curve: pd.DataFrame,
-    counts: Mapping[str, list[int]], train: TrainSpec,
-) -> dict[str, Row]:  # fmt: skip
+    fact: Row, given: dict[str, Any], metrics: Sequence[str], facts: Facts, curve: Callable[[], pd.DataFrame]
+) -> dict[str, Row]:
     """Return the rows of a finished run, each made of ``fact``: costs, metrics, and those over clients."""
     beside = [*COSTS, *(name for metric in metrics for name in device_metrics(metric))]
     rows = {
@@ -150,68 +161,55 @@ def _rows(
     }
     known = sorted(name for name in given if not name.startswith("device_") and name != "seconds")
     for metric in metrics:
-        given, reason = _with_metric(given, metric, curve)
-        status = FINISHED if metric in given else UNDEFINED
-        if status == UNDEFINED:
+        read = _read_off(metric, curve) if metric not in given else Read(_number(given, metric))
+        if read is None:
             reason = f"the runs have no {metric}, only {', '.join(known)}"
-        rows[metric] = fact._replace(
-            metric=metric,
-            value=_number(given, metric),
-            status=status,
-            reason=reason,
-            pace=pace.pace(curve, metric, train.decay_at),
-            sign=idle.sign(metric, given, curve, counts),
-            other=_other(curve, metric, train.select is not None),
-            tried=_tried(curve, metric),
-        )
+            rows[metric] = fact._replace(metric=metric, status=UNDEFINED, reason=reason)
+            continue
+        of_metric: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)
+        rows[metric] = fact._replace(metric=metric, **read._asdict())._replace(**of_metric)
     return rows
 
 
-def _with_metric(given: Mapping[str, Any], metric: str, curve: pd.DataFrame) -> tuple[dict[str, Any], str]:
-    """Add to a run's metrics what is read off its curve: what a target took, what was reached within a budget.
+class Read(NamedTuple):
+    """A number that was read off a curve: why it is none, and how much a run spent of what a target is counted in."""
 
-    What no evaluation reaches is infinite, and the best value is said with it; a curve that lacks the metric adds
-    nothing.
+    value: float
+    reason: str = ""
+    tried: float = NAN
+
+
+def _read_off(metric: str, curve_of_run: Callable[[], pd.DataFrame]) -> Read | None:
+    """Read off a curve what a target took, what was reached within a budget, or the mean; None where it has no such.
+
+    What no evaluation reaches is infinite, and the best value is said with it.
     """
-    if target := measures.target(metric):
-        name, x = target.metric, measures.SPENT[target.spent]
-        if name not in curve or x not in curve:
-            return dict(given), ""
-        sign = measures.sign(name)
-        reached = curve.loc[sign * curve[name] >= sign * target.value, x]
-        if len(reached):
-            return {**given, metric: float(reached.iloc[0])}, ""
-        return {**given, metric: math.inf}, f"best {sign * (sign * curve[name]).max():.4g}"
-    if budget := measures.budget(metric):
-        name, x = budget.metric, measures.SPENT[budget.spent]
-        if name in curve and x in curve:
-            kept = curve.loc[curve[x] <= budget.amount, name]
-            return {**given, metric: float(kept.iloc[-1]) if len(kept) else math.nan}, ""
-    name = measures.curve_mean(metric)
-    return {**given, metric: float(curve[name].mean())} if name in curve else dict(given), ""
+    target, budget, mean = measures.target(metric), measures.budget(metric), measures.curve_mean(metric)
+    if not (target or budget or mean):
+        return None
+    curve = curve_of_run()
+    asked = target or budget
+    if asked is None:
+        return Read(float(curve[mean].mean())) if mean in curve else None
+    name, x = asked.metric, measures.SPENT[asked.spent]
+    if name not in curve or x not in curve:
+        return None
+    if budget:
+        kept = curve.loc[curve[x] <= budget.amount, name]
+        return Read(float(kept.iloc[-1]) if len(kept) else NAN)
+    assert target
+    sign, tried = measures.sign(name), float(curve[x].iloc[-1])
+    reached = curve.loc[sign * curve[name] >= sign * target.value, x]
+    if len(reached):
+        return Read(float(reached.iloc[0]), "", tried)
+    return Read(math.inf, f"best {sign * (sign * curve[name]).max():.4g}", tried)
 
 
-def _tried(curve: pd.DataFrame, metric: str) -> float:
-    """Return how much a run spent of what a target is counted in."""
-    target = measures.target(metric)
-    x = measures.SPENT[target.spent] if target else ""
-    return float(curve[x].iloc[-1]) if x in curve and len(curve) else math.nan
-
-
-def _other(curve: pd.DataFrame, metric: str, selected: bool) -> float:
-    """Return a test metric at another evaluation than the one that counts.
-
-    At the last one where training selects the best by validation, else at the first that is best by the metric's
-    validation counterpart.
-    """
-    validation = metric.replace("test_", "val_", 1)
-    if not metric.startswith("test_") or metric not in curve or curve.empty:
-        return math.nan
-    if selected:
-        return float(curve[metric].iloc[-1])
-    if validation not in curve or not curve[validation].notna().all():
-        return math.nan
-    return float(curve[metric].iloc[int((measures.sign(validation) * curve[validation]).to_numpy().argmax())])
+def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
+    """Return the sign of a run that learned nothing at all for what it reached within a budget."""
+    budget = measures.budget(metric)
+    sign = facts.get(budget.metric, {}).get("sign") if budget else None
+    return {"sign": str(sign)} if sign in (idle.FLAT, idle.ONE_CLASS) else {}
 
 
 def _failure(cell: Cell, root: Path) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import idle
 from fedbench.report.numbers.rows import COSTS as COSTS
 from fedbench.report.numbers.rows import DIVERGED as DIVERGED
 from fedbench.report.numbers.rows import FAILED as FAILED
@@ -22,6 +21,7 @@ from fedbench.report.numbers.rows import NAN as NAN
 from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
+from fedbench.results import idle
 
 Repeat = int | str
 """A run of a cell: its seed, or where several cells are pooled, a word that has the seed in it."""

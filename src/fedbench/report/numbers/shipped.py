@@ -14,9 +14,9 @@ from fedbench.plan.cells import Cell, cell_at
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import idle
 from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, Row, Run
 from fedbench.report.numbers.strict_csv import StrictCsv
+from fedbench.results import idle
 
 FIRST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""

@@ -17,9 +17,9 @@ from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Constants, Paper
 from fedbench.report.numbers.evidence import Evidence, is_end
-from fedbench.report.numbers.pace import PARTS
 from fedbench.results.claims.effects import Effects, asked, effects
 from fedbench.results.claims.judge import NOT_RUN, Rule, means_agree, places_with_enough_seeds, verdict
+from fedbench.results.pace import PARTS
 from fedbench.results.places import Place, members
 from fedbench.results.statistics import Array
 

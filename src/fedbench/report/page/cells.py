@@ -17,13 +17,14 @@ from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.figures.style import style_of
-from fedbench.report.numbers import collect, idle, rule
+from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.logs import Log
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.page.curves import Columns, Line, chart, read_curve
 from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.tables.layout import Entry
+from fedbench.results import idle
 from fedbench.store.runs import STORE, Store
 
 LOSS = "train_loss"

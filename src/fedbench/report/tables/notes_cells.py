@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers import collect, idle, rule
+from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import BOUND, Compared, resemblance
 from fedbench.report.numbers.names import SHIPPED, axis_text
+from fedbench.results import idle
 from fedbench.results.print_verdicts import MATCHES, ONE_SEED
 
 LONGEST_LIST = 8

@@ -139,16 +139,18 @@ class _Cube:
 
     def _by_method(self, column: str) -> dict[str, Array]:
         """Return [places and one without anything, seeds] of each method."""
-        groups = self._rows.groupby(["method", "at", "seed"], sort=False)[column]
-        means = groups.agg(["mean", "count"]).reset_index()
-        means = means[means["count"].to_numpy() == self._parts[means["at"]]]
-        seeds = {seed: number for number, seed in enumerate(self.seeds)}
-        arrays = {}
-        for method, part in means.groupby("method", sort=False):
-            array = np.full((len(self.places) + 1, len(self.seeds)), math.nan)
-            array[part["at"], part["seed"].map(seeds)] = part["mean"]
-            arrays[str(method)] = array
-        return arrays
+        methods, names = pd.factorize(self._rows["method"])
+        seeds = pd.Index(self.seeds).get_indexer(self._rows["seed"])
+        at, values = self._rows["at"].to_numpy(), self._rows[column].to_numpy(dtype=float)
+        shape = len(names), len(self.places) + 1, len(self.seeds)
+        sums, counts = np.zeros(shape), np.zeros(shape)
+        known = ~np.isnan(values)
+        cell = methods[known], at[known], seeds[known]
+        np.add.at(sums, cell, values[known])
+        np.add.at(counts, cell, 1)
+        complete = counts == np.append(self._parts, 0)[:, None]
+        means = np.where(complete & (counts > 0), sums / np.maximum(counts, 1), math.nan)
+        return dict(zip(map(str, names), means, strict=True))
 
 
 def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:

@@ -1,0 +1,56 @@
+"""What a run writes beside its metrics when it ends: the same as a report would read off its curve."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from fedbench.results.pace import pace
+from fedbench.results.run_facts import other, run_facts
+from fedbench.specs import TrainSpec
+
+TRAIN = TrainSpec(iterations=400, period=1, batch_size=1)
+CURVE = pd.DataFrame(
+    {
+        "iteration": [0, 100, 200, 300, 350, 400],
+        "test_auc": [0.5, 0.6, 0.7, 0.8, 0.82, 0.81],
+        "val_auc": [0.5, 0.6, 0.9, 0.9, 0.8, 0.8],
+        "val_loss": [1.0, 0.9, 0.8, 0.2, 0.5, 0.6],
+        "test_loss": [1.0, 0.9, 0.8, 0.7, 0.5, 0.6],
+    }
+)
+
+
+def test_each_final_metric_has_what_is_known_of_it() -> None:
+    facts = run_facts({"test_auc": 0.81, "test_f1": 0.3, "test_ap": None}, CURVE, TRAIN, {})
+    assert facts == {"test_auc": {"pace": pytest.approx(pace(CURVE, "test_auc")), "other": 0.7}}
+
+
+def test_a_run_that_predicts_one_class_says_so() -> None:
+    facts = run_facts({"test_accuracy": 0.7, "val_accuracy": 0.7}, pd.DataFrame(), TRAIN, {"test": [7, 3]})
+    assert facts == {"test_accuracy": {"sign": "one class"}}
+
+
+@pytest.mark.parametrize(
+    ("metric", "selected", "expected"),
+    [
+        ("test_auc", False, 0.7),  # the first of the two best by validation
+        ("test_auc", True, 0.81),
+        ("test_loss", False, 0.7),  # where the validation loss is lowest
+        ("val_auc", False, math.nan),
+        ("test_ap", False, math.nan),
+    ],
+)
+def test_the_other_evaluation(metric: str, selected: bool, expected: float) -> None:
+    assert other(CURVE, metric, selected) == pytest.approx(expected, nan_ok=True)
+
+
+def test_without_a_validation_metric_at_each_evaluation_there_is_no_other() -> None:
+    assert math.isnan(other(CURVE.assign(val_auc=[0.5, 0.6, 0.7, math.nan, 0.8, 0.9]), "test_auc", False))
+
+
+def test_nothing_is_said_of_a_run_without_a_curve() -> None:
+    assert run_facts({"test_auc": 0.8}, pd.DataFrame(), TRAIN, {}) == {}
+    assert math.isnan(other(pd.DataFrame(), "test_auc", True))
