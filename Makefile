@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture test gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture test paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,8 +45,11 @@ report: $(INSTALLED)  ## all tables, figures, curves and configurations as one p
 test: $(INSTALLED)  ## linters, types and the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-gpu: $(INSTALLED)  ## on a machine with a GPU: its tests, benchmarks, then numbers of climb's Table 2 for MINUTES (60)
-	$(BIN)/python benchmarks/gpu.py --minutes $(or $(MINUTES),60)
+paper-scale: $(INSTALLED)  ## train for HOURS (8) at the papers' own scale what reproduced/paper lacks, and add it there
+	$(BIN)/python benchmarks/paper_scale.py --hours $(or $(HOURS),8)
+
+gpu: $(INSTALLED)  ## on a machine with a GPU, for HOURS (1): its tests, benchmarks, then what paper-scale trains, and an archive
+	$(BIN)/python benchmarks/paper_scale.py --hours $(or $(HOURS),1) --device cuda --checks --archive gpu-runs.tar.gz
 
 test-cluster: $(INSTALLED)  ## the cluster's profiles on a SLURM of one node, where SLURM is installed
 	FEDBENCH_TEST_CLUSTER=1 $(BIN)/python -m pytest -rs tests/cluster
