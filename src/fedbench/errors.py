@@ -120,7 +120,7 @@ def shortened(value: object, limit: int = SHOWN) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """Build the error for a name nobody knows, with the nearest match and the list of known names."""
+    """Build the error for an unknown name, with the nearest match and the list of known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -101,7 +101,7 @@ def check_room(folder: Path, size: int = 1 << 12) -> None:
 
 
 def reserve(path: Path, size: int) -> None:
-    """Take ``size`` bytes of the disk as a file; whoever needs the room removes it and writes.
+    """Take ``size`` bytes of the disk as a file, which is removed when the room is needed.
 
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
@@ -155,7 +155,7 @@ def locked(path: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
 
 
 def acquire(descriptor: int, on_wait: Callable[[], object] = lambda: None) -> None:
-    """Lock an open file, waiting for whoever holds it.
+    """Lock an open file, waiting for the process that holds it.
 
     Raises:
         UserError: the file system knows no locks.

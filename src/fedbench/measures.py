@@ -227,7 +227,7 @@ def measure(name: str, own: Mapping[str, Measure] | None = None) -> Measure:
     """Return the measure called ``name``.
 
     Raises:
-        UserError: nobody measures it.
+        UserError: nothing measures it.
     """
     if (found := find(name, own)) is None:
         raise unknown("metric", name, known(own))

@@ -56,7 +56,7 @@ def _construct(text: str) -> Any:
 
 
 def _check_keys(root: yaml.Node) -> None:
-    """Refuse a mapping that has a key twice, of which YAML libraries keep the last without a word."""
+    """Refuse a mapping that has a key twice: YAML libraries keep the last one without a word."""
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()

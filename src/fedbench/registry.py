@@ -28,7 +28,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     """Return ``attribute`` of the module called ``name``, or the object an entry point of that name gives.
 
     Raises:
-        UserError: nobody offers ``name`` (the message lists who is known), or who does lacks ``attribute``.
+        UserError: no module offers ``name`` (the message lists the known ones), or the module lacks ``attribute``.
     """
     if any(info.name == name for info in pkgutil.iter_modules(package.__path__)):
         module = importlib.import_module(f"{package.__name__}.{name}")

@@ -41,6 +41,6 @@ class Method(coda_plus.Method):
                 counts[label] += len(mine)
         problem.charges.add(up=4 * problem.n_clients, down=problem.n_clients)
         if not counts.all():
-            return server  # nobody drew a sample of one class: the means are undefined
+            return server  # no client drew a sample of one class: the means are undefined
         means = sums / counts
         return server | {"alpha": means[0] - means[1]}

@@ -92,5 +92,5 @@ class Method(FederatedMethod):
         return {"holders": holders.index_fill(0, place, True)}
 
     def new_stage(self, problem: Problem, server: State) -> State:
-        """Move the anchor, which nobody holds yet."""
+        """Move the anchor, which no client holds yet."""
         return server | {"anchor": server["x"], "holders": torch.zeros_like(server["holders"])}

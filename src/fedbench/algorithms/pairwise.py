@@ -110,7 +110,7 @@ class Method(FederatedMethod):
         return server | pools
 
     def _shared(self, parts: Sequence[Tensor]) -> Tensor:
-        """Join scores, those of a client in each part, to a pool of which each client has its share."""
+        """Join the scores of clients, a part each, to one pool in which each client has its share."""
         return torch.cat(levelled(parts) if self.share == "client" else list(parts))
 
     def begin(self, problem: Problem, state: State) -> State:

@@ -17,5 +17,5 @@ class Method(FederatedMethod):
     task: ClassVar[type[Task]] = Task
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
-        """Stand still; nobody computes a loss, and 0 is recorded."""
+        """Stand still; no loss is computed, and 0 is recorded."""
         return state | {"loss": state["x"].new_zeros(len(state["x"]))}

@@ -89,7 +89,7 @@ class Problem:
         cycle: the current round's place in its cycle.
         seed: of the run.
         period: local steps of a round; None where a round is passes over the clients' data.
-        overwrite: whether ``descend`` may overwrite what it is given, since nobody else needs it.
+        overwrite: whether ``descend`` may overwrite what it is given, since nothing else needs it.
     """
 
     task: Task

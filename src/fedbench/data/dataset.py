@@ -72,7 +72,7 @@ class Dataset(ABC):
         account: for sets behind an account: what to fetch, from where. Empty for the others.
         raw: the folder of its raw files inside ``<data_dir>/raw``, if that is not ``name``.
         whole_groups: a group is one patient or the like, whose samples never lie in two of the training,
-            validation and test parts; unlike a hospital, of which each part may have samples.
+            validation and test parts; unlike a hospital, which each part may have samples from.
         disjoint_classes: each class lies in one group, and each part has classes of its own, as in few-shot learning.
     """
 

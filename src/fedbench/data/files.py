@@ -32,7 +32,7 @@ _BROKEN = (
         struct.error,
         OverflowError,
     ),  # a header that is no header
-    *(NotImplementedError, RuntimeError),  # an encrypted member, or one packed in a way that nobody knows
+    *(NotImplementedError, RuntimeError),  # an encrypted member, or one packed in an unknown way
     TypeError,  # a single array under the name of an archive
 )
 

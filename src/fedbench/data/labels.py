@@ -107,7 +107,7 @@ def keep(
 
 
 def _targets(labels: np.ndarray, spec: ImbalanceSpec) -> dict[int, int]:
-    """Say how many samples of which labels remain, in exact arithmetic on the decimals as written."""
+    """Say how many samples of each label remain, in exact arithmetic on the decimals as written."""
     if spec.rule in ("drop_positives", "remove_positives"):
         _check_binary(labels, spec)
         if spec.rule == "remove_positives":

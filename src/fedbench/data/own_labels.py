@@ -16,7 +16,7 @@ MOST_CLASSES = 10_000
 LONGEST = 100
 """Characters of a class's name."""
 YES = {"1", "true", "yes", "y", "positive", "pos"}
-"""Names of a class that needs nobody to say that it is the positive one."""
+"""Names of a class that is the positive one without being declared so."""
 
 Word = bool | int | float | str
 """A class as a YAML has it: ``yes`` is a truth value there, ``1`` a number."""
@@ -28,7 +28,7 @@ def numbered(
     renamed: Mapping[Word, str] | None,
     positive: Sequence[Word],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return ``classes`` and each part's labels as indices into them, and a remark where nobody chose the positive one.
+    """Return ``classes`` and each part's labels as indices into them, and a remark where no positive one is declared.
 
     Args:
         file: names itself in messages.

@@ -13,7 +13,7 @@ from fedbench.errors import UserError
 def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ...] | None:
     """Return the sites of one dataset's samples, or of several datasets that are joined, in the order of their numbers.
 
-    None where nobody knows them before the dataset is prepared, none where its samples have no sites.
+    None where they are not known before the dataset is prepared, none where its samples have no sites.
 
     Raises:
         UserError: the dataset's file cannot be read.
@@ -29,7 +29,7 @@ def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
     """Return how many sites there are, for ``clients: sites``.
 
     Raises:
-        UserError: the samples have no sites, or nobody knows them yet.
+        UserError: the samples have no sites, or these are not known yet.
     """
     found = site_names(names, folder)
     if not found:

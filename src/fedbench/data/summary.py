@@ -105,7 +105,7 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
         return None
     label = relabel(np.arange(len(names)), names, spec.labels, spec.seed_of(seed))
     used = train["n"] + found["validation"]["n"]
-    if spec.validation != "own":  # then nobody uses the official validation part
+    if spec.validation != "own":  # then the official validation part is not used
         used += sum(source.get("official_validation", 0) for source in sources)
     return BinaryTask(
         positive=tuple(str(name) for name, of in zip(names, label, strict=True) if of == 1),

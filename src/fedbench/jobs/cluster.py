@@ -19,7 +19,7 @@ COMMANDS = "--slurm-jobstep-array-execs"
 
 
 def check(executor: str) -> None:
-    """Refuse to begin on SLURM with a version of the plugin that nobody has seen the functions below work with.
+    """Refuse to begin on SLURM with a version of the plugin that the functions below have not been tested with.
 
     Raises:
         UserError: it is another one than 2.8; its arrays may wait for ever, or lose jobs.

@@ -16,13 +16,13 @@ from fedbench.specs import RunSpec
 from fedbench.tasks import detailed
 
 Classes = Callable[[RunSpec], int | None]
-"""Returns how many classes a run's labels have, None where nobody knows yet."""
+"""Returns how many classes a run's labels have, None before it is known."""
 
 
 def mistakes(cells: Iterable[Cell], classes: Classes) -> Iterator[str]:
     """Say which metrics the tables and figures of some cells ask for in vain, and what there is instead.
 
-    A table of several tasks has columns for each: a metric is a mistake where nobody in it has the metric, or where
+    A table of several tasks has columns for each: a metric is a mistake where no task in it has the metric, or where
     a dataset that it lists has none of those that are asked for. One that is added to every table is a mistake where
     no table that shows it has anything for it.
     """
@@ -52,7 +52,7 @@ def mistakes(cells: Iterable[Cell], classes: Classes) -> Iterator[str]:
 
 
 def _nothing(wanted: Sequence[str], dataset: str, runs: Sequence[RunSpec], classes: Classes) -> list[str]:
-    """Say why runs on a dataset have nothing of what is wanted; empty where they have, or nobody knows."""
+    """Say why runs on a dataset have nothing of what is wanted; empty where they have, or it is not known."""
     if any(not lacks(run, metric, classes) for run in runs for metric in wanted):
         return []
     return [lacks(runs[0], metric, classes).format(metric=metric, dataset=dataset) for metric in wanted]
@@ -85,22 +85,22 @@ def _unavailable_metrics(
     runs: Mapping[str, Sequence[RunSpec]],
     classes: Classes,
 ) -> Iterator[str]:
-    """Say what nobody has of what is wanted, and which of the ``asked`` datasets that are ``listed`` have none of it.
+    """Say which wanted metrics no run has, and which of the ``asked`` datasets that are ``listed`` have none of it.
 
     Methods may have tasks of their own, so the ``runs`` of all tasks on a dataset count.
     """
     everyone = [*itertools.chain(*runs.values())]
-    nobody_has = [metric for metric in wanted if all(lacks(run, metric, classes) for run in everyone)]
+    unavailable = [metric for metric in wanted if all(lacks(run, metric, classes) for run in everyone)]
     for dataset in asked:
         if dataset in listed and (said := _nothing(wanted, dataset, runs[dataset], classes)):
             yield from said
         else:
-            for metric in nobody_has:
+            for metric in unavailable:
                 yield lacks(runs[dataset][0], metric, classes).format(metric=metric, dataset=dataset)
 
 
 def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
-    """Say whether a table or figure shows a cell. Datasets that nobody lists enter as additions or stand-ins."""
+    """Say whether a table or figure shows a cell. Datasets that are not listed enter as additions or stand-ins."""
     if spec.kind in ("data", "facts", "duals") or cell.method not in spec.methods:
         return False
     if isinstance(spec, TableSpec) and cell.dataset not in spec.datasets:
@@ -156,7 +156,7 @@ def _lacks_site(run: RunSpec, metric: str) -> str:
         return "{metric} needs test samples of each site: give data.tests: all"
     sites = site_names(spec.datasets)
     if sites is None or site in sites or (sites and not at):
-        return ""  # in order, or nobody knows yet
+        return ""  # in order, or not known yet
     if not sites:
         return "{metric} needs the site of each sample of {dataset}: name its column with `site:`"
     said = str(unknown("site of @", site, sites)).replace("{", "{{").replace("}", "}}")

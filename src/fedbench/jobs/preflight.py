@@ -118,7 +118,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
 
 @functools.lru_cache(maxsize=64)
 def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
-    """Return the shape of a sample and the number of classes; 0 where nobody knows it before it is prepared.
+    """Return the shape of a sample and the number of classes; 0 where it is not known before the dataset is prepared.
 
     A file of the user's own is read once for it, until its definition changes: that takes seconds, and what shows too
     late costs a night.
@@ -143,7 +143,7 @@ def facts(dataset: str) -> tuple[tuple[int, ...], int]:
 
 
 def classes_of(run: RunSpec) -> int | None:
-    """Return how many classes the labels of a run have, None where nobody knows yet."""
+    """Return how many classes the labels of a run have, None before it is known."""
     return 2 if run.data.labels.rule != "original" else facts(run.data.dataset)[1] or None
 
 

@@ -64,7 +64,7 @@ def race(trials: Sequence[Sequence[RunSpec]], rule: Rule) -> Race:
     All run with the first seed; those that lead, ties together, with the next one. A trial goes on as long as it is not
     behind the leader both on the seeds they have in common and in the mean of its own; the race ends when the leader
     has all seeds and the others are. The short runs, the last ones, are made at once by who leads with all seeds. A
-    trial of which a run fails is out. Ties go to the earlier trial.
+    trial with a failed run is out. Ties go to the earlier trial.
 
     Returns:
         The scores of each trial's runs by their keys, and the place of the best trial.

@@ -1,7 +1,7 @@
 """Puts right what a crash or a clock that was wrong left in a project's folder, before a workflow begins.
 
 Snakemake locks a folder with files that outlive it when it is killed, and then asks for ``--unlock``. Here each
-workflow also holds a lock of the operating system, which dies with it: whoever finds that lock free knows that
+workflow also holds a lock of the operating system, which dies with it: if that lock is free,
 Snakemake's is stale.
 """
 

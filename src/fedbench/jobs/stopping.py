@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def held_back() -> Iterator[Callable[[], bool]]:
     """Hold back the signals that end a program until the block is done; yield a function that says if one came.
 
-    The signal then acts as it would have: the program ends by it, and whoever started it sees that. A second one is
+    The signal then acts as it would have: the program ends by it, which its parent process sees. A second one is
     not held back. Signals that are ignored stay ignored; outside the main thread, where none arrive, nothing changes.
     """
     came: list[int] = []

@@ -22,7 +22,7 @@ def tunable(
     source: Path,
     say: Callable[[str], None],
 ) -> list[str]:
-    """List the methods to tune at a dataset and settings. Of those nobody named, the ones without a grid are left out.
+    """List the methods to tune at a dataset and settings. Without names, methods that have no grid are left out.
 
     Raises:
         UserError: there is none left, or one that was named has no grid.

@@ -54,7 +54,7 @@ class Tuning:
 
     Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
     (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
-    nothing. A trial of which a run fails, a short one too, has no score. Methods that are not named keep what was
+    nothing. A trial with a failed run, a short one too, has no score. Methods that are not named keep what was
     chosen for them; where that was by another protocol, the file stays as it is until the last of them is tuned by
     this one.
     """

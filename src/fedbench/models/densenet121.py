@@ -16,7 +16,7 @@ LEAST = 29
 def build(shape: tuple[int, ...], outputs: int, size: int | None = None) -> nn.Module:
     """Build the network for images [3, H, W], or grey ones [1, H, W], which are repeated.
 
-    Images below 29 pixels a side, of which five halvings leave nothing, need ``size``: they are resized to it.
+    Images below 29 pixels a side, too small for five halvings, need ``size``: they are resized to it.
     """
     try:
         from torchvision.models import densenet121

@@ -1,4 +1,4 @@
-"""Binary cross-entropy of several findings at once, each of which a sample may have or not."""
+"""Binary cross-entropy of several findings at once; a sample may have any of them."""
 
 from __future__ import annotations
 

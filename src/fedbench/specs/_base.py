@@ -53,7 +53,7 @@ Name = Annotated[str, AfterValidator(named)]
 
 
 class Spec(BaseModel):
-    """Base of all specifications: immutable, and a key nobody knows is an error.
+    """Base of all specifications: immutable, and an unknown key is an error.
 
     Attributes:
         added_later: fields that came after runs had been stored. One that equals its default is left out of the dump,

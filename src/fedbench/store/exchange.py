@@ -172,7 +172,7 @@ class _Tar(tarfile.TarFile):
 
 
 class _Reader:
-    """A file that gives large pieces to nobody: content is copied in pieces of less."""
+    """A file that refuses to read a large piece at once: content is copied in smaller ones."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._back = file, b""

@@ -1,4 +1,4 @@
-"""Invariant logistic regression (fcsg; Hu et al.): be right about a point of which only noisy copies are seen."""
+"""Invariant logistic regression (fcsg; Hu et al.): be right about a point that is seen in noisy copies alone."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def get(name: str, folder: Path = own.FOLDER, _above: tuple[str, ...] = ()) -> D
     """Return the dataset called ``name``; ``_above`` are those that are based on it.
 
     Raises:
-        UserError: nobody knows the name, or its YAML file has a mistake.
+        UserError: the name is unknown, or its YAML file has a mistake.
     """
     try:
         path = folder / f"{named(name)}.yaml"

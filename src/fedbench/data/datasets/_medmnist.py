@@ -114,7 +114,7 @@ class MedSet(Dataset):
         return planes
 
     def _classes(self, labels: np.ndarray, path: Path) -> np.ndarray:
-        """Turn ``[n, 1]`` classes, or ``[n, L]`` findings of which one counts, into classes ``[n]`` int64."""
+        """Turn ``[n, 1]`` classes, or one column of ``[n, L]`` findings, into classes ``[n]`` int64."""
         if labels.dtype.kind not in "iu":
             raise UserError(f"{path}: labels are {labels.dtype}, expected whole numbers.")
         if not self.finding:

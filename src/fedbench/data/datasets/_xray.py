@@ -36,7 +36,7 @@ class XraySet(PictureSet):
     Without an official test part, ``test_share`` of the patients, drawn once, are the test part.
 
     Attributes:
-        tables: the names a table may have, one of which has to be there; ``tables[0]`` is asked for.
+        tables: the names a table may have; one has to be there, and ``tables[0]`` is asked for.
         test_share: the share of the patients in the test part.
         depth: how many last parts of a path name a picture (:class:`fedbench.data.images.Pictures`).
     """

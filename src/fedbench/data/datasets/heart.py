@@ -29,7 +29,7 @@ COLUMNS = (
 KINDS = ("cp", "restecg", "slope", "thal")
 """Columns whose numbers are kinds, of chest pain and the like."""
 NEVER_ZERO = ("trestbps", "chol")
-"""Where 0 was written for what was not measured: nobody has a blood pressure or cholesterol of 0."""
+"""Where 0 was written for what was not measured: no patient has a blood pressure or cholesterol of 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Heart(Dataset):
     test_share: float = 0.2
 
     def downloads(self) -> tuple[Download, ...]:
-        """One archive, of which four files are wanted."""
+        """One archive; four of its files are wanted."""
         address = "https://archive.ics.uci.edu/static/public/45/heart+disease.zip"
         return (
             Download("heart_disease.zip", (address,), None, tuple(RawFile(*file) for file in FILES.values())),

@@ -23,7 +23,7 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
     names, sizes = np.unique(pool.sites, return_counts=True)
     if n_clients < len(names):
         raise UserError(
-            f"partition rule 'sites': {n_clients} clients are fewer than the {len(names)} sites, each of which needs"
+            f"partition rule 'sites': {n_clients} clients are fewer than the {len(names)} sites; each needs"
             f" one: set data.clients to {len(names)} or more."
         )
     shares = apportioned(sizes, n_clients)
