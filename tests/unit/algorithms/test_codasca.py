@@ -16,7 +16,7 @@ from fedbench.data.clients import Arrays
 from fedbench.objectives.auc_minimax import auc_minimax
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
-WEIGHT_DECAY = 0.05
+WEIGHT_DECAY = 0.5
 
 
 def both(codasca_params: dict[str, Any], arrays: Arrays, **how: Any) -> tuple[State, State]:
@@ -155,11 +155,10 @@ def where_averaging_ends(arrays: Arrays, period: int, lr: float) -> Tensor:
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("period", [5, 10])
-def test_codasca_reaches_the_saddle_and_coda_plus_stalls_where_the_clients_pull_it(period: int) -> None:
-    arrays, lr = shifted_clients(), 0.4
+def test_codasca_reaches_the_saddle_and_coda_plus_stalls_where_the_clients_pull_it() -> None:
+    arrays, lr, period = shifted_clients(), 0.4, 5
     train = {
-        "batch_size": 24, "period": period, "rounds": 3500 // period, "weight_decay": WEIGHT_DECAY,
+        "batch_size": 24, "period": period, "rounds": 90, "weight_decay": WEIGHT_DECAY,
         "options": {"hidden": []}, "evaluations": 1,
     }  # fmt: skip
     ends = []
