@@ -176,7 +176,7 @@ def curve_mean(name: str) -> str:
 def known(own: Mapping[str, Measure] | None = None) -> list[str]:
     """List the names a table or figure may ask for, without those of clients and further points."""
     return [
-        *(f"{part}_{name}" for part in ("test", "val") for name in ON_PARTS),
+        *(f"{part}_{name}" for part in ("test", "val") for name in (*ON_PARTS, *(own or {}))),
         *OF_RUNS,
         *OF_DATA,
         *(own or {}),
@@ -206,7 +206,7 @@ def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
         if name.endswith(suffix) and (base := find(name.removesuffix(suffix), own)):
             return _renamed(base, name, f"{base.label} {words}")
     part, _, rest = name.partition("_")
-    if part not in PARTS or (base := _on_part(rest)) is None:
+    if part not in PARTS or (base := _on_part(rest) or (own or {}).get(rest)) is None:
         return None
     plain = part == "test" and " " in base.label  # "minority accuracy" is long enough
     return _renamed(base, name, base.label if plain else f"{PARTS[part]} {base.label}")

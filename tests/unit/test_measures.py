@@ -52,6 +52,16 @@ def test_an_unknown_name_is_refused_but_has_a_label() -> None:
     assert measures.label("some_thing") == "some thing"
 
 
+def test_what_a_task_measures_of_its_own_is_asked_of_each_part() -> None:
+    """`measure` of a task returns `brier`; runs record it as `test_brier` and `val_brier`."""
+    own = {"brier": measures.Measure(name="brier", label="Brier score", better="lower")}
+    found = measure("test_brier", own)
+    assert (found.name, found.label, found.sign) == ("test_brier", "Brier score", -1)
+    assert measure("val_brier", own).label == "validation Brier score"
+    with pytest.raises(UserError, match="Did you mean 'test_brier'"):
+        measure("test_brierr", own)
+
+
 def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
     paper = copy.deepcopy(PAPER)
     paper["tables"]["table1"]["metrics"] = ["coverage"]

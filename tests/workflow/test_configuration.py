@@ -30,7 +30,19 @@ def test_a_wrong_experiment_is_answered_before_any_work(project: Project) -> Non
     assert "config/papers/localscgdam.yaml" in said and not (project.root / "data").exists()
 
 
-def test_a_wrong_target_is_answered_with_the_known_ones(project: Project) -> None:
+def test_a_dry_run_names_a_missing_hyper_parameter(project: Project) -> None:
+    with project.edit("config/papers/localscgdam.yaml") as paper:
+        del paper["methods"]["LocalSGDM"]["params"]["momentum"]
+    said = project.snakemake("tables/table1.tex", "-n", fails=True)
+    assert "methods.LocalSGDM: method 'local_sgdm' needs momentum" in said and "Traceback" not in said
+
+
+def test_a_wrong_target_is_answered_with_the_known_ones_without_torch(project: Project) -> None:
+    """Torch takes seconds to import: only cells that are to be trained are worth them."""
+    (project.root / "torch.py").write_text("raise RuntimeError('the workflow imported torch')\n")
+    environment = project.environment()
+    first = os.pathsep.join(filter(None, [str(project.root), environment.get("PYTHONPATH", "")]))
+    project.environment = lambda: {**environment, "PYTHONPATH": first}  # type: ignore[method-assign]
     said = project.snakemake("tables/localscgdam/table9.tex", "-n", fails=True)
     assert "unknown table of localscgdam 'table9'. Did you mean" in said and "Traceback" not in said
 
@@ -58,14 +70,9 @@ def test_only_jobs_on_a_card_claim_one(project: Project) -> None:
     assert said.count("gpu=1") == 2 and "gpu=0" not in said
 
 
-def test_a_plain_call_builds_every_table_and_figure_of_the_paper_and_plans_without_torch(
-    project: Project,
-) -> None:
-    """Torch takes seconds to import; a dry run of a large table must not wait for it."""
-    (project.root / "torch.py").write_text("raise RuntimeError('the workflow imported torch')\n")
-    environment = project.environment()
-    first = os.pathsep.join(filter(None, [str(project.root), environment.get("PYTHONPATH", "")]))
-    project.environment = lambda: {**environment, "PYTHONPATH": first}  # type: ignore[method-assign]
+def test_a_plain_call_builds_every_table_and_figure_of_the_paper(project: Project) -> None:
+    with project.edit("config/scales/tiny.yaml") as scale:
+        scale["papers"]["localscgdam"]["train"]["iterations"] = 16  # a round of the longest period
     said = project.snakemake("-n")
     with project.edit("config/papers/localscgdam.yaml") as paper:
         wanted = [f"tables/{name}.tex" for name in paper["tables"]]

@@ -83,14 +83,36 @@ def asking(question, *names):
     return lambda wildcards: checked(question, *(getattr(wildcards, name) for name in names))
 
 
+def asking_for_results(question, *names):
+    """Likewise for the results of a table or figure; a dry run checks what is to be trained, as `begin` does."""
+    ask = asking(question, *names)
+
+    def asked(wildcards):
+        paths = ask(wildcards)
+        if workflow.dryrun:
+            known = INPUTS.cells_by_path(wildcards.paper)
+            check_cells([known[path] for path in paths if path in known and not os.path.exists(path)])
+        return paths
+
+    return asked
+
+
+def check_cells(cells):
+    """End the program where cells ask for what is unknown, missing or does not fit."""
+    if cells:
+        from fedbench.jobs import preflight  # not above: PyTorch takes seconds
+
+        checked(preflight.check, cells)
+
+
 # what a dataset of the user's own is made of: it is prepared again when this changes
 own_content = asking(datasets.content, "dataset")
 # what a table and a figure show of results, and digests of everything else that they show
-table_inputs = asking(INPUTS.of_table, "paper", "table")
-figure_inputs = asking(INPUTS.of_figure, "paper", "figure")
+table_inputs = asking_for_results(INPUTS.of_table, "paper", "table")
+figure_inputs = asking_for_results(INPUTS.of_figure, "paper", "figure")
 shown_besides = asking(INPUTS.besides, "paper")
 # likewise for a paper's claims, to which results of other scales belong
-claims_inputs = asking(INPUTS.of_claims, "paper")
+claims_inputs = asking_for_results(INPUTS.of_claims, "paper")
 claims_besides = asking(INPUTS.besides_claims, "paper")
 # what a typeset table shows besides the table: how it is typeset
 typeset_besides = asking(besides.code)
@@ -195,9 +217,7 @@ def begin(dag):
     written = [str(file) for job in waiting for file in [*job.output, *job.log]]
     checked(room.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)])
     if trained:
-        from fedbench.jobs import preflight  # not above: it imports PyTorch, which a dry run has no use for
-
-        checked(preflight.check, trained)
+        check_cells(trained)
         tell_untuned(trained)
         if CONFIG.compile:
             from fedbench.engine import compiled

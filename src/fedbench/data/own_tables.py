@@ -111,7 +111,9 @@ def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:
             "each row."
         ) from None
     if not isinstance(frame.index, pd.RangeIndex):
-        raise UserError(f"{file}: its rows have more cells than its header has names")
+        raise UserError(
+            f"{file}: its rows have more cells than its header has names ({len(header)}, separated by {separator!r})"
+        )
     return frame
 
 
@@ -126,6 +128,12 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
             raise UserError(f"{file} cannot be read as a table ({error})") from None
         if len(names) > 1:
             break
+    second = next(csv.reader(io.StringIO(lines.partition("\n")[2]), delimiter=separator), [])
+    if len(names) > 1 == len(second) and second[0]:
+        raise UserError(
+            f"{file}, line 2: it is one cell, and the header has {len(names)} names, separated by {separator!r}; "
+            "separate all rows alike"
+        )
     if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
         raise UserError(
             f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
@@ -170,13 +178,22 @@ def _without_gaps(
 
 
 def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
-    """Return a column; one of words that is meant as numbers, or has a word for almost every row, is refused."""
+    """Return a column; one of words that is meant as numbers, or has a word for almost every row, is refused.
+
+    So is a number that single precision cannot hold.
+    """
     if pd.api.types.is_numeric_dtype(column):
+        if (large := np.abs(column.to_numpy(np.float64)) > np.finfo(np.float32).max).any():
+            row = int(large.argmax())
+            raise UserError(
+                f"{file}, line {row + 2}: column {name!r} has {column[row]:.4g}, which is not finite in float32; "
+                f"mend it, or write `drop: [{name}]`"
+            )
         return column
     words = column.dropna().astype(str)
     numbers = pd.to_numeric(words.str.strip(), errors="coerce")
     if numbers.notna().all():  # too long for a whole number
-        return pd.to_numeric(column, errors="coerce").astype(np.float64)
+        return _checked(file, pd.to_numeric(column, errors="coerce").astype(np.float64), name)
     if 2 * numbers.notna().sum() > len(words):
         row = int(numbers.index[numbers.isna()][0])
         raise UserError(

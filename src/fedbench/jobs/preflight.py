@@ -1,6 +1,6 @@
 """Checks what cells ask for before the first of them trains: a misspelt option is not found after a night.
 
-The dry run stays without PyTorch: `fedbench run` and `tune` check at their start, Snakemake when it starts for real.
+`fedbench run` and `tune` check at their start, Snakemake in a dry run and before its first job.
 """
 
 from __future__ import annotations
@@ -89,14 +89,15 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
         (f"datasets.{dataset}: train.normalize", lambda: _check_normalize(run)),
         (f"datasets.{dataset}: train.iterations", lambda: _check_length(run.train)),
     ]
-    wrong = False
+    said = set[str]()
     for place, build in checks:
         try:
             build()
         except UserError as error:
-            wrong = True
-            yield f"{source}{place}: {error}"
-    if not wrong:
+            if str(error) not in said:  # a file that cannot be read is a mistake of one place
+                yield f"{source}{place}: {error}"
+            said.add(str(error))
+    if not said:
         try:
             if shape := facts(run.data.dataset)[0]:
                 starts.check(run, shape)
@@ -160,7 +161,11 @@ def _network(run: RunSpec) -> nn.Module:
     name, options = run.network.name, run.network.options
     build = registry.find(sys.modules[models.__name__], "network", name, "build")
     shape, _ = facts(run.data.dataset)
-    return _built(build, name, json.dumps(options), as_seen(shape, run.train)) if shape else nn.Module()
+    try:
+        seen = as_seen(shape, run.train)
+    except UserError:  # said of train.normalize
+        seen = ()
+    return _built(build, name, json.dumps(options), seen) if seen else nn.Module()
 
 
 @functools.lru_cache(maxsize=64)

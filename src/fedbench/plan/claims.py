@@ -83,6 +83,8 @@ class Trend(Spec):
     """It falls."""
     margin: float = Field(0.0, ge=0)
     """The smallest change that counts."""
+    over: Literal["end", "curve"] = "end"
+    """Whether the end of training or the mean of the curve is looked at, which is larger where training is faster."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:

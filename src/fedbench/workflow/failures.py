@@ -74,8 +74,8 @@ def build_from_what_is_there(jobs: Iterable[Job], begun: Callable[[Job], None]) 
     for rule in FED:
         for job in (job for job in waiting if job.rule == rule):
             if any(Path(name).exists() for name in job.shown):
-                _say(f"\nbuilt from the cells that are there: {job.output}")
-                subprocess.run(job.words, check=False)
+                if not subprocess.run(job.words, check=False).returncode:  # else its own words say why
+                    _say(f"\nbuilt from the cells that are there: {job.output}")
                 begun(job)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,29 @@ def test_what_a_spreadsheet_saves_is_the_same_table(separator: str, point: str, 
     other = load(text.encode(coding))
     for name in ("x_train", "x_test", "y_train", "y_test"):
         np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("number", ["1e39", "-1e39", "inf", "9" * 40])
+def test_a_number_beyond_single_precision_is_named_with_its_line_and_without_a_warning(number: str) -> None:
+    lines = rows()
+    lines[3] = f"{number},a"
+    with warnings.catch_warnings(action="error"), pytest.raises(UserError) as caught:
+        load("\n".join(["dose,kind", *lines]))
+    assert str(caught.value).startswith("t.csv, line 5: column 'dose' has ")
+    assert str(caught.value).endswith("not finite in float32; mend it, or write `drop: [dose]`")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("dose,kind", "line 2: it is one cell, and the header has 2 names, separated by ','"),
+        ("dose;kind", r"more cells than its header has names \(2, separated by ';'\)"),
+    ],
+)
+def test_rows_that_are_separated_otherwise_than_their_header_are_refused(header: str, message: str) -> None:
+    more = ";7" if ";" in header else ""
+    with pytest.raises(UserError, match=message):
+        load("\n".join([header, *(line + more for line in rows(separator=";"))]))
 
 
 def test_words_become_features_and_gaps_the_median_of_the_training_part_alone() -> None:

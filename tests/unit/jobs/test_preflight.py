@@ -195,6 +195,21 @@ def test_all_mistakes_are_told_at_once_and_each_once() -> None:
     assert "method 'fedavg' needs lr" in lines[0] and "lr is a number, not True" in lines[1]
 
 
+def test_a_normalisation_that_does_not_fit_is_one_mistake() -> None:
+    """It was told of the network, too, which sees what it makes of a sample."""
+    write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
+    np.savez("mine.npz", x=np.zeros((40, 3, 8, 8), np.float32), y=np.arange(40) % 2)
+
+    def change(paper: dict[str, Any]) -> None:
+        paper["datasets"]["Digits"] |= {"data": {"dataset": "mine", "labels": {"rule": "original"}}}
+        paper["datasets"]["Digits"]["train"] = {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}
+
+    with pytest.raises(UserError) as raised:
+        preflight.check(cells(change))
+    (line,) = str(raised.value).splitlines()
+    assert "datasets.Digits: train.normalize: it has 2 channels, but" in line
+
+
 def test_a_method_is_held_against_its_task_and_against_who_takes_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -75,6 +75,7 @@ def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) ->
 def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     said = text(shipped, Config(scale="demo"))
     assert "**CIFAR10 (‡ scale reduced)**" in said and "CIFAR10 at scale reduced, 3 seeds" in said
+    assert "); ‡: reduced." in said.splitlines()[0], "the caption names the scale of each number"
     rows = tables.make("localscgdam", "table1", Config(scale="demo"), shipped.root).rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
     assert text(shipped, Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"

@@ -96,6 +96,14 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     assert demo.stand_in == () and demo.words.startswith(demo.kind) and "Digits" in demo.words
 
 
+def test_a_claim_on_one_dataset_shows_no_stand_in(stood_in: Project) -> None:
+    paper = localscgdam()
+    paper["claims"][0]["only"] = {"dataset": "CIFAR10"}
+    stood_in.save_paper("localscgdam", paper)
+    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    assert not any(at.ran or at.stand_in for at in one.scales)
+
+
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:
     """The words above are those in use: on the paper's own data they are there."""
     project.fill("localscgdam", "table1", reduced)

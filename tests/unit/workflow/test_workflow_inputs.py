@@ -48,6 +48,22 @@ def test_a_cell_is_found_by_its_path_and_a_wrong_one_named() -> None:
         asked.partitioned("digits", "0000")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": []}, "toy/table1: p takes several values; rows and columns must place every axis"),
+        ({"metrics": []}, "toy/table1 names no metrics"),
+    ],
+)
+def test_a_table_whose_rows_and_columns_do_not_fit_asks_for_nothing(
+    change: dict[str, Any], message: str
+) -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["tables"]["table1"] |= change
+    with pytest.raises(UserError, match=message):
+        inputs(paper).of_table("toy", "table1")
+
+
 def test_a_cell_waits_for_the_one_it_starts_from() -> None:
     paper = copy.deepcopy(PAPER)
     paper["methods"]["Plain"]["train"] = {"keep_model": True}

@@ -23,7 +23,8 @@ class Task(LabelledTask):
     # The options. Their values stand in the configuration, all of them: a field has no default.
     margin: float
 
-    # What `measure` returns. Names that fedbench.measures lacks are described in a paper's YAML, under `measures:`.
+    # What `measure` returns. Describe names that fedbench.measures lacks in a paper's YAML, under `measures:`;
+    # tables then ask for `test_NAME` or `val_NAME`.
     measures: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:

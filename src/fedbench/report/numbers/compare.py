@@ -281,6 +281,20 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def axes_placed(config: Config, paper: Paper, scale: Scale, name: str) -> dict[str, list[Value]]:
+    """Return the axes of a table of results.
+
+    Raises:
+        UserError: it has no metrics, or its rows and columns do not place its axes.
+    """
+    spec, where = paper.tables[name], f"{paper.key}/{name}"
+    if not spec.metrics:
+        raise UserError(f"{where} names no metrics; give it a list such as [test_auc]")
+    found = axes(config, paper, scale, spec)
+    check_axes(spec, found, where)
+    return found
+
+
 def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> None:
     """Refuse rows and columns that name an axis that the table lacks, or leave out one with several values.
 
@@ -292,7 +306,7 @@ def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> Non
             raise unknown(f"row or column of {where}", axis, [*grid, "metric"])
     left = [axis for axis, values in grid.items() if len(values) > 1 and axis not in placed]
     if left or not spec.rows:
-        what = f"{', '.join(left)} takes several values" if left else "rows is empty"
+        what = f"{', '.join(left)} {'take' if left[1:] else 'takes'} several values" if left else "rows is empty"
         raise UserError(f"{where}: {what}; rows and columns must place every axis that varies")
 
 

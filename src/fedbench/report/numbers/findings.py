@@ -273,13 +273,12 @@ def _at_scale(
     found = effects(claim, measure, of_paper, methods, numbers)
     stand_in: tuple[str, ...] = ()
     decided, total = verdict(found.values, rule), len(found.places)
-    if decided.kind == NOT_RUN:
+    if decided.kind == NOT_RUN and "dataset" not in claim.only:  # a stand-in shows nothing of one dataset
         named = [place for place in places if place not in of_paper]
         shows = {d for target in claim.targets for d in shown(paper, target).datasets}
         own = tuple(d for d in runs.datasets if d not in shows or not paper.datasets[d].printed)
-        narrowed = claim.model_copy(update={"only": {k: v for k, v in claim.only.items() if k != "dataset"}})
         there = named or _settings_run(paper, claim, runs, own)
-        instead = effects(narrowed, measure, there, methods, numbers)
+        instead = effects(claim, measure, there, methods, numbers)
         shown_there = verdict(instead.values, rule)
         if shown_there.kind != NOT_RUN:
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))

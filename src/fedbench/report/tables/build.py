@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fedbench.errors import UserError, unknown
+from fedbench.errors import unknown
 from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec
@@ -51,17 +51,14 @@ def make(paper_key: str, table_name: str, config: Config, root: Path = Path()) -
         return facts.make(paper, scale, table_name, config, root)
     if spec.kind == "leaderboard":
         return leaderboard.make(paper, scale, table_name, config, root)
-    if not spec.metrics:
-        raise UserError(f"{paper_key}/{table_name} names no metrics; give it a list such as [test_auc]")
     return _results(paper, scale, table_name, spec, config, root)
 
 
 def _results(
     paper: Paper, scale: Scale, table_name: str, spec: TableSpec, config: Config, root: Path
 ) -> Table:
+    axes = compare.axes_placed(config, paper, scale, table_name)
     cells = cells_of(config, paper.key, table_name, root / CONFIG_DIR)
-    axes = compare.axes(config, paper, scale, spec)
-    compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
     compared, published = compare.compare(config, paper, scale, spec, cells, root)
     decimals = published.decimals if published else DECIMALS
     if spec.kind == "rates":  # bounds are printed as whole numbers

@@ -10,7 +10,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, Scale, TableSpec
 from fedbench.report.numbers import collect, described
 from fedbench.report.numbers.compare import Compared
-from fedbench.report.numbers.names import phrase
+from fedbench.report.numbers.names import SHIPPED, phrase
 from fedbench.report.tables import notes_cells as of_cells
 from fedbench.report.tables import notes_rules as of_rules
 
@@ -25,17 +25,18 @@ def caption(
     cells: Sequence[Cell],
     given: Mapping[str, Any],
 ) -> str:
-    """Say what the table shows, at which scale, over how many seeds and how long they trained."""
+    """Say what the table shows, at which scale, over how many seeds, how long they trained, of which scale others are."""
     here = [item for item in compared if item.here and not item.measured.shipped]
     seeds = sorted({item.measured.n_wanted for item in here})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run"
     long = described.lengths(cells)
     run = "; ".join(filter(None, [run, long if len(long) <= LONGEST_LENGTH else ""]))
+    others = sorted({item.measured.scale for item in compared if item.measured.shipped} - {scale.name})
     words = [
         phrase(spec.title),
         phrase(spec.caption),
-        f"Scale: {scale.name} ({run})",
+        f"Scale: {scale.name} ({run})" + f"; {SHIPPED}: {', '.join(others)}" * bool(others),
         described.changed(given),
     ]
     return ". ".join(word for word in words if word) + "."

@@ -50,7 +50,7 @@ def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
 
 def asked(claim: ClaimSpec) -> str:
     """Name the metric whose values a claim compares: what runs end with, a mean over curves, or a cost."""
-    if claim.comparison and claim.comparison.over == "curve":
+    if (form := claim.comparison or claim.trend) and form.over == "curve":
         return measures.over_curve(claim.metric)
     if claim.ratio and claim.ratio.needs:
         spent = next(name for name, column in measures.SPENT.items() if column == claim.ratio.needs)
