@@ -1,4 +1,4 @@
-"""Errors a user can mend: the message names the thing and the cure."""
+"""Errors a user can fix: the message names the thing and the remedy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CURES = {
     errno.EACCES: "get the permission to use it, or work in another folder",
     errno.EPERM: "get the permission to use it, or work in another folder",
     errno.ENOTDIR: "remove the file that stands in the place of a folder",
-    errno.EIO: "look after the disk, which reports errors",
+    errno.EIO: "check the disk, which reports errors",
     errno.ESTALE: "mount its disk again",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
     errno.ENFILE: "close other programs: the machine has no file handles left",
     errno.ENOMEM: "free some memory",
-    errno.ELOOP: "mend the links, which lead in a circle",
+    errno.ELOOP: "remove the links that lead in a circle",
     errno.ENAMETOOLONG: "use a shorter name",
     errno.EISDIR: "remove the folder that stands in the place of a file",
 }

@@ -70,9 +70,7 @@ def _check_keys(root: yaml.Node) -> None:
             for key, value in node.value:
                 name = key.tag, str(key.value)
                 if isinstance(key, yaml.ScalarNode) and name in keys:
-                    raise ValueError(
-                        f"line {key.start_mark.line + 1}: {key.value!r} stands there a second time"
-                    )
+                    raise ValueError(f"line {key.start_mark.line + 1}: {key.value!r} appears a second time")
                 keys.add(name)
                 waiting += [key, value]
 

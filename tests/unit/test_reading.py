@@ -28,7 +28,7 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9
         ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
         ("!!python/object/apply:os.system [id]", "could not determine a constructor"),
         ("a: [1", "did not find expected"),
-        ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' stands there a second time"),
+        ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' appears a second time"),
     ],
 )
 def test_what_is_beyond_the_bounds_or_no_yaml_is_one_line(text: str, says: str) -> None:
@@ -45,7 +45,7 @@ def test_a_key_may_lie_over_what_is_merged() -> None:
     text = "x: &x {a: 1}\nz: {q: &q {<<: *x, a: 3}}\nw: {<<: *q, a: 4}\n1: one\n'1': text"
     assert parse_yaml(text) == {"x": {"a": 1}, "z": {"q": {"a": 3}}, "w": {"a": 4}, 1: "one", "1": "text"}
     assert parse_yaml("") is None
-    with pytest.raises(ValueError, match="line 3: '<<' stands there a second time"):
+    with pytest.raises(ValueError, match="line 3: '<<' appears a second time"):
         parse_yaml("x: &x {a: 1}\nw: {<<: *x,\n  <<: *x}")
 
 

@@ -96,7 +96,7 @@ def test_raw_files_of_a_dataset_in_code_are_prepared_again_and_runs_on_the_other
     (own.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
     (own.root / "config/datasets/points.yaml").unlink()
     monkeypatch.setenv("PYTHONPATH", str(own.root / "src"))
-    raw, warning = "data/raw/points/points.csv", "Trained on other data than are prepared here now: Digits"
+    raw, warning = "data/raw/points/points.csv", "Trained on data other than those prepared here now: Digits"
     (own.root / raw).parent.mkdir(parents=True)
     points(own, 1.0, raw)
     own.snakemake(f"{TABLE}.md")

@@ -87,7 +87,10 @@ def list_cells(
 
 @command("run")
 def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
-    """Train the cells that match PATTERN; finished runs are taken from the store."""
+    """Train the cells that match PATTERN; finished runs are taken from the store.
+
+    PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything.
+    """
     from fedbench.jobs.session import train_all
     from fedbench.store.runs import Store
 
@@ -102,10 +105,10 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
 def forget(
     pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None
 ) -> None:
-    """Remove the runs of the cells that match PATTERN: after a change of a method's code they are made anew.
+    """Remove the runs of the cells that match PATTERN, so that they are trained again.
 
-    PATTERN is a cell's name or whole parts of it, such as a method or a dataset; * matches anything. One scale's runs
-    are removed: the configuration's, or that of --scale.
+    This is needed after a change of a method's code. PATTERN is a cell's name or whole parts of it, such as a method or
+    a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of --scale.
     """
     from fedbench.store.forget import forget
     from fedbench.store.runs import Store
@@ -132,7 +135,7 @@ def tune(
 
 @command("table")
 def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Build a table such as localscgdam/table1 from the results that are there."""
+    """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
@@ -172,7 +175,7 @@ def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
 
 @command("figure")
 def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Build a figure such as localscgdam/figure1 from the results that are there."""
+    """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures
 
     config = configured(scale, None, set_)
@@ -190,7 +193,7 @@ def claims(
     set_: SetOption = None,
     notes: NotesOption = False,
 ) -> None:
-    """Say whether a paper's claims hold, in its own numbers and in what was measured; all papers if none is named."""
+    """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers."""
     from fedbench.plan.configuration import CONFIG_DIR, paper_keys
     from fedbench.report.tables import claims as tables
 
@@ -273,7 +276,7 @@ def check(
     seeds: Annotated[int, typer.Option(help="runs of each cell")] = 5,
     set_: SetOption = None,
 ) -> None:
-    """Train small reference cells anew and test whether they converge here as the shipped runs did; minutes."""
+    """Train small reference cells and test whether they converge as the shipped runs did; takes minutes."""
     from fedbench.commands import check as reference
 
     points = []

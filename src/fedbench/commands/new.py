@@ -107,7 +107,7 @@ def _check_name(kind: str, name: str) -> None:
     alike = {other.replace("_", ""): other for other in taken}.get(name.replace("_", ""))
     if alike is not None:
         raise UserError(
-            f"there is a {kind} {alike!r}; {name!r} is too easily taken for it, choose another name"
+            f"there is a {kind} {alike!r}; {name!r} is easily confused with it: choose another name"
         )
 
 

@@ -140,7 +140,7 @@ def verify(
     if left:
         raise UserError(
             f"not whole: {', '.join(left)}. `fedbench store verify --set-aside` moves damaged runs out of the way; "
-            "then they are trained again, or imported. What cannot be read now stays"
+            "then they are trained again, or imported. Unreadable runs are left in place"
         )
 
 

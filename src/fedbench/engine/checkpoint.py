@@ -79,8 +79,8 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
     except Exception as error:  # torch raises many kinds for what it cannot use; each means the same here
         if _passes(error):
             raise ReadError(
-                f"cannot read {path} now ({_first_line(error)}). It is kept: the same command goes on from it when "
-                "that is over; remove it to train from the start"
+                f"cannot read {path} now ({_first_line(error)}). It is kept: the same command continues from it "
+                "when it can be read again; remove it to train from the start"
             ) from None
         _set_aside(path, error)
         return None

@@ -115,7 +115,7 @@ class Processes:
             found = connection.recv()
         except (EOFError, ConnectionError):
             raise UserError(
-                f"a training was killed, perhaps for lack of memory: give fewer --cores, {AGAIN}"
+                f"a training was killed, perhaps for lack of memory: use fewer --cores, {AGAIN}"
             ) from None
         if isinstance(found, Exception):
             raise found

@@ -91,7 +91,7 @@ def test_what_is_there_is_not_overwritten(clone: Path) -> None:
         ("method", "größe", "cannot be the name of a method"),
         ("method", "", "cannot be the name of a method"),
         ("method", "fedavg", "there is a method 'fedavg' already"),
-        ("method", "localsgdm", "there is a method 'local_sgdm'; 'localsgdm' is too easily taken for it"),
+        ("method", "localsgdm", "there is a method 'local_sgdm'; 'localsgdm' is easily confused with it"),
         ("dataset", "digits", "there is a dataset 'digits' already"),
     ],
 )

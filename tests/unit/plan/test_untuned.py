@@ -97,4 +97,4 @@ def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepar
     tune(Plain={"lr": 0.1}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
     shown = " ".join(call("show", "board").split())
     assert NOTE not in shown
-    assert "Trained on other data than are prepared here now: Digits (`fedbench forget DATASET`" in shown
+    assert "Trained on data other than those prepared here now: Digits (`fedbench forget DATASET`" in shown

@@ -95,7 +95,7 @@ def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Proj
     assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
     said = tables.make("league", "leaderboard", config, board.root).markdown()
     assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
-    assert "No critical-difference diagram: it needs 6 independent datasets, and these are 2." in said
+    assert "No critical-difference diagram: it needs 6 independent datasets, and there are 2." in said
     assert said.index("Good") < said.index("Bad") < said.index("Pooled")
 
 
@@ -139,7 +139,7 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     rows = made(board, two).loc["Ones"]
     assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
     said = tables.make("league", "leaderboard", two, board.root).markdown()
-    assert "Ones: 2 seeds, too few to tell any two of 3 methods apart: all are tied." in said
+    assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
 
 
 def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:

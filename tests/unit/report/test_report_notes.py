@@ -89,7 +89,7 @@ def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project,
     project.save_paper("localscgdam", paper)
     (project.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.5\nCoDDA,test_auc,0.5\n")
     said = tables.make("localscgdam", "table1", reduced, project.root).markdown()
-    assert "nothing here is called so: method CoDDA." in said
+    assert "no name of this study: method CoDDA." in said
 
 
 def test_training_that_is_stuck_is_named(project: Project, reduced: Config) -> None:

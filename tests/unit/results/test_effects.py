@@ -106,7 +106,10 @@ def test_the_metric_that_is_asked_for() -> None:
         and name(better={**better, "over": "curve"}) == "curve_mean_test_auc"
     )
     trend = {"method": "A", "metric": "test_auc", "along": "p"}
-    assert [name(trend={**trend, "over": over}) for over in ("end", "curve")] == ["test_auc", "curve_mean_test_auc"]
+    assert [name(trend={**trend, "over": over}) for over in ("end", "curve")] == [
+        "test_auc",
+        "curve_mean_test_auc",
+    ]
     assert name(ratio=ratio) == "round"
     assert name(ratio={**ratio, "to": {"test_auc": 0.7}}) == "rounds_to_test_auc_0.7"
 

@@ -57,7 +57,7 @@ def build(paper_key: str, config: Config, root: Path = Path()) -> Path:
     target = root / REPORTS / f"{paper_key}.pdf"
     content, complaints = compile_source(source(shown), str(target), pictures(shown))
     if content is None:
-        raise UserError(f"no LaTeX here to write {target}; install texlive-latex-recommended and latexmk")
+        raise UserError(f"{target} needs LaTeX; install texlive-latex-recommended and latexmk")
     for complaint in complaints:
         log.warning("%s: %s", target, complaint)
     return write(target, content)

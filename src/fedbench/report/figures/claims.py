@@ -99,7 +99,7 @@ def _legend(ran: Sequence[Finding]) -> str:
     )
     if all(one.main.stand_in for one in ran):
         colours = "Grey: a stand-in, no verdict."
-    dots = "Dots: places; diamond: the whole; 90 % intervals from two seeds on."
+    dots = "Dots: places; diamond: all places; 90 % intervals from two seeds on."
     return f"{dots} Grey band: what does not matter, or the margin.\n{colours}"
 
 

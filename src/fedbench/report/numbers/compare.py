@@ -306,7 +306,9 @@ def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> Non
             raise unknown(f"row or column of {where}", axis, [*grid, "metric"])
     left = [axis for axis, values in grid.items() if len(values) > 1 and axis not in placed]
     if left or not spec.rows:
-        what = f"{', '.join(left)} {'take' if left[1:] else 'takes'} several values" if left else "rows is empty"
+        what = (
+            f"{', '.join(left)} {'take' if left[1:] else 'takes'} several values" if left else "rows is empty"
+        )
         raise UserError(f"{where}: {what}; rows and columns must place every axis that varies")
 
 

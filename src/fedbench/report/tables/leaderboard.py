@@ -149,10 +149,10 @@ def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
             if board.pooled
             else ""
         ),
-        f"Rank: by {first}. Two methods are told apart by a t-test paired by seed, corrected for all pairs (Holm), at "
-        "level 0.05, from five seeds on confirmed by exact sign flips. The interval runs from behind all that are "
-        "shown to be better to before all that are shown to be worse: methods that cannot be told apart share a rank. "
-        "A method that is another one with the values that it has here stands beside it and shares its rank.",
+        f"Rank: by {first}. Two methods are distinguished by a t-test paired by seed, corrected for all pairs (Holm), "
+        "at level 0.05, from five seeds on confirmed by exact sign flips. The interval begins behind all methods "
+        "that are shown to be better and ends before all that are shown to be worse: methods that cannot be "
+        "distinguished share ranks. A method that coincides with another one at its values here shares its rank.",
     ]
     if board.budget:
         lines.append("Target: fixed beforehand; ∞: a seed ended without it.")
@@ -165,7 +165,7 @@ def _rules(board: BoardSpec, found: Sequence[Board], tuned: bool) -> list[str]:
         )
     count = sum(one.dataset is not None for one in found)
     lines.append(
-        f"No critical-difference diagram: it needs {INDEPENDENT} independent datasets, and these are {count}."
+        f"No critical-difference diagram: it needs {INDEPENDENT} independent datasets, and there are {count}."
         if count < INDEPENDENT
         else f"Shown are {count} datasets."
     )
@@ -176,9 +176,9 @@ def _ties(one: Board) -> str:
     where, seeds, count = one.dataset or "On average", len(one.seeds), one.count
     if seeds < FEWEST:
         few = f"{seeds} seed{'s' * (seeds != 1)}"
-        return f"{where}: {few}, too few to tell any two of {count} methods apart: all are tied."
+        return f"{where}: {few}, too few to distinguish any two of {count} methods: all are tied."
     if one.tied:
-        return f"{where}: with {seeds} seeds no two of {count} methods can be told apart: all are tied."
+        return f"{where}: with {seeds} seeds no two of {count} methods can be distinguished: all are tied."
     top = [line.method for line in one.ranked if line.rank and line.rank.best == 1 and not line.twin]
     return f"{where}: {len(top)} of {count} methods may be the best ({seeds} seeds): {', '.join(top)}."
 

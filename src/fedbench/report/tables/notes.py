@@ -25,7 +25,7 @@ def caption(
     cells: Sequence[Cell],
     given: Mapping[str, Any],
 ) -> str:
-    """Say what the table shows, at which scale, over how many seeds, how long they trained, of which scale others are."""
+    """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
     here = [item for item in compared if item.here and not item.measured.shipped]
     seeds = sorted({item.measured.n_wanted for item in here})
     count = " or ".join(str(n) for n in seeds)
@@ -104,7 +104,7 @@ def notes(shown: Shown) -> tuple[list[str], list[str]]:
         *of_cells.idle_runs(paper, compared),
         *of_cells.moving(compared),
         *of_cells.doubts(paper, compared),
-        *of_cells.listed("published, but nothing here is called so", shown.unknown_names),
+        *of_cells.listed("published, but no name of this study", shown.unknown_names),
     ]
     end = [
         *([of_rules.printed(compared), of_rules.verdicts(compared, shown.tolerance)] if comparable else []),

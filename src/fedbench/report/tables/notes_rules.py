@@ -132,7 +132,7 @@ def other_data(names: Sequence[str]) -> list[str]:
     """Say which datasets are no longer those that the runs were trained on, and the cure; nothing where all are."""
     cure = "`fedbench forget DATASET`, and the next workflow trains on these"
     return (
-        [f"Trained on other data than are prepared here now: {', '.join(names)} ({cure})."] if names else []
+        [f"Trained on data other than those prepared here now: {', '.join(names)} ({cure})."] if names else []
     )
 
 
