@@ -30,6 +30,8 @@ StartPiece = Annotated[dict[str, Any], _piece("StartSpec")]
 class Entry(Spec):
     """What datasets and methods have in common."""
 
+    label: str = ""
+    """What tables and figures print, with any characters (`A & B`). Default: the name."""
     train: TrainPiece = {}
     """Changes to `train`."""
     task: TaskPiece | None = None

@@ -17,6 +17,7 @@ from table_forms import cell_of, line
 
 from fedbench.errors import UserError
 from fedbench.plan.schema import Config
+from fedbench.report.figures import build as figures
 from fedbench.report.tables import build as tables
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -163,6 +164,22 @@ def test_a_table_that_does_not_fit_is_refused(
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=re.escape(message)):
         tables.make("localscgdam", "table1", reduced, project.root)
+
+
+def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Config) -> None:
+    paper = localscgdam()
+    paper["methods"]["CoDA"]["label"] = "CoDA & co"
+    paper["datasets"]["CIFAR10"]["label"] = "CIFAR 10"
+    project.save_paper("localscgdam", paper)
+    project.fill("localscgdam", "table1", reduced)
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    said = table.markdown()
+    assert "| CoDA & co" in said and "**CIFAR 10**" in said
+    assert r"CoDA \& co" in table.tex() and r"% needs \usepackage{booktabs}" in table.tex().splitlines()[:2]
+    assert "CoDA" in {*table.rows["method"]}, "numbers keep the name"
+    drawn = figures.make("localscgdam", "figure1", reduced, project.root)
+    labels = [curve.label for panel in drawn.panels for curve in panel.curves]
+    assert "CoDA & co" in labels and "CoDA" not in labels
 
 
 def test_a_table_that_is_not_there_is_refused(project: Project, reduced: Config) -> None:

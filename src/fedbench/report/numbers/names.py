@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from fedbench.plan.entries import Entry
 from fedbench.plan.schema import Paper, Value
 
 ABSENT = "–"
@@ -39,9 +40,12 @@ def axis_name(paper: Paper, axis: str) -> str:
 
 
 def axis_text(paper: Paper, axis: str, value: Value) -> str:
-    """Name one value of an axis: datasets and methods by themselves, metrics by their label, settings as "p = 4"."""
-    if axis in ("dataset", "method") or value in MADE_OF:
+    """Name one value of an axis: datasets, methods and metrics by their label, settings as "p = 4"."""
+    if value in MADE_OF:
         return str(value)
+    if axis in ("dataset", "method"):
+        known: Mapping[str, Entry] = paper.datasets if axis == "dataset" else paper.methods
+        return known[str(value)].label or str(value)
     if axis == "metric":
         return paper.measure(str(value)).label
     shown = f"{value:g}" if isinstance(value, float) else str(value)

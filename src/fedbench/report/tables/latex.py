@@ -43,7 +43,7 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     size, stacked = fitting or "scriptsize", fitting is None
     head = [r"\toprule", *(_stacked_head(grid) if stacked else _head(grid)), r"\midrule"]
     blocks = [_stacked_block(block, grid) if stacked else _block(block, grid) for block in grid.blocks]
-    floats = _comment(comment)
+    floats = [*_comment(comment), r"% needs \usepackage{booktabs}"]
     pages = _pages(blocks, SIZES[size][1], sum(math.ceil(len(note) / NOTE_LINE) * 8.0 + 2 for note in notes))
     for number, page in enumerate(pages):
         rows = [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
