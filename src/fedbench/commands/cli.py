@@ -166,11 +166,18 @@ def show(
 
 @command("export")
 def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Write a table's measured numbers to reproduced/, the form in which they are kept in git."""
+    """Write a table's measured numbers to reproduced/, the form in which they are kept in git.
+
+    Runs that it has already, from another machine or an earlier code, with the same numbers are listed as verified.
+    """
+    from fedbench import files
+    from fedbench.report.numbers import verified
     from fedbench.report.numbers.export import export_reproduced
 
-    config = configured(scale, None, set_)
+    config, before = configured(scale, None, set_), files.mark(verified.FILE)
     print(export_reproduced(*target_of(target, config, "table"), config))
+    if files.mark(verified.FILE) != before:
+        print(verified.FILE)
 
 
 @command("figure")

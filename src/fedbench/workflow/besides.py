@@ -15,7 +15,7 @@ import fedbench
 from fedbench.plan.configuration import CONFIG_DIR, load_config
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import published
+from fedbench.report.numbers import published, verified
 from fedbench.specs import digest
 
 SILENT = {"checkpoint_seconds", "client_chunk", "compile", "data_dir", "device", "inputs", "mirror", "paper"}
@@ -56,6 +56,7 @@ def _named(config: Config, papers: Sequence[str], printed: Iterable[Path]) -> li
     about += [CONFIG_DIR.glob("scales/*.yaml"), CONFIG_DIR.glob("datasets/*.yaml")]
     said = (path for path in itertools.chain(*about) if path.parent.name != "unfinished")
     shipped = (path for paper in papers for path in REPRODUCED.glob(f"*/{paper}.csv") if config.shipped)
+    shipped = itertools.chain(shipped, [verified.FILE])
     return [
         code(),
         f"options {digest([each.model_dump(mode='json', exclude=SILENT) for each in (config, load_config())])}",

@@ -10,8 +10,8 @@ from fedbench.data.prepared import load_prepared
 from fedbench.testing import check_dataset
 
 
-# A dataset with raw files finds them in `raw/example_name` of the folder that is given: write small ones of their form
-# into `tmp_path / "raw/example_name"` first, or give the folder that holds the real ones, `Path("data")`.
+# A dataset finds its raw files in `raw/NAME` of the folder that is given: write small ones of their form into that of
+# `tmp_path` first, or give the folder that holds the real ones, `Path("data")`.
 def test_the_contract_of_a_dataset_holds(tmp_path: Path) -> None:
     check_dataset("example_name", tmp_path)
 

@@ -74,6 +74,7 @@ def measurement(
         key=cell.key if local else key_of([row.key for row in rows.values()]),
         cost=_cost([runs[seed] for seed in ended]),
         shipped=any(seed in shipped for seed in rows),
+        again=bool(rows) and all(row.again for row in rows.values()),
         source=_sources(row.source for row in rows.values()),
         signs={seed: row.sign for seed, row in ended.items() if row.sign},
         paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},

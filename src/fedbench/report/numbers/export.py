@@ -12,7 +12,7 @@ from fedbench.plan.cells import Cell, cells_of
 from fedbench.plan.configuration import CONFIG_DIR, load_paper
 from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.files import write
-from fedbench.report.numbers import collect, rates
+from fedbench.report.numbers import collect, rates, verified
 from fedbench.report.numbers.rows import DIVERGED, FINISHED, Row
 from fedbench.report.numbers.shipped import COLUMNS, joint_key, path_of
 from fedbench.report.numbers.strict_csv import StrictCsv
@@ -25,7 +25,8 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
 
     A row for each run and metric: where it stands, then the columns of :class:`~fedbench.report.numbers.rows.Row`.
     What the file has of other runs stays: a table can be measured bit by bit and on several machines. A run of the same
-    place, method and seed under another key is replaced, as that key is of another configuration.
+    place, method and seed under another key is replaced, as that key is of another configuration. A run that the file
+    has from other hardware or code with the same numbers stays as it is, and is listed in ``reproduced/verified.csv``.
 
     Raises:
         UserError: an unknown table; one without measured numbers; nothing of it was trained here; or the file is none
@@ -48,9 +49,18 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
     new = new.fillna("")
     path = root / path_of(config.scale, paper_key)
     if path.exists():
-        new = _with_others(new, pd.DataFrame(StrictCsv(path).rows), [*place, "method", "seed"])
+        before = pd.DataFrame(StrictCsv(path).rows)
+        if len(again := verified.repeated(new, before)):
+            verified.add(again, root)
+            new = new[~pd.MultiIndex.from_frame(new[verified.NUMBER]).isin(_numbers_of(before, again["key"]))]
+        new = _with_others(new, before, [*place, "method", "seed"])
     write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
+
+
+def _numbers_of(rows: pd.DataFrame, keys: pd.Series[str]) -> pd.MultiIndex:
+    """Return which numbers some rows have of the runs with these keys."""
+    return pd.MultiIndex.from_frame(rows.loc[rows["key"].isin(keys), verified.NUMBER])
 
 
 def _trained(

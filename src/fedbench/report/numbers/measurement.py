@@ -81,6 +81,7 @@ class Measurement:
         key: the cell's key, a digest of all that decides its runs.
         cost: what its runs cost.
         shipped: whether it, or some of its seeds, came with the repository, under ``reproduced/``.
+        again: whether every run of a shipped number was trained again with the same (:mod:`verified`).
         source: the files that its runs were read from, with the lines of those that came with the repository, separated
             by blanks.
         signs: by its seed, the word of :mod:`idle` for what shows that a run learned nothing.
@@ -106,6 +107,7 @@ class Measurement:
     key: str = ""
     cost: Cost = Cost()
     shipped: bool = False
+    again: bool = False
     source: str = ""
     signs: Mapping[Repeat, str] = field(default_factory=dict)
     paces: Mapping[Repeat, float] = field(default_factory=dict)

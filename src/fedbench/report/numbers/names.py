@@ -10,6 +10,8 @@ from fedbench.plan.schema import Paper, Value
 ABSENT = "–"
 SHIPPED = "‡"
 """Marks a number that came with the repository and was not trained here."""
+AGAIN = "✓"
+"""Marks a shipped number of which all runs were trained again, elsewhere or by a later code, with the same numbers."""
 AVERAGE = "AVG"
 """What an axis calls the average over its values."""
 SLOPE = "slope"

@@ -38,6 +38,7 @@ class Row(NamedTuple):
         source: the file it was read from, with the line of one that was shipped.
         other: the metric at another evaluation than the one that counts, where the curve has it.
         tried: of a target, how much the run spent as a whole, where the curve says so.
+        again: the hardware on which a shipped number was found again, empty where it was not.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Row(NamedTuple):
     source: str = ""
     other: float = NAN
     tried: float = NAN
+    again: str = ""
 
 
 Run = Mapping[str, Row]

@@ -14,6 +14,7 @@ from fedbench.plan.cells import Cell, cell_at
 from fedbench.plan.configuration import CONFIG_DIR, scale_of
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.files import REPRODUCED
+from fedbench.report.numbers import verified
 from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, Row, Run
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results import idle
@@ -56,7 +57,8 @@ class Shipped:
         known = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
         for scale, study in itertools.product(known if config.shipped else (), studies):
             if mark := files.mark(root / path_of(scale, study)):
-                self._scales.setdefault(scale, []).append(_read(root, path_of(scale, study), mark))
+                marks = mark, files.mark(root / verified.FILE)
+                self._scales.setdefault(scale, []).append(_read(root, path_of(scale, study), *marks))
         self.scales = sorted(self._scales, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
 
     def runs(self, cell: Cell, here: Iterable[int] = ()) -> dict[int, Run]:
@@ -135,11 +137,13 @@ class _File:
             raise UserError(
                 f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
             )
+        again = verified.read(root)
         self.runs: dict[str, dict[str, Row]] = {}
         self.seeds: dict[tuple[str, str], set[int]] = {}
         for row, line in zip(read.rows, read.lines, strict=True):
             try:
                 found = _row(row, f"{path}:{line}")
+                found = found._replace(again=again.get((found.key, found.metric), ""))
                 known = self.runs.setdefault(found.key, {}).setdefault(found.metric, found)
                 if known.value != found.value and found.metric:  # two cells may have a run in common
                     raise ValueError(
@@ -151,7 +155,7 @@ class _File:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(root: Path, path: Path, _mark: files.Mark) -> _File:
+def _read(root: Path, path: Path, *_marks: files.Mark | None) -> _File:
     return _File(root, path)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import ABSENT, SHIPPED, SLOPE, axis_name, axis_text, signed
+from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, SLOPE, axis_name, axis_text, signed
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -246,7 +246,7 @@ def _best(compared: Sequence[Compared], digits: Callable[[Compared], int]) -> tu
 def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     """Return our side of an entry and its spread; a cell without a full mean says why in a word."""
     ours, status = item.measured, item.measured.status
-    mark = SHIPPED if ours.shipped else ""
+    mark = SHIPPED * ours.shipped + AGAIN * ours.again
     if status in (collect.FINISHED, collect.INCOMPLETE):
         spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
         partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == collect.INCOMPLETE else ""

@@ -9,7 +9,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import rates, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import ABSENT, AVERAGE, SHIPPED, SLOPE, axis_name
+from fedbench.report.numbers.names import ABSENT, AGAIN, AVERAGE, SHIPPED, SLOPE, axis_name
 from fedbench.results.print_verdicts import ONE_SEED
 from fedbench.results.statistics import LEAST
 
@@ -64,6 +64,7 @@ def legend(
         "Bold: best": len({item.place["method"] for item in compared if item.measured.n_seeds}) > 1,
         f"{rule.SYMBOLS[ONE_SEED]}: one seed": ONE_SEED in bases,
         f"{SHIPPED}: not trained here{some}": bool(shipped),
+        f"{AGAIN}: repeated": any(one.again for one in shipped),
         "†: doubtful": any(item.published and item.published.doubt for item in compared),
         f"{ABSENT}: not run": dashes,
     }

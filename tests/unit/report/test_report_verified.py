@@ -1,0 +1,93 @@
+"""A shipped run that another machine, or a later code, makes again with the same numbers is marked so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_project import Project
+
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.report.numbers import verified
+from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.tables import build as tables
+from fedbench.store import results
+
+ELSEWHERE = {"commit": "ba9876543210", "hardware": "another machine"}
+
+
+@pytest.fixture
+def shipped(project: Project, reduced: Config) -> bytes:
+    """What an export of Table 1 leaves in the file."""
+    project.fill("localscgdam", "table1", reduced)
+    return export(project, reduced)
+
+
+def export(project: Project, config: Config) -> bytes:
+    return export_reproduced("localscgdam", "table1", config, project.root).read_bytes()
+
+
+def again(project: Project, cell: Cell, change: float = 0.0, **made: Any) -> None:
+    """Train a cell again: elsewhere, with an AUC that is as much higher."""
+    runs = results.read(cell.path, project.root)
+    for run in runs:
+        run["provenance"] = {**run["provenance"], **(made or ELSEWHERE)}
+        run["metrics"] = {**run["metrics"], "test_auc": run["metrics"]["test_auc"] + change}
+    project.write(cell, runs)
+
+
+def listed(project: Project) -> pd.DataFrame:
+    return pd.read_csv(project.root / verified.FILE)
+
+
+def test_a_run_that_is_made_again_elsewhere_is_listed_and_its_row_stays(
+    project: Project, reduced: Config, shipped: bytes
+) -> None:
+    cell = project.cells("localscgdam", "table1", reduced)[1]
+    again(project, cell, change=0.0003)  # less than the table's digits
+    assert export(project, reduced) == shipped, "the row of the first machine"
+    rows = listed(project)
+    assert list(rows.columns) == ["key", "metric", "value", "hardware", "commit", "date"]
+    auc = rows[rows["metric"] == "test_auc"]
+    assert {*auc["key"]} == {run.key for run in cell.runs} and {*rows["hardware"]} == {"another machine"}
+    assert not {"seconds", "floats_up"} & {*rows["metric"]}, "costs are no numbers to be found again"
+    before = (project.root / verified.FILE).read_bytes()
+    export(project, reduced)
+    assert (project.root / verified.FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "made"),
+    [
+        (0.001, ELSEWHERE),
+        (0.0, {"commit": "0123456789ab"}),
+        (0.0, {"commit": "ba9876543210+"}),
+    ],
+)
+def test_other_numbers_the_same_machine_and_code_or_local_changes_verify_nothing(
+    project: Project, reduced: Config, shipped: bytes, change: float, made: dict[str, str]
+) -> None:
+    again(project, project.cells("localscgdam", "table1", reduced)[1], change, **made)
+    export(project, reduced)
+    assert not (project.root / verified.FILE).exists()
+
+
+def test_a_cell_is_marked_once_all_of_its_runs_are_there_again(
+    project: Project, reduced: Config, shipped: bytes
+) -> None:
+    first, second = project.cells("localscgdam", "table1", reduced)[:2]
+    again(project, first)
+    again(project, second)
+    export(project, reduced)
+    rows = listed(project)
+    path = project.root / verified.FILE
+    rows[rows["key"] != second.runs[0].key].to_csv(path, index=False)
+    for cell in project.cells("localscgdam", "table1", reduced):
+        (project.root / cell.path).unlink()
+        project.forget(cell.runs)
+    table = tables.make("localscgdam", "table1", reduced, project.root)
+    said = table.terminal()
+    assert said.count("‡✓") == 1 and "✓: repeated" in said
+    assert table.tex().count(r"$^\ddagger$$\surd$") == 1
