@@ -238,11 +238,18 @@ def written(
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def judged(of: str) -> str:
-    """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out."""
+@cache
+def claims_of(of: str) -> claims.ClaimTable:
+    """Return what shipped numbers say of the claims of ``paper@scale``."""
     paper, _, scale = of.partition("@")
     with elsewhere() as root:
-        lines = claims.make(paper, Config(scale=scale), root).markdown().splitlines()
+        return claims.make(paper, Config(scale=scale), root)
+
+
+def judged(of: str) -> str:
+    """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out."""
+    scale = of.partition("@")[2]
+    lines = claims_of(of).markdown().splitlines()
     cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
     shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Decides")]
     kept = [line for line in cells if line[shown[2]] != "not run"]

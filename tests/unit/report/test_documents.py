@@ -51,6 +51,25 @@ def test_a_changed_number_is_noticed_wherever_it_stands() -> None:
         assert any(f"{name}:{line}: " in fault for fault in documents.faults(name, changed)), text[start:end]
 
 
+QUOTED = ["README.md", "docs/index.md", "docs/claims.md"]
+
+
+@pytest.mark.parametrize("page", QUOTED)
+def test_a_claim_is_quoted_as_it_is_printed(page: str) -> None:
+    (block,) = re.findall(
+        r"^```\n(.*\n    in print: [^`]*)```$", (ROOT / page).read_text(encoding="utf-8"), flags=re.M
+    )
+    assert block in documents.claims_of("climb@reduced").terminal()
+
+
+@pytest.mark.parametrize("name", documents.CHOICES)
+def test_how_often_a_claim_holds_in_print_is_as_counted(name: str) -> None:
+    paper = Path(name).stem
+    for places in re.findall(r"in (\d+ of \d+) places", PAGES[name]):
+        found = documents.claims_of(f"{paper}@reduced").findings
+        assert places in [str(one.printed) for one in found], places
+
+
 def stated(name: str, text: str) -> str:
     """What a page says, with its code, sources and tables of settings blank."""
     comments = re.compile(r"<!--.*?-->", flags=re.S)
