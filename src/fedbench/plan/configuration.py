@@ -15,6 +15,7 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.plan import by_site, layers
 from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
+from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
 from fedbench.plan.tuning import Trials
 from fedbench.specs import validated
@@ -176,6 +177,8 @@ def _impossible(paper: Paper) -> Iterator[str]:
     for name, figure in paper.figures.items():
         if figure.kind == "final":
             yield from _not_numeric(paper, name, figure)
+        if figure.kind not in OF_BOARDS and len(figure.datasets) > 1 and "dataset" not in figure.panel_axes:
+            yield f"{name}: several datasets need panels: dataset"
     places = {place: name for name, entry in paper.settings.items() for place in entry.sets}
     for name, entry in paper.methods.items():
         tried = {part for key in entry.grid for part in key.split(", ")}

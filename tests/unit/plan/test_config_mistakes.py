@@ -96,6 +96,10 @@ class TestConfig:
             ),
             (table(metrics=["tset_auc"]), "'tset_auc'. Did you mean 'test_auc'"),
             (table(metrics=["auc"]), "unknown metric 'auc'"),
+            (
+                figure(datasets=["Digits", "Printed"], panels="p"),
+                "figure1: several datasets need panels: dataset",
+            ),
             (figure(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
             (claim({"in": ["tabel1"]}), "unknown table or figure 'tabel1'.*'table1'"),
             (better(method="Plane"), r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'"),

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import FigureSpec, Paper, Value
 from fedbench.report.figures.parts import Bundle, Curve, Panel
@@ -106,8 +105,6 @@ def panels_of(
     inside = [*order, *([spec.x] if spec.kind == "final" else [])]
     labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
     labels = list(dict.fromkeys(labels)) or ["method"]
-    if "dataset" in labels:
-        raise UserError(f"{spec.title}: several datasets need panels: dataset")
     panels = []
     for values in itertools.product(*(axes[name] for name in order)):
         place = dict(zip(order, values, strict=True))
