@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fedbench import measures
@@ -34,11 +35,11 @@ def repeated(new: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
     """
     old = before[(before["status"] != AVERAGED) & (before["status"] != DIVERGED)]
     both = new[~new["metric"].isin(COSTS)].merge(old, on=NUMBER, suffixes=("", "_before"))
-    good = pd.Series([_again(row) for row in both.to_dict("records")], both.index, dtype=bool)
+    good = pd.Series(np.array([_again(row) for row in both.to_dict("records")], dtype=bool), both.index)
     return both.loc[good.groupby(both["key"]).transform("all"), list(new.columns)]
 
 
-def _again(row: Mapping[str, str]) -> bool:
+def _again(row: Mapping[Hashable, str]) -> bool:
     """Say whether a number was found again: by committed code, not the same on the same hardware."""
     known = measures.find(row["metric"])
     apart = abs(float(row["value"]) - float(row["value_before"]))
