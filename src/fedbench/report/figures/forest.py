@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +72,8 @@ def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) 
             axes.scatter(repeats["value"], repeats["x"] + up, s=5, color=style.colour, alpha=0.4, linewidth=0)
         axes.hlines(data["x"] + up, data["low"], data["high"], color=style.colour, linewidth=0.9, alpha=0.7)
         axes.plot(data["mean"], data["x"] + up, style.marker or "o", color=style.colour, mew=0, zorder=3)
-    counted = panel.curves[0].points.set_index("x")
-    names = [name + _counts(counted, row) for row, name in enumerate(across.rows)]
+    counted = panel.curves[0].points.set_index("x")[COLUMNS].to_dict("index")
+    names = [name + _counts(counted.get(row, {})) for row, name in enumerate(across.rows)]
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -114,12 +114,9 @@ def _row(place: int, one: Measurement, counts: Mapping[str, Counts]) -> dict[str
             "positives": positives, "negatives": negatives}  # fmt: skip
 
 
-def _counts(rows: pd.DataFrame, row: int) -> str:
+def _counts(row: Mapping[Hashable, int]) -> str:
     """Say how many of a row's test samples are positive, nothing where they are not counted."""
-    if row not in rows.index or not rows.loc[row, ["positives", "negatives"]].sum():
-        return ""
-    positives, negatives = rows.loc[row, ["positives", "negatives"]]
-    return f" ({positives:,} of {positives + negatives:,})"
+    return f" ({row['positives']:,} of {sum(row.values()):,})" if any(row.values()) else ""
 
 
 def _site(metric: str) -> str:
