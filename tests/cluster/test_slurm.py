@@ -109,25 +109,28 @@ def test_a_table_on_slurm_with_a_cancelled_job(project: Project, built_here: Pro
     assert results(project) == results(built_here)
 
 
-def test_the_generic_profile_trains_the_same_cell(
+def test_the_generic_profile_trains_the_same_cells_two_in_a_job(
     built_here: Project, slurm: OneNode, tmp_path: Path
 ) -> None:
     shutil.copytree(built_here.root, tmp_path / "copy", symlinks=True)
     project = Project(tmp_path / "copy")
-    (cell,) = project.root.glob("results/cells/**/CoDA.json")
-    cell.unlink()
+    cells = [
+        *project.root.glob("results/cells/**/CoDA.json"),
+        *project.root.glob("results/cells/**/LocalSGDM.json"),
+    ]
+    for cell in cells:
+        cell.unlink()
     shutil.rmtree(project.root / "results/runs")
     before = set(slurm.jobs())
     said = Call(
-        project, slurm, str(cell.relative_to(project.root)), "--workflow-profile", "cluster-generic",
-        "--seconds-between-status-checks", "1",
+        project, slurm, *(str(cell.relative_to(project.root)) for cell in cells), "--workflow-profile",
+        "cluster-generic", "--seconds-between-status-checks", "1", "--groups", "train=cells", "--group-components",
+        "cells=2",
     ).finish()  # fmt: skip
-    assert jobs(said) == {"train": 1}
+    assert jobs(said) == {"train": 2}
     (facts,) = (facts for number, facts in slurm.jobs().items() if number not in before)
-    assert (facts["JobState"], facts["TresPerJob"], facts["MinMemoryNode"]) == (
-        "COMPLETED",
-        "gres:gpu:1",
-        "8000M",
-    )
+    asked = [facts[name] for name in ("JobState", "TresPerJob", "MinMemoryNode", "TimeLimit")]
+    assert asked == ["COMPLETED", "gres:gpu:1", "8000M", "08:00:00"], "one card, the minutes of both"
     assert trained_on(project)["CoDA"] in ("0", "1")
-    assert cell.read_bytes() == (built_here.root / cell.relative_to(project.root)).read_bytes()
+    for cell in cells:
+        assert cell.read_bytes() == (built_here.root / cell.relative_to(project.root)).read_bytes()

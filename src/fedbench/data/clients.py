@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedbench.data.augment import scaled
 from fedbench.data.batch import Batch
 from fedbench.data.cycle import Cycle
 from fedbench.data.inputs import Inputs, Mapped, Where, place, size_of, stored
@@ -102,7 +103,6 @@ class ClientData:
         self._cycles: dict[tuple[str, int, int, int], Cycle] = {}
         labels = [arrays.y_train[positions] for positions in arrays.clients]
         self.pairs = Pairs(labels, arrays.n_classes, spec) if spec.positives is not None else None
-        self._scale = torch.tensor(1 / 255, device=device)
         self.sample = as_seen(self.inputs.shape[1:], spec)
         if spec.normalize is not None:
             shape = (1, -1, *[1] * (self.inputs.dim() - 2))
@@ -291,12 +291,7 @@ class ClientData:
 
     def prepare(self, inputs: Inputs) -> Tensor:
         """Turn stored inputs [..., C, H, W] into the network's: float32 in [0, 1], then normalised if asked for."""
-        return self.normalize(self.scale(inputs.all() if isinstance(inputs, Mapped) else inputs))
-
-    def scale(self, inputs: Tensor) -> Tensor:
-        """Turn images stored as whole numbers into float32 in [0, 1]; leave others as they are."""
-        # one product of whole numbers and a fraction would be seven times as slow
-        return inputs.to(self._scale.dtype).mul_(self._scale) if inputs.dtype == torch.uint8 else inputs
+        return self.normalize(scaled(inputs.all() if isinstance(inputs, Mapped) else inputs))
 
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean of each channel and divide by its standard deviation, if asked for."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from fedbench.data.own_labels import Word
 from fedbench.specs import Spec
 
-TABLES = (".csv", ".tsv")
+TABLES = (".csv", ".tsv", ".xlsx")
 
 
 def _listed(value: Any) -> Any:
@@ -27,9 +27,10 @@ class OwnSpec(Spec):
 
     file: Path | None = None
     """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
-    with decimal points or commas. An `.npz` has `x` and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`,
-    `group` (and `group_test`), `site` (and `site_test`); Keras' names (`x_train`, ...) and MedMNIST's (`train_images`,
-    ...) do as well. Labels are numbers, truth values or text."""
+    with decimal points or commas, or the first sheet of an `.xlsx` (`pip install 'fedbench[excel]'`). An `.npz` has `x`
+    and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`), `site` (and `site_test`);
+    Keras' names (`x_train`, ...) and MedMNIST's (`train_images`, ...) do as well. Labels are numbers, truth values or
+    text."""
     label: str | None = None
     """Of a table: the column of classes."""
     group: str | None = None
@@ -92,8 +93,8 @@ class OwnSpec(Spec):
         if self.options and self.base is None:
             raise ValueError("options go with base")
         if self.file is not None and self.file.suffix not in (".npz", *TABLES):
-            cure = "; save the spreadsheet as CSV" if self.file.suffix.startswith(".xls") else ""
-            raise ValueError(f"file must end with .npz or .csv{cure}")
+            cure = "; save the spreadsheet as .xlsx or CSV" if self.file.suffix.startswith(".xls") else ""
+            raise ValueError(f"file must end with .npz, .csv or .xlsx{cure}")
         if self.file is not None and self.is_table != (self.label is not None):
             raise ValueError("label names the column of classes of a .csv file, and only there")
         if self.format is not None and (self.file is None or self.file.suffix != ".npz"):

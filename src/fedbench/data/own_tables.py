@@ -1,4 +1,4 @@
-"""Reads a table of one's own, a ``.csv`` or ``.tsv`` as a spreadsheet saves it, and turns its columns into features.
+"""Reads a table of one's own, a spreadsheet or what it saves as CSV, and turns its columns into features.
 
 What a cell becomes is learned from the training part alone (scikit-learn's ``ColumnTransformer``).
 """
@@ -9,6 +9,7 @@ import csv
 import io
 import re
 import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +62,8 @@ def read(
     """Read a table with a header.
 
     Args:
-        file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark.
+        file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark. Of
+            an ``.xlsx`` its first sheet.
         named: columns that are no features. Only an empty cell is missing there: "NA" and "None" are words.
         keep: the features; None: all other columns.
         drop: columns that are not used.
@@ -70,7 +72,7 @@ def read(
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    text = _decoded(file)
+    text = _sheet(file) if file.suffix == ".xlsx" else _decoded(file)
     frame = _parsed(file, text, named)
     for column in (*named, *(keep or ()), *drop):
         if column not in frame:
@@ -93,6 +95,19 @@ def _decoded(file: Path) -> str:
         return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeError:
         raise UserError(f"{file} cannot be read as a table: it must be UTF-8; save it as CSV UTF-8") from None
+
+
+def _sheet(file: Path) -> str:
+    """Return the first sheet of a workbook as the text of a CSV, a line for each of its rows."""
+    try:
+        cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
+    except ImportError as error:
+        raise UserError(f"reading {file} needs openpyxl: pip install 'fedbench[excel]' ({error}).") from None
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
+    except OSError as error:
+        raise cannot_read(file, error) from None
+    return str(cells.to_csv(index=False, header=False))
 
 
 def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:

@@ -185,7 +185,7 @@ def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[
     }
     if spec.labels.rule != "original" or len(names) == 2:
         _check_both(spec, "test", arrays["y_test"])
-        _check_both(spec, "training", labels[pool])
+        _check_both(spec, "training", labels[indices])  # a rule may deal to more clients than there are
         if len(validation):
             _check_both(spec, "validation", labels[validation], "; raise data.validation")
     return {name: array.astype(np.int64) for name, array in arrays.items()}, deal

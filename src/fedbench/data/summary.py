@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbench.data import datasets
+from fedbench.data import datasets, joined
 from fedbench.data.labels import relabel
-from fedbench.data.partition import read_facts
+from fedbench.data.partition import load_partition, read_facts
 from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec
@@ -143,6 +143,21 @@ class Counts:
             "positive_percent": None if share is None else 100 * share,
         }
         return facts[name]
+
+
+def by_site(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Counts]:
+    """Count the test samples of each site by its name, and of all by an empty one; nothing where they are not here."""
+    try:
+        prepared = joined.load(spec, data_dir, inputs=False)
+        labels = load_partition(spec, seed, data_dir).y_test
+    except UserError:
+        return {}
+    if spec.labels.rule == "original" and len(prepared.classes) != 2:
+        return {}
+    parts = {"": labels}
+    if prepared.site_test is not None:
+        parts |= {site: labels[prepared.site_test == i] for i, site in enumerate(prepared.sites)}
+    return {site: Counts(len(y), int((y == 1).sum()), int((y == 0).sum())) for site, y in parts.items()}
 
 
 ALL = "all"

@@ -92,12 +92,13 @@ class Work:
             for client, part in zip(self._clients, inputs, strict=True)
         ]
         # last: what augmentation pads with is black, as in the official programs, not the mean colour
-        return Batch(data.normalize(torch.stack(parts)), labels, weight)
+        joined = parts[0][None] if len(parts) == 1 else torch.stack(parts)
+        return Batch(data.normalize(joined), labels, weight)
 
     def _inputs(self, step: int) -> Tensor:
-        """Return the inputs of ``step``, normalised unless augmentation comes before that: [K, B, ...].
+        """Return the inputs of ``step``, [K, B, ...]: as stored if they are augmented, else ready for the network.
 
-        Those of some steps are gathered and scaled in one call.
+        Those of some steps are gathered in one call.
         """
         begin = step - step % self._ahead
         if begin != self._begun:
@@ -108,9 +109,9 @@ class Work:
         data, plain = self._data, self._augmentation == "none"
         if isinstance(data.inputs, Mapped):
             samples = self._read(data.inputs, begin)
-            return data.prepare(samples) if plain else data.scale(samples)
+            return data.prepare(samples) if plain else samples
         index = self._index[begin : begin + self._ahead]
-        return data.prepared(index) if plain else data.scale(data.samples(index))
+        return data.prepared(index) if plain else data.samples(index)
 
     def _read(self, inputs: Mapped, begin: int) -> Tensor:
         """Return stored inputs from the file, [steps, K, B, ...], and begin to read those after them."""

@@ -20,10 +20,11 @@ class FigureSpec(Spec):
 
     title: str
     """Title of the figure."""
-    kind: Literal["curves", "final", "duals", "pareto", "profile"] = "curves"
+    kind: Literal["curves", "final", "duals", "pareto", "profile", "forest"] = "curves"
     """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
     every client; `pareto`: final values of all methods against their cost; `profile`: how often each method comes
-    within a factor of the best one, over all settings."""
+    within a factor of the best one, over all settings; `forest`: final values of each site below each other, with the
+    interval over its test samples."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
     """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
     """
@@ -55,6 +56,15 @@ class FigureSpec(Spec):
             )
         if self.kind == "profile" and (self.panels != "metric" or len(self.metrics) != 1):
             raise ValueError("kind profile takes panels: metric, one metric, and factor for x")
+        if self.kind == "forest" and (
+            self.panels != "dataset"
+            or self.x != "iteration"
+            or self.log
+            or len({metric.partition("@")[0] for metric in self.metrics}) != 1
+        ):
+            raise ValueError(
+                "kind forest takes panels: dataset, one metric and that of sites, neither x nor log"
+            )
         return self
 
     @property

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import interpolate, pad
 
+from fedbench.data import augment
 from fedbench.data.augment import affine, crop_flip, pad_crop_flip
 
 
@@ -37,6 +38,22 @@ def test_equal_to_a_loop_over_the_samples(function, margin, shape):
     expected = one_by_one(inputs, np.random.default_rng(1), margin, resize=function is crop_flip)
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
     assert torch.equal(inputs, before)
+
+
+@pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])
+def test_whole_numbers_become_fractions_on_the_way_and_give_the_same_bits(function):
+    """Windows are cut of bytes, a quarter of the memory."""
+    stored = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (20, 3, 12, 9), dtype=np.uint8))
+    result = function(stored, np.random.default_rng(1))
+    assert result.dtype == torch.float32 and stored.dtype == torch.uint8
+    assert torch.equal(result, function(stored.float() * (1 / 255), np.random.default_rng(1)))
+
+
+def test_a_gpu_cuts_the_same_windows_as_a_processor():
+    inputs = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (50, 3, 12, 9), dtype=np.uint8))
+    places = (np.random.default_rng(1).random((50, 3)) * (3, 3, 2)).astype(np.int64).T
+    expected = augment._crop_and_flip(inputs, 10, 7, np.random.default_rng(1))
+    assert torch.equal(augment._gathered(inputs, (10, 7), *places), expected)
 
 
 @pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])

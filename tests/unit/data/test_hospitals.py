@@ -10,6 +10,7 @@ import pytest
 from fedbench.data import datasets
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
+from fedbench.data.summary import Counts, by_site
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec, PartitionSpec
 
@@ -61,6 +62,13 @@ def test_every_hospital_is_tested_on_its_share_of_each_class(project: Path) -> N
     assert any("at each site, in whole groups" in note for note in read.notes)
 
 
+def test_test_samples_of_each_hospital_are_counted_by_class(project: Path) -> None:
+    table(project)
+    assert by_site(SPEC, 0, "data") == {}, "nothing is known before the partition"
+    make_partition(SPEC, 0, "data")
+    assert by_site(SPEC, 0, "data") == {"": Counts(72, 48, 24), **dict.fromkeys(HOSPITALS, Counts(24, 16, 8))}
+
+
 def test_a_class_of_one_patient_of_a_hospital_is_drawn_over_all_hospitals(project: Path) -> None:
     """Twenty samples of one patient are the sick ones of Turin: he cannot be on both sides."""
     table(project)
@@ -84,6 +92,20 @@ def test_clients_are_hospitals_and_validation_is_drawn_by_patient(project: Path)
     held = {*number[made.validation]}
     assert held and not held & {*number[made.indices]}
     assert len(made.indices) + len(made.validation) == len(number)
+
+
+def test_clients_that_stay_with_one_class_are_found_when_dealing(project: Path) -> None:
+    """The rule deals to three hospitals; the one that stays, Basel, has healthy patients alone."""
+    table(project)
+    text = Path("patients.csv").read_text().split("\n")
+    Path("patients.csv").write_text(
+        "\n".join(row.replace("sick", "healthy") if "Basel" in row else row for row in text)
+    )
+    prepare("patients", "data")
+    deal = PartitionSpec(rule="by_site", of=3)
+    make_partition(SPEC.model_copy(update={"partition": deal}), 0, "data")
+    with pytest.raises(UserError, match="patients: the training part has no negative sample"):
+        make_partition(SPEC.model_copy(update={"partition": deal, "clients": 1}), 0, "data")
 
 
 def test_another_number_of_clients_than_hospitals_is_named(project: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import warnings
 from pathlib import Path
 
@@ -132,8 +134,45 @@ def test_decimal_commas_and_points_are_not_guessed() -> None:
         load("dose;kind\n1,5;a\n2.5;b\n")
 
 
-def test_a_workbook_is_to_be_saved_as_csv() -> None:
-    with pytest.raises(UserError, match="save the spreadsheet as CSV"):
+def workbook(name: str, *sheets: list[list[object]]) -> bytes:
+    """Write a workbook as Excel does, and return its bytes."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for i, rows_of_sheet in enumerate(sheets):
+        sheet = book.create_sheet(f"{name}{i}")
+        for row in rows_of_sheet:
+            sheet.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_the_first_sheet_of_a_workbook_is_the_same_table_as_its_csv() -> None:
+    """Whole numbers, fractions, words with commas, empty cells, and a second sheet with something else."""
+    cells: list[list[object]] = [["dose", "sex", "remark", "kind"]]
+    cells += [[n + 0.5 * (n % 3), "mf"[n % 2], ["a, b", None][n % 4 == 3], n % 2 + 1] for n in range(40)]
+    text = "\n".join(",".join(f'"{"" if cell is None else cell}"' for cell in row) for row in cells)
+    plain = load(text, "missing: median\n")
+    other = load(workbook("t", cells, [["nothing"], [1]]), "missing: median\n", "t.xlsx")
+    for name in ("x_train", "x_test", "y_train", "y_test"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(other, name))
+    assert plain.classes == other.classes == ("1", "2")
+
+
+def test_mistakes_in_a_workbook_name_its_row_and_column() -> None:
+    cells: list[list[object]] = [["dose", "kind"], *([n, "ab"[n % 2]] for n in range(20)), [None, "a"]]
+    with pytest.raises(UserError, match=r"t\.xlsx, line 22: column 'dose' is empty"):
+        load(workbook("t", cells), name="t.xlsx")
+    with pytest.raises(UserError, match=r"t\.xlsx cannot be read as a workbook"):
+        load("dose,kind\n1,a\n", name="t.xlsx")
+    with pytest.raises(UserError, match=r"save the spreadsheet as \.xlsx or CSV"):
+        load("", name="t.xls")
+
+
+def test_a_workbook_without_openpyxl_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(UserError, match=r"pip install 'fedbench\[excel\]'"):
         load("", name="t.xlsx")
 
 

@@ -56,7 +56,7 @@ def on_meta(method: str, chunk: int | None, **train: Any) -> Simulation:
     counts = torch.empty(4, data.n_classes, dtype=torch.int64, device=META)  # counting needs values
     simulation.problem.class_counts = lambda: counts
     data.device = META
-    for name in ("inputs", "labels", "_scale"):
+    for name in ("inputs", "labels"):
         setattr(data, name, getattr(data, name).to(META))
     data.__dict__.pop("_ready", None)  # made of them
     state.server, state.own = moved_state(state.server), moved_state(state.own)

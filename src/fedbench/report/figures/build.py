@@ -18,7 +18,7 @@ from fedbench.plan.cells import Cell, cells_of, datasets_run
 from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
 from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.schema import Config, FigureSpec, Paper, Scale
-from fedbench.report.figures import pareto, profile
+from fedbench.report.figures import forest, pareto, profile
 from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.panels import BUNDLES, COLUMNS, Layout, layout, points
 from fedbench.report.figures.parts import Across, Panel
@@ -103,6 +103,8 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
         here = [board.dataset for board in boards if board.dataset]
         panels, missing = _of_boards(paper, scale, spec, boards)
         shown = Layout(panels, COLUMNS, [])
+    elif spec.kind == "forest":
+        shown = Layout(forest.panels(config, paper, spec, cells, here, root), 1, [])
     else:
         shown = layout(paper, spec, cells, here, root, Shipped(config, paper, root))
     title = phrase(spec.title)
@@ -137,6 +139,8 @@ def across(paper: Paper, spec: FigureSpec) -> Across:
     """Return the x axis of a figure."""
     if spec.kind == "profile":
         return profile.ACROSS
+    if spec.kind == "forest":
+        return forest.across(paper, spec)
     ticks: tuple[float, ...] = ()
     if spec.kind == "final":
         values = paper.values(spec)[spec.x]
@@ -179,6 +183,7 @@ def subtitle(
     elif seeds:
         interval = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
         spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
+        spread = forest.WORDS if spec.kind == "forest" else spread
         words.append("one seed" if seeds == "1" else f"mean over {seeds} seeds, {spread}")
     own = [name for name in here if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
@@ -186,7 +191,7 @@ def subtitle(
     words += [note.rstrip(".") for name in own if (note := paper.datasets[name].note)]
     absent = [name for name in spec.datasets if name not in here and not own]
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
-    what = "value" if spec.kind in ("final", "pareto") else "curve"
+    what = "value" if spec.kind in ("final", "pareto", "forest") else "curve"
     words += [missing] if missing else []
     words += (
         [f"no {what} yet: {', '.join(dict.fromkeys(shown.empty))}"]

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import FigureSpec, Paper, Value
+from fedbench.report.figures import forest
 from fedbench.report.figures.parts import Bundle, Curve, Panel
 from fedbench.report.figures.printed import Printed
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
@@ -227,8 +228,10 @@ def points(panels: Sequence[Panel]) -> pd.DataFrame:
         drawn = {curve.label: curve.points for curve in panel.curves}
         drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
         for label, data in drawn.items():
-            parts.append(data.assign(panel=panel.title, metric=panel.metric, curve=label))
+            metric = data.get("metric", panel.metric)  # rows of a forest plot have their own
+            parts.append(data.assign(panel=panel.title, metric=metric, curve=label))
     columns = ["panel", "metric", "curve", "x", "mean", "low", "high", "published"]
+    columns += [name for name in forest.COLUMNS if any(name in part for part in parts)]
     return (
         pd.concat(parts, ignore_index=True).reindex(columns=columns)
         if parts

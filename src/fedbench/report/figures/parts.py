@@ -87,12 +87,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Across:
-    """The x axis of all panels: what it is called, whether it or the y axis is logarithmic, where its ticks are."""
+    """The x axis of all panels: what it is called, whether it or the y axis is logarithmic, where its ticks are.
+
+    A forest plot has names of ``rows``, and ``x`` of its curves is the row.
+    """
 
     label: str
     log: bool = False
     log_y: bool = False
     ticks: tuple[float, ...] = ()
+    rows: tuple[str, ...] = ()
 
     @property
     def base(self) -> int:

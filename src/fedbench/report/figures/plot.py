@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fedbench.report.figures import forest
 from fedbench.report.figures.axis import scale_axes
 from fedbench.report.figures.parts import Across as Across
 from fedbench.report.figures.parts import Bundle as Bundle
@@ -57,10 +58,12 @@ def draw(
     with matplotlib.rc_context(RC):
         columns = max(1, min(columns, len(panels)))
         rows = math.ceil(len(panels) / columns)
-        wide, high = SINGLE if len(panels) <= 1 else PANEL
+        left, wide, high = LEFT, *(SINGLE if len(panels) <= 1 else PANEL)
+        if across.rows:
+            left, wide, high = forest.sizes(panels, across)
         titles = _titles([panel.title for panel in panels] if len(panels) > 1 else [""], int(wide * TITLE))
         more = TITLE_LINE * (max(map(len, titles), default=1) - 1)
-        width = LEFT + columns * wide + (columns - 1) * GAP + RIGHT
+        width = left + columns * wide + (columns - 1) * GAP + RIGHT
         heads, lines = _wrapped(title, width * 12.5), _wrapped(subtitle, width * 17)
         printed = any(len(curve.published) for panel in panels for curve in panel.curves)
         names = [*styles, *[PUBLISHED] * printed]
@@ -82,14 +85,15 @@ def draw(
         spread = any(panel.plateaus for panel in panels)
         for index, panel in enumerate(panels):
             row, column = divmod(index, columns)
-            x0 = (LEFT + column * (wide + GAP)) / width
+            x0 = (left + column * (wide + GAP)) / width
             y0 = 1 - (top + (row + 1) * high + row * (BETWEEN + more)) / height
             axes = figure.add_axes((x0, y0, wide / width, high / height))
             _fill(axes, panel, styles, across)
-            scale_axes(axes, panel, across, spread and panel.bounded)
+            if not across.rows:
+                scale_axes(axes, panel, across, spread and panel.bounded)
             axes.set_title("\n".join(titles[index]))
             axes.set_xlabel(across.label if index + columns >= len(panels) else "")
-            axes.set_ylabel(panel.y_label if column == 0 else "")
+            axes.set_ylabel(panel.y_label if column == 0 and not across.rows else "")
         if not panels:
             figure.text(0.5, 0.2, "no curve to draw", ha="center", fontsize=9, color="#777777")
         if styles:
@@ -115,7 +119,9 @@ def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across)
     for bundle in panel.bundles:
         style = styles[bundle.label]
         axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
-    for index, curve in enumerate(panel.curves):
+    if across.rows:
+        forest.fill(axes, panel, styles, across)
+    for index, curve in enumerate(panel.curves if not across.rows else []):
         style, data = styles[curve.label], _on_axes(curve.points, across)
         step = max(1, len(data) // MARKS)
         # shifted, so that markers of close curves do not hide each other

@@ -1,0 +1,127 @@
+"""Final values of each site below each other, as medical papers show hospitals: a row each, the methods apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from fedbench.data.summary import Counts, by_site
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.report.figures.parts import Across, Curve, Panel
+from fedbench.report.figures.style import Style
+from fedbench.report.numbers import collect
+from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.shipped import Shipped
+from fedbench.results.auc_interval import auc_interval
+from fedbench.results.statistics import COVERAGE
+
+ALL = "all test samples"
+APART = 0.62
+"""Of a row: the room of its methods."""
+ROW, LETTER = 0.14, 0.058
+"""Inches of each method in a row, and of each letter of a row's name."""
+COLUMNS = ["positives", "negatives"]
+"""What the CSV has of each row beside its value: the test samples of each class."""
+WORDS = (
+    f"dots: each seed, bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in "
+    "brackets: positive among all of them"
+)
+
+
+def panels(
+    config: Config, paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
+) -> list[Panel]:
+    """Return a panel for each dataset with results, a curve for each method; ``x`` of its points is the row."""
+    shown, shipped = [], Shipped(config, paper, root)
+    several = [name for name, values in paper.values(spec).items() if len(values) > 1]
+    for dataset in datasets:
+        curves = []
+        for cell in (cell for cell in cells if cell.dataset == dataset):
+            label = ", ".join(
+                [cell.method, *(axis_text(paper, name, cell.setting[name]) for name in several)]
+            )
+            measured = collect.measure([cell], spec.metrics, root, shipped=shipped)
+            counts = by_site(cell.runs[0].data, cell.runs[0].seed, root / config.data_dir)
+            if curve := _curve(label, measured, counts):
+                curves.append(curve)
+        if curves:
+            measure = paper.measure(_base(spec.metrics))
+            shown.append(Panel(dataset, measure.name, measure.label, curves, falls=measure.sign < 0))
+    return shown
+
+
+def across(paper: Paper, spec: FigureSpec) -> Across:
+    """Return the axis of the values, and the names of the rows."""
+    names = [_site(metric) or ALL for metric in spec.metrics]
+    return Across(paper.measure(_base(spec.metrics)).label, rows=tuple(names))
+
+
+def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
+    """Draw the rows from the top: seeds as dots, means as markers, bars where the test samples are counted."""
+    shift = np.linspace(-APART / 2, APART / 2, len(panel.curves)) if len(panel.curves) > 1 else [0.0]
+    for curve, up in zip(panel.curves, shift, strict=True):
+        style, data, repeats = styles[curve.label], curve.points, curve.repeats
+        if repeats is not None:
+            axes.scatter(repeats["value"], repeats["x"] + up, s=5, color=style.colour, alpha=0.4, linewidth=0)
+        axes.hlines(data["x"] + up, data["low"], data["high"], color=style.colour, linewidth=0.9, alpha=0.7)
+        axes.plot(data["mean"], data["x"] + up, style.marker or "o", color=style.colour, mew=0, zorder=3)
+    counted = panel.curves[0].points.set_index("x")[COLUMNS].to_dict("index")
+    names = [name + _counts(counted.get(row, {})) for row, name in enumerate(across.rows)]
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    for row in range(1, len(names)):
+        axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
+    if panel.metric.endswith("_auc"):
+        axes.axvline(0.5, color="#444444", linewidth=0.6, linestyle=(0, (3, 2)))
+
+
+def sizes(panels: Sequence[Panel], across: Across) -> tuple[float, float, float]:
+    """Return the inches left of a panel, its width and its height."""
+    methods = max((len(panel.curves) for panel in panels), default=1)
+    letters = max(map(len, across.rows)) + len(" (100 of 200)")
+    return 0.2 + LETTER * letters, 3.4, max(1.0, len(across.rows) * (ROW * methods + 0.1))
+
+
+def _curve(label: str, measured: Sequence[Measurement], counts: Mapping[str, Counts]) -> Curve | None:
+    """Return the values of a method, a row for each metric; None where it has none."""
+    rows = [_row(place, one, counts) for place, one in enumerate(measured) if math.isfinite(one.mean)]
+    if not rows:
+        return None
+    repeats = [
+        {"x": place, "value": value} for place, one in enumerate(measured) for value in one.values.values()
+    ]
+    remark = ", ".join(dict.fromkeys(one.status for one in measured if one.status != collect.FINISHED))
+    shipped = any(one.shipped for one in measured)
+    return Curve(label, pd.DataFrame(rows), remark, repeats=pd.DataFrame(repeats), shipped=shipped)
+
+
+def _row(place: int, one: Measurement, counts: Mapping[str, Counts]) -> dict[str, object]:
+    site = counts.get(_site(one.metric), Counts(0, 0, 0))
+    positives, negatives = site.positive or 0, site.negative or 0
+    low, high = math.nan, math.nan
+    if _base([one.metric]).endswith("_auc"):
+        low, high = auc_interval(one.mean, positives, negatives)
+    return {"x": place, "metric": one.metric, "mean": one.mean, "low": low, "high": high,
+            "positives": positives, "negatives": negatives}  # fmt: skip
+
+
+def _counts(row: Mapping[Hashable, int]) -> str:
+    """Say how many of a row's test samples are positive, nothing where they are not counted."""
+    return f" ({row['positives']:,} of {sum(row.values()):,})" if any(row.values()) else ""
+
+
+def _site(metric: str) -> str:
+    return metric.partition("@")[2]
+
+
+def _base(metrics: Sequence[str]) -> str:
+    return metrics[0].partition("@")[0]

@@ -1,0 +1,35 @@
+"""Intervals of an AUC over the draw of test samples: they cover what they should, at the ends too."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from fedbench.results.auc_interval import auc_interval
+from fedbench.results.statistics import COVERAGE
+
+
+@pytest.mark.parametrize(
+    ("auc", "positives", "negatives"), [(0.8, 20, 20), (0.6, 30, 5), (0.9, 10, 40), (0.95, 15, 15)]
+)
+def test_the_interval_covers_the_auc_of_all_patients(auc: float, positives: int, negatives: int) -> None:
+    """Normal scores; coverage is at most a little conservative, as Newcombe reports for his method 5."""
+    generator, apart = np.random.default_rng(0), math.sqrt(2) * norm.ppf(auc)
+    covered = 0
+    for _ in range(2000):
+        sick, healthy = generator.normal(apart, 1, positives), generator.normal(0, 1, negatives)
+        low, high = auc_interval(float((sick[:, None] > healthy).mean()), positives, negatives)
+        covered += low <= auc <= high
+    assert COVERAGE - 0.02 < covered / 2000 < COVERAGE + 0.06
+
+
+def test_few_samples_are_wide_intervals_and_a_perfect_auc_is_not_certain() -> None:
+    low, high = auc_interval(1.0, 5, 5)
+    assert 0.6 < low < 0.8 and high == 1
+    assert auc_interval(0.0, 5, 5) == pytest.approx((0, 1 - low))
+    wide, narrow = auc_interval(0.8, 20, 2), auc_interval(0.8, 2000, 200)
+    assert narrow[1] - narrow[0] < 0.06 < 0.4 < wide[1] - wide[0]
+    assert all(math.isnan(end) for end in (*auc_interval(0.8, 20, 0), *auc_interval(math.nan, 5, 5)))
