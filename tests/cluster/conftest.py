@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))  # the projects of the workflow's tests
-
 from onenode import OneNode, missing
+
 from projects import Project
 
 

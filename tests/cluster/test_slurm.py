@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 
 from onenode import OneNode
-from projects import BIN, Project, jobs
 
 from fedbench.store import journal
+from projects import BIN, Project, jobs
 
 RESULTS = (
     "tables/**/table1.tex",

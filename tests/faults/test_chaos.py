@@ -12,10 +12,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from projects import Project
 from workflow_process import WorkflowProcess
 
 from fedbench.store import journal
+from projects import Project
 
 KILLS = int(os.environ.get("FEDBENCH_KILLS", "0"))
 TARGETS = ("tables/table1.tex", "tables/table1.md")

@@ -14,7 +14,6 @@ import pytest
 import torch
 from crash_worker import short_run
 from disks import Disk
-from projects import BIN, Project
 
 from fedbench import files
 from fedbench.data.prepared import prepare, prepared_path
@@ -26,6 +25,7 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal
 from fedbench.store.runs import Store
+from projects import BIN, Project
 
 CPU = torch.device("cpu")
 LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5

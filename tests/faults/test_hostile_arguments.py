@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from bounds import bounded
-from projects import Project
 from typer.testing import CliRunner
 
 from fedbench.commands.cli import app
@@ -21,6 +20,7 @@ from fedbench.jobs.starts import weights
 from fedbench.plan import configuration
 from fedbench.specs import StartSpec
 from fedbench.store.runs import Store
+from projects import Project
 
 CELL = "Digits/p4_imratio0.1/LocalSGDM"
 TUNED = Path("config/tuned/localscgdam/Digits.yaml")

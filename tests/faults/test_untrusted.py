@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from projects import ROOT
 
 from fedbench.data.archives import unpack
 from fedbench.errors import UserError
 from fedbench.plan.configuration import load_config
 from fedbench.reading import LOADER
 from fedbench.report.document import pdf
+from projects import ROOT
 
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
 FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}

@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from projects import Project, jobs
 from workflow_process import WorkflowProcess
 
 from fedbench.store import journal
+from projects import Project, jobs
 
 TARGET = "tables/table1.tex"
 YEARS = 10 * 365 * 86400.0

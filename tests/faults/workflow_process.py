@@ -9,9 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from projects import BIN, Project
-
 from fedbench.store import journal
+from projects import BIN, Project
 
 
 class WorkflowProcess:

@@ -10,10 +10,10 @@ import nbformat
 import pandas as pd
 import pytest
 from nbclient import NotebookClient
-from projects import ROOT, Project
 
 import fedbench
 from fedbench.errors import UserError
+from projects import ROOT, Project
 
 NAME = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
 

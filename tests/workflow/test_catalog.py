@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import yaml
-from projects import BIN, ROOT
 
 from fedbench.plan.schema import Config
+from projects import BIN, ROOT
 
 # runs `snakemake` as in an environment of Snakemake alone: fedbench and what it alone needs cannot be imported
 BARE = """

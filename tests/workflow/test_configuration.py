@@ -5,20 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 
-import pytest
 from projects import Project
 
 
-@pytest.mark.parametrize(
-    ("given", "answer"),
-    [
-        ("scale=reducd", "unknown scale 'reducd'. Did you mean 'reduced'?"),
-        ("device=gpu", "device: Input should be 'auto', 'cpu' or 'cuda' (got 'gpu')"),
-    ],
-)
-def test_a_wrong_option_is_answered_before_any_work(project: Project, given: str, answer: str) -> None:
-    said = project.snakemake("--config", given, fails=True)
-    assert answer in said and "Traceback" not in said
+def test_a_wrong_option_is_answered_before_any_work(project: Project) -> None:
+    said = project.snakemake("--config", "scale=reducd", fails=True)
+    assert "unknown scale 'reducd'. Did you mean 'reduced'?" in said and "Traceback" not in said
     assert not (project.root / "data").exists()
 
 

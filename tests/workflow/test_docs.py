@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from projects import BIN, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

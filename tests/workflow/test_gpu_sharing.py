@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from projects import Project
 
 CARDS = ("GPU-pretended-a", "GPU-pretended-b")

@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+
 from projects import ROOT, TABLE, Project, fedbench, jobs
 
 IN_CODE = """
@@ -57,31 +58,29 @@ def own(project: Project) -> Project:
     return project
 
 
-def test_changed_data_are_prepared_and_trained_again(own: Project) -> None:
+def test_changed_data_are_prepared_and_trained_again_a_title_or_another_place_trains_nothing(
+    own: Project,
+) -> None:
     said = own.snakemake(f"{TABLE}.md")
     assert jobs(said).items() >= {"prepare": 1, "partition": 1, "train": 1, "table": 1}.items()
     first, shown = own.runs(), own.table()["LocalSGDM"]["mean"]
     assert len(first) == 1
 
-    points(own, 3.0)
+    (own.root / "points.csv").rename(own.root / "moved.csv")
+    described = {"file": "moved.csv", "label": "kind", "title": "Points", "licence": "free"}
+    own.write("config/datasets/points.yaml", described)
+    own.snakemake(f"{TABLE}.md")
+    assert own.runs() == first
+
+    points(own, 3.0, "moved.csv")
     said = own.snakemake(f"{TABLE}.md")
     assert jobs(said).items() >= {"prepare": 1, "partition": 1, "train": 1, "table": 1}.items()
     assert len(own.runs()) == 2 and own.runs().items() > first.items()
     assert own.table()["LocalSGDM"]["mean"] != shown
 
-    points(own, 1.0)  # back: the first run is there still
+    points(own, 1.0, "moved.csv")  # back: the first run is there still
     own.snakemake(f"{TABLE}.md")
     assert len(own.runs()) == 2 and own.table()["LocalSGDM"]["mean"] == shown
-
-
-def test_a_title_or_another_place_trains_nothing(own: Project) -> None:
-    own.snakemake(f"{TABLE}.md")
-    before = own.runs()
-    (own.root / "points.csv").rename(own.root / "moved.csv")
-    described = {"file": "moved.csv", "label": "kind", "title": "Points", "licence": "free"}
-    own.write("config/datasets/points.yaml", described)
-    own.snakemake(f"{TABLE}.md")
-    assert own.runs() == before
 
     (own.root / "moved.csv").unlink()
     said = own.snakemake(f"{TABLE}.md", fails=True)

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from projects import BIN, PARTS, ROOT, Project
 
 BLOCK = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", flags=re.M | re.S)
@@ -51,8 +52,11 @@ ROWS = {
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A clone that a reader follows the README in; its demo scale takes seconds."""
+def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """A clone in which a reader has followed every section, and what the commands said; its demo scale takes seconds.
+
+    Snakemake is called once, with the targets of all sections.
+    """
     project = Project(tmp_path_factory.mktemp("clone"))
     for part in (*PARTS, "src", "tables/published", "tests/unit"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
@@ -61,18 +65,21 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Project:
     with project.edit("config/scales/demo.yaml") as scale:
         scale["seeds"] = [0]
         scale["papers"]["localscgdam"]["train"] |= {"iterations": 12, "evaluations": 1}
-    return project
+    said, targets = "", list[str]()
+    for blocks in (*EXAMPLES.values(), PACKAGE):
+        said += follow(project, blocks, targets)
+    return project, said + call(project, f"snakemake {' '.join(targets)}")
 
 
 def activated(project: Project) -> dict[str, str]:
     """The environment of a reader: the virtual environment is active, the clone is what is installed in it."""
     path = os.pathsep.join([str(BIN), os.environ["PATH"]])
     python = os.pathsep.join(str(project.root / part) for part in ("src", "site"))
-    return {**project.environment(), "PATH": path, "PYTHONPATH": python}
+    return {**project.environment(), "PATH": path, "PYTHONPATH": python, **OFFLINE}
 
 
-def follow(project: Project, blocks: list[tuple[str, str, str]], **more: str) -> str:
-    """Write the files and run the commands, in their order; return what was said."""
+def follow(project: Project, blocks: list[tuple[str, str, str]], targets: list[str]) -> str:
+    """Write the files and run the commands, in their order; note what Snakemake is asked for; return what was said."""
     said = ""
     for path, language, text in blocks:
         if path:
@@ -82,13 +89,19 @@ def follow(project: Project, blocks: list[tuple[str, str, str]], **more: str) ->
             file.write_text(text)
             continue
         assert language == "bash", f"a {language} block without a file's name before it"
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text], cwd=project.root, env=activated(project) | more,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
-        said += done.stdout
-        assert done.returncode == 0, said
+        targets += re.findall(r"^snakemake (tables/\S+)$", text, flags=re.M)
+        said += call(project, re.sub(r"^snakemake tables/\S+$", "", text, flags=re.M))
     return said
+
+
+def call(project: Project, commands: str) -> str:
+    """Run the commands in the reader's shell; return what they said."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands], cwd=project.root, env=activated(project),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 def table(project: Project, paper: str) -> list[dict[str, str]]:
@@ -101,9 +114,9 @@ def test_every_section_is_followed() -> None:
 
 
 @pytest.mark.parametrize("section", ROWS)
-def test_a_section_ends_in_a_table_with_the_new_row(section: str, clone: Project) -> None:
+def test_a_section_ends_in_a_table_with_the_new_row(section: str, followed: tuple[Project, str]) -> None:
     paper, axis, new = ROWS[section]
-    follow(clone, EXAMPLES[section])
+    clone, _ = followed
     rows = table(clone, paper)
     found = [row for row in rows if row[axis] == new and row["n_wanted"] != "0"]
     assert found and all(row["status"] == "finished" and row["scale"] == "demo" for row in found)
@@ -128,8 +141,8 @@ def test_a_section_takes_less_than_thirty_lines(section: str) -> None:
     assert 0 < sum(text.count("\n") for _, _, text in EXAMPLES[section]) < 30
 
 
-def test_a_package_brings_a_method_a_dataset_a_network_and_a_rule(clone: Project) -> None:
-    said = follow(clone, PACKAGE, **OFFLINE)
+def test_a_package_brings_a_method_a_dataset_a_network_and_a_rule(followed: tuple[Project, str]) -> None:
+    clone, said = followed
     for name in ("lazy_sgd (of my-package)", "cubic (of my-package)", "favourite (of my-package)"):
         assert name in said
     listed = next(line for line in said.splitlines() if line.split()[:1] == ["clouds"])

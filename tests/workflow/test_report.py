@@ -1,10 +1,11 @@
-"""The report page and a paper's document as targets: built after what they show, and also when a cell fails."""
+"""The report page and a paper's document as targets: built after what they show."""
 
 from __future__ import annotations
 
 import shutil
 
 import pytest
+
 from projects import Project, jobs
 
 METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
@@ -37,21 +38,6 @@ def test_the_page_follows_what_it_shows(small: Project) -> None:
             content["title" if "papers" in changed else "description"] = "Another title"
         assert jobs(small.snakemake("report.html")) == {"page": 1}, changed
     assert "Another title" in (small.root / "report.html").read_text()
-
-
-def test_a_failed_cell_is_on_the_page_with_its_reason(small: Project) -> None:
-    with small.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["train"] = {
-            "participation": {"rule": "random", "clients": 2, "groups": 7}
-        }
-    small.snakemake("report.html", fails=True)
-    page = (small.root / "report.html").read_text()
-    assert "no whole number of cycles" in page, "the last lines of the log"
-    assert f"fedbench run {METHOD} --scale tiny</pre>" in page
-    with small.edit("config/papers/localscgdam.yaml") as paper:
-        del paper["methods"]["LocalSGDM"]["train"]
-    assert jobs(small.snakemake("report.html")) == {"train": 1, "page": 1}
-    assert "no whole number of cycles" not in (small.root / "report.html").read_text()
 
 
 @pytest.mark.skipif(

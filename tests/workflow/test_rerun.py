@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from projects import TABLE, Project, jobs
 
 OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/table1.macros.tex")

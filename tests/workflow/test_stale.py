@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from projects import ROOT, TABLE, Project, fedbench, jobs
 
 FIGURE = "figures/localscgdam/figure1"

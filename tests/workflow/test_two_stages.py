@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from projects import Project
 
 from fedbench.jobs.training import train_run
 from fedbench.plan import configuration
 from fedbench.plan.cells import cells_of
 from fedbench.store.record import MODEL
 from fedbench.store.runs import Store
+from projects import Project
 
 TABLE = "tables/codasca/table4"
 DIES = """

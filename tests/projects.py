@@ -13,10 +13,11 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 PARTS = ("workflow", "config", "data_prep")
 TABLE = "tables/localscgdam/table1"
+OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/table1.macros.tex")
 
 
 class Project:
@@ -96,7 +97,7 @@ class _Edit:
         self.project, self.path = project, path
 
     def __enter__(self) -> Any:
-        self.content = yaml.safe_load((self.project.root / self.path).read_text())
+        self.content = yaml.load((self.project.root / self.path).read_text(), yaml.CSafeLoader)
         return self.content
 
     def __exit__(self, *_: object) -> None:
