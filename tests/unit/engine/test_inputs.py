@@ -18,6 +18,7 @@ from fedbench.data.joined import Rows
 from fedbench.engine.outcome import Outcome
 from fedbench.specs import RunSpec, TaskSpec
 
+pytestmark = pytest.mark.filterwarnings("error:The given NumPy array is not writable")
 GREY = {"normalize": {"mean": [0.4], "std": [0.3]}}
 
 
