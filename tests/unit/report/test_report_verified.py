@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -91,3 +92,13 @@ def test_a_cell_is_marked_once_all_of_its_runs_are_there_again(
     said = table.terminal()
     assert said.count("‡✓") == 1 and "✓: repeated" in said
     assert table.tex().count(r"$^\ddagger$$\surd$") == 1
+
+
+def test_what_is_shipped_as_verified_is_shipped_as_a_number() -> None:
+    root = Path(__file__).parents[3]
+    files = [pd.read_csv(path, dtype=str) for path in root.glob("reproduced/*/*.csv")]
+    again = pd.read_csv(root / verified.FILE, dtype=str)
+    found = again.merge(pd.concat(files), on=["key", "metric"], suffixes=("", "_before"))
+    assert {*found["key"]} == {*again["key"]} and len(again) > 0
+    assert (found["value"].astype(float) - found["value_before"].astype(float)).abs().max() <= 0.0005
+    assert not verified.repeated(found[list(again.columns)].drop(columns="date"), pd.concat(files)).empty
