@@ -92,8 +92,8 @@ class Work:
             for client, part in zip(self._clients, inputs, strict=True)
         ]
         # last: what augmentation pads with is black, as in the official programs, not the mean colour
-        joined = parts[0][None] if len(parts) == 1 else torch.stack(parts)
-        return Batch(data.normalize(joined), labels, weight)
+        stacked = parts[0][None] if len(parts) == 1 else torch.stack(parts)
+        return Batch(data.normalize(stacked), labels, weight)
 
     def _inputs(self, step: int) -> Tensor:
         """Return the inputs of ``step``, [K, B, ...]: as stored if they are augmented, else ready for the network.
