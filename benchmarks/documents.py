@@ -19,7 +19,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ import pandas as pd
 import yaml
 
 from fedbench.plan.configuration import load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
 
@@ -50,12 +51,13 @@ WORDS = {"not reached": "never"}
 
 
 @contextmanager
-def elsewhere() -> Iterator[Path]:
-    """Lend a folder with configuration, print and shipped numbers, but nothing that was trained here."""
+def elsewhere() -> Iterator[None]:
+    """Work in a folder with configuration, print and shipped numbers, but nothing that was trained here."""
     with TemporaryDirectory() as folder:
         for part in ("config", "tables", "reproduced"):
             (Path(folder) / part).symlink_to(ROOT / part)
-        yield Path(folder)
+        with chdir(folder):
+            yield
 
 
 @cache
@@ -65,9 +67,9 @@ def shipped(of: str) -> pd.DataFrame:
         return pd.concat(map(shipped, of.split("+")), ignore_index=True)
     place, _, scale = of.partition("@")
     paper, _, table = place.partition("/")
-    with elsewhere() as root:
-        datasets = list(load_paper(paper, root / "config").datasets)
-        rows = build.make(paper, table, Config(scale=scale, datasets=datasets), root).rows
+    with elsewhere():
+        datasets = list(load_paper(paper).datasets)
+        rows = build.make(Plan(Config(scale=scale, datasets=datasets), paper), table).rows
     rows = rows[rows["shipped"] & (rows["scale"] == scale)].copy()
     for column in rows.columns[: rows.columns.get_loc("metric")]:
         rows[column] = rows[column].astype(str).str.removesuffix(".0")
@@ -213,7 +215,7 @@ def written(
         digits: after the point; none for numbers of 10 and more.
     """
     frame = picked(shipped(of), where).assign(only=head)
-    settings = load_paper(of.partition("/")[0], ROOT / "config").settings
+    settings = load_paper(of.partition("/")[0]).settings
     columns = columns or ["only"]
     across = list(dict.fromkeys(frame[columns].itertuples(index=False, name=None)))
     line = [settings[axis].label if axis in settings else axis for axis in rows]
@@ -242,8 +244,8 @@ def written(
 def claims_of(of: str) -> claims.ClaimTable:
     """Return what shipped numbers say of the claims of ``paper@scale``."""
     paper, _, scale = of.partition("@")
-    with elsewhere() as root:
-        return claims.make(paper, Config(scale=scale), root)
+    with elsewhere():
+        return claims.make(Plan(Config(scale=scale), paper))
 
 
 def judged(of: str) -> str:
@@ -268,11 +270,7 @@ def glance(papers: list[str]) -> str:
     ]
     lines = [head, ["---"] * len(head)]
     for key in papers:
-        tables = {
-            name: table
-            for name, table in load_paper(key, ROOT / "config").tables.items()
-            if table.kind == "results"
-        }
+        tables = {name: table for name, table in load_paper(key).tables.items() if table.kind == "results"}
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
         folder = ROOT / "tables/published" / key
         printed = sum(pd.read_csv(folder / file)["mean"].count() for file in firsts)

@@ -26,9 +26,9 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
-from fedbench.plan.schema import Config
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.store.runs import STORE, Store
 
@@ -60,15 +60,14 @@ class Part:
     seed: int = 0
     setting: dict[str, float] = field(default_factory=dict)
 
-    def config(self, scale: str) -> Config:
-        """Return the configuration that plans these cells with this seed alone."""
-        return load_config(
-            overrides={"scale": scale, "paper": self.paper, "seeds": [self.seed], "datasets": [self.dataset]}
-        )
+    def plan(self, scale: str) -> Plan:
+        """Return the plan of these cells with this seed alone."""
+        chosen = {"scale": scale, "seeds": [self.seed], "datasets": [self.dataset]}
+        return Plan(load_config(overrides=chosen), self.paper)
 
     def cells(self, scale: str) -> list[Cell]:
         """Return the cells in the order of the table: all methods of a setting, then the next setting."""
-        planned = cells_of(self.config(scale), self.paper, self.table)
+        planned = self.plan(scale).cells(self.table)
         return [cell for cell in planned if self.setting.items() <= dict(cell.setting).items()]
 
 
@@ -123,7 +122,7 @@ def export(parts: list[Part], scale: str) -> None:
     """Add the runs that ended to the files under ``reproduced/`` and say how many rows these have."""
     for part in dict.fromkeys((part.paper, part.table, part.dataset, part.seed) for part in parts):
         with contextlib.suppress(UserError):  # none of its runs ended
-            path = export_reproduced(part[0], part[1], Part(*part).config(scale))
+            path = export_reproduced(Part(*part).plan(scale), part[1])
             print(f"{'/'.join(part[:2])}, {part[2]}, seed {part[3]}: in {path}")
 
 

@@ -26,7 +26,7 @@ CONFIG = Path(__file__).parents[1] / "config"
 
 def spec() -> RunSpec:
     """Describe the workload as a run, with the paper's hyper-parameters."""
-    method = load_paper("climb", CONFIG).methods["CLIMB"]
+    method = load_paper("climb").methods["CLIMB"]
     return RunSpec(
         data=DataSpec(dataset="synthetic", clients=CLIENTS), seed=0, method=method.algorithm, params=method.params,
         network=NetworkSpec(name="mlp", options={"activation": "leaky_relu"}),

@@ -17,8 +17,9 @@ from typing import Any
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell, cells_of, matching
+from fedbench.plan.cells import Cell, matching
 from fedbench.plan.configuration import check_mirror, load_config
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 
 __all__ = ["Result", "cells", "run"]
@@ -67,7 +68,7 @@ def cells(
         UserError: nothing matches, or a name or value is wrong; the message says which.
     """
     settings = _configured(pattern, paper, scale, config)
-    return matching(cells_of(settings, settings.paper), pattern)
+    return matching(Plan(settings).cells(), pattern)
 
 
 def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None, **config: Any) -> Result:

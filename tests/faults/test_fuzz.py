@@ -30,7 +30,8 @@ from fedbench.errors import UserError
 from fedbench.jobs.choices import sealed
 from fedbench.jobs.starts import model_bytes
 from fedbench.plan import configuration
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import published
 from fedbench.report.numbers.published import PublishedTable
@@ -137,8 +138,7 @@ def read_published() -> Any:
 
 
 def read_shipped() -> Any:
-    paper = configuration.load_paper("localscgdam")
-    shipped = Shipped(configuration.load_config(overrides={"scale": "demo"}), paper)
+    shipped = Shipped(Plan(configuration.load_config(overrides={"scale": "demo"})))
     cells = (
         shipped.cell("demo", "Digits", {"p": 4, "imratio": 0.1}, name) for name in ("CoDA", "LocalSCGDAM")
     )
@@ -226,7 +226,7 @@ def test_odd_configurations_are_cells_or_one_line() -> None:
             lines[place] = f"{key}{colon} {draw.choice(WORDS)}"
             path.write_text("\n".join(lines))
         for paper in ("localscgdam", "climb"):
-            said(lambda paper=paper: cells_of(configuration.load_config(), paper))  # type: ignore[misc]
+            said(lambda paper=paper: Plan(configuration.load_config(), paper).cells())  # type: ignore[misc]
         path.write_text(texts[path])
     assert not Path("harm").exists()
 

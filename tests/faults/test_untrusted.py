@@ -118,10 +118,14 @@ def test_the_loader_of_configurations_builds_plain_values_only() -> None:
     assert not issubclass(LOADER, yaml.constructor.FullConstructor)
 
 
-def test_a_configuration_cannot_run_anything(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text(f"scale: !!python/object/apply:os.mkdir ['{tmp_path}/ran']\n")
+def test_a_configuration_cannot_run_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text(
+        f"scale: !!python/object/apply:os.mkdir ['{tmp_path}/ran']\n"
+    )
     with pytest.raises(UserError, match=r"config\.yaml is not valid YAML"):
-        load_config(tmp_path / "config.yaml")
+        load_config()
     assert not (tmp_path / "ran").exists()
 
 

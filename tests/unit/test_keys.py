@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.specs import digest
 
 FROZEN = Path(__file__).parents[1] / "golden" / "keys"
@@ -28,8 +28,10 @@ FROZEN = Path(__file__).parents[1] / "golden" / "keys"
     ],
 )
 def test_the_keys_of_the_frozen_configuration_are_what_they_were(
-    paper: str, scale: str, count: int, expected: str
+    paper: str, scale: str, count: int, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = load_config(FROZEN / "config.yaml", {"scale": scale})
-    keys = [run.key for cell in cells_of(config, paper, config_dir=FROZEN) for run in cell.runs]
+    (tmp_path / "config").symlink_to(FROZEN)
+    monkeypatch.chdir(tmp_path)
+    config = load_config(overrides={"scale": scale})
+    keys = [run.key for cell in Plan(config, paper).cells() for run in cell.runs]
     assert (len(keys), digest(keys)) == (count, expected)

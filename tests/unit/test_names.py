@@ -10,7 +10,7 @@ from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.plan import configuration
-from fedbench.plan.cells import cells_of
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 
 HOSTILE = [
@@ -56,7 +56,7 @@ def test_no_value_of_a_setting_leads_elsewhere(value: str) -> None:
     settings = PAPER["settings"] | {"p": PAPER["settings"]["p"] | {"values": {value: 4}}}
     write_yaml(Path("config/papers/toy.yaml"), PAPER | {"tables": {"table1": table}, "settings": settings})
     with pytest.raises(UserError, match="the value of a setting has"):
-        cells_of(Config(paper="toy"), "toy", "table1")
+        Plan(Config(paper="toy"), "toy").cells("table1")
 
 
 @pytest.mark.usefixtures("project")
@@ -72,7 +72,7 @@ def test_no_run_names_a_path(place: str) -> None:
         Path("config/papers/toy.yaml"), PAPER | {"datasets": PAPER["datasets"] | {"Digits": digits | changed}}
     )
     with pytest.raises(UserError, match="is no name"):
-        cells_of(Config(paper="toy"), "toy", "table1")
+        Plan(Config(paper="toy"), "toy").cells("table1")
 
 
 def test_the_data_folder_has_no_braces() -> None:

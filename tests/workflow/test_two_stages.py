@@ -14,7 +14,7 @@ from PIL import Image
 
 from fedbench.jobs.training import train_run
 from fedbench.plan import configuration
-from fedbench.plan.cells import cells_of
+from fedbench.plan.plan import Plan
 from fedbench.store.record import MODEL
 from fedbench.store.runs import Store
 from projects import Project
@@ -99,7 +99,7 @@ def test_killed_in_either_stage_it_ends_with_the_same_bytes_and_a_missing_hospit
     table4: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = configuration.load_config()
-    (run, *_), _ = (cell.runs for cell in cells_of(config, "codasca", "table4"))
+    (run, *_), _ = (cell.runs for cell in Plan(config, "codasca").cells("table4"))
     assert run.start is not None and run.start.run is not None
     first = run.start.run
     for stage in (first, run):

@@ -204,7 +204,7 @@ def stop_for_disk():
 def tell_untuned(trained):
     """Say in a line for each paper which of its cells are not tuned, before a night of training."""
     for paper in dict.fromkeys(cell.paper for cell in trained):
-        if line := checked(untuned.warning, [cell for cell in trained if cell.paper == paper], CONFIG):
+        if line := checked(untuned.warning, INPUTS.plan(paper), [cell for cell in trained if cell.paper == paper]):
             tell([line])
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 
 from fedbench.errors import UserError, unknown
 from fedbench.jobs.training import train_run
-from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import load_paper
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.statistics import LEVEL, POWER, ROUNDING, holm
@@ -101,8 +101,8 @@ def check(config: Config, wanted: Sequence[str], seeds: int) -> Iterator[Point]:
     config = config.model_copy(
         update={"paper": PAPER, "scale": SCALE, "seeds": [*range(seeds)], "shipped": True}
     )
-    cells = {cell.method: cell for cell in cells_of(config, PAPER, TABLE)}
-    shipped = Shipped(config, load_paper(PAPER))
+    plan = Plan(config)
+    cells, shipped = {cell.method: cell for cell in plan.cells(TABLE)}, Shipped(plan)
     asked = dict(name.partition("=")[::2] for name in wanted or cells)
     if strange := [name for name in asked if name not in cells]:
         raise unknown("reference cell", strange[0], cells)

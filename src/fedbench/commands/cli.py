@@ -21,11 +21,12 @@ from fedbench.commands.options import (
     configured,
     configured_for,
     cores_of,
-    target_of,
+    planned,
 )
 from fedbench.commands.show import described_cell, described_figure
 from fedbench.errors import UserError, explain, unknown
 from fedbench.plan import cells, configuration
+from fedbench.plan.plan import Plan
 
 app = typer.Typer(
     help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
@@ -67,21 +68,20 @@ def list_cells(
     Then tables, figures and papers.
     """
     from fedbench.jobs.progress import whereabouts
-    from fedbench.plan.untuned import untuned
     from fedbench.store.runs import Store
 
-    config, store = configured_for(pattern, scale, paper, set_), Store()
-    listed = cells.matching(cells.cells_of(config, config.paper), pattern)
-    not_tuned = {cell.name for cell in untuned(listed, config)}
+    plan, store = Plan(configured_for(pattern, scale, paper, set_)), Store()
+    listed = cells.matching(plan.cells(), pattern)
+    not_tuned = {cell.name for cell in plan.untuned(listed)}
     for cell in listed:
         done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
         now = whereabouts(cell, store)
         said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
         print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))
     if pattern == "*":
-        paper_file = configuration.load_paper(config.paper)
-        print(f"tables of {config.paper}: {', '.join(paper_file.tables) or 'none'}")
-        print(f"figures of {config.paper}: {', '.join(paper_file.figures) or 'none'}")
+        study = plan.study
+        print(f"tables of {study.key}: {', '.join(study.tables) or 'none'}")
+        print(f"figures of {study.key}: {', '.join(study.figures) or 'none'}")
         print(f"papers: {', '.join(configuration.paper_keys())}; another one's: --paper KEY")
 
 
@@ -96,8 +96,8 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
 
     config = configured_for(pattern, scale, paper, set_)
     configuration.check_mirror(config)
-    status = train_all(cells.matching(cells.cells_of(config, config.paper), pattern), config, Store())
-    if status:
+    plan = Plan(config)
+    if status := train_all(plan, cells.matching(plan.cells(), pattern), Store()):
         raise typer.Exit(status)
 
 
@@ -114,7 +114,7 @@ def forget(
     from fedbench.store.runs import Store
 
     config = configured_for(pattern, scale, paper, set_)
-    chosen = cells.matching(cells.cells_of(config, config.paper), pattern, whole=True)
+    chosen = cells.matching(Plan(config).cells(), pattern, whole=True)
     print("\n".join(forget(chosen, Store())) or f"none of these cells has a run at scale {config.scale}")
 
 
@@ -138,8 +138,7 @@ def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> Non
     """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report.tables import build as tables
 
-    config = configured(scale, None, set_)
-    for path in tables.build(*target_of(target, config, "table"), config):
+    for path in tables.build(*planned(target, configured(scale, None, set_), "table")):
         print(path)
 
 
@@ -154,14 +153,14 @@ def show(
     from fedbench.report.tables import build as tables
 
     config = configured(scale, None, set_)
-    paper, name = target_of(target, config)
-    found = configuration.load_paper(paper) if paper in configuration.paper_keys() else None
-    if found is not None and name in found.tables:
-        print(tables.show(paper, name, config, details=notes))
-    elif found is not None and name in found.figures:
-        print("\n".join(described_figure(found, name, config)))
+    named = target.partition("/")[0] in configuration.paper_keys() or "/" not in target
+    plan, name = planned(target, config) if named else (Plan(config), target)
+    if name in plan.study.tables:
+        print(tables.show(plan, name, details=notes))
+    elif name in plan.study.figures:
+        print("\n".join(described_figure(plan, name)))
     else:
-        print("\n".join(described_cell(target, configured_for(target, scale, None, set_), found)))
+        print("\n".join(described_cell(plan, target)))
 
 
 @command("export")
@@ -174,8 +173,8 @@ def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     from fedbench.report.numbers import verified
     from fedbench.report.numbers.export import export_reproduced
 
-    config, before = configured(scale, None, set_), files.mark(verified.FILE)
-    print(export_reproduced(*target_of(target, config, "table"), config))
+    before = files.mark(verified.FILE)
+    print(export_reproduced(*planned(target, configured(scale, None, set_), "table")))
     if files.mark(verified.FILE) != before:
         print(verified.FILE)
 
@@ -185,8 +184,7 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
     """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures
 
-    config = configured(scale, None, set_)
-    for path in figures.build(*target_of(target, config, "figure"), config):
+    for path in figures.build(*planned(target, configured(scale, None, set_), "figure")):
         print(path)
 
 
@@ -206,7 +204,7 @@ def claims(
 
     config = configured(scale, None, set_)
     for key in [paper] if paper else paper_keys():
-        table = tables.make(key, config)
+        table = tables.make(Plan(config, key))
         if write:
             from fedbench.report.figures import claims as forest  # Matplotlib takes a second to import
 
@@ -231,7 +229,7 @@ def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> N
     """Build reports/PAPER.pdf: the tables and figures of a paper as one LaTeX document."""
     from fedbench.report.document import build as paper_document
 
-    print(paper_document.build(paper, configured(scale, paper, set_)))
+    print(paper_document.build(Plan(configured(scale, paper, set_))))
 
 
 @command("artifact")
@@ -239,9 +237,8 @@ def artifact(target: str, scale: ScaleOption = None, set_: SetOption = None) -> 
     """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
     from fedbench.report.artifact import build as artifacts
 
-    config = configured(scale, None, set_)
     options = [part for option in set_ or [] for part in ("--set", option)]
-    print(artifacts.build(*target_of(target, config, "table"), config, options))
+    print(artifacts.build(*planned(target, configured(scale, None, set_), "table"), options))
 
 
 @command("checklist")
@@ -249,7 +246,7 @@ def checklist(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> 
     """Write what conferences ask about experiments, from the runs of a paper: reports/PAPER-checklist.{md,tex}."""
     from fedbench.report import checklist as checklists
 
-    for path in checklists.build(paper, configured(scale, None, set_)):
+    for path in checklists.build(Plan(configured(scale, paper, set_))):
         print(path)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from fedbench.errors import UserError, shortened
 from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.reading import parse_yaml
 
@@ -60,22 +61,21 @@ def cores_of(text: str) -> int:
     return int(text)
 
 
-def target_of(text: str, config: Config, kind: str = "") -> tuple[str, str]:
-    """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures.
+def planned(text: str, config: Config, kind: str = "") -> tuple[Plan, str]:
+    """Read PAPER/NAME, or NAME of the configured paper; of a ``kind``, tables or figures. Return the plan and the name.
 
     Raises:
         UserError: it is the name of another kind of thing, with the command that takes it.
     """
     paper, slash, name = text.partition("/")
     paper, name = (paper, name) if slash else (config.paper, text)
-    if kind and paper in configuration.paper_keys():
-        spec = configuration.load_paper(paper)
-        if kind == "table" and name in spec.figures:
-            raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
-        if kind == "figure" and name in spec.tables:
-            raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
-    if name == "claims" and paper in configuration.paper_keys():
+    plan = Plan(config, paper)
+    if kind == "table" and name in plan.study.figures:
+        raise UserError(f"{name} is a figure of {paper}: `fedbench figure {paper}/{name}` draws it")
+    if kind == "figure" and name in plan.study.tables:
+        raise UserError(f"{name} is a table of {paper}: `fedbench table {paper}/{name}` builds it")
+    if name == "claims":
         raise UserError(
             f"`fedbench claims {paper}` prints them, with --write it builds their table and figure"
         )
-    return paper, name
+    return plan, name

@@ -7,47 +7,44 @@ import json
 from collections.abc import Mapping
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan import cells
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
+from fedbench.plan.cells import Cell, matching
+from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.layers import Layer, origins, overrides, places
-from fedbench.plan.schema import Config, Paper
-from fedbench.plan.tuned import tuned_for
+from fedbench.plan.plan import Plan
 from fedbench.specs import RunSpec
 
 MOST = 4
 """Cells that are named where a pattern fits several."""
 
 
-def described_figure(paper: Paper, name: str, config: Config) -> list[str]:
+def described_figure(plan: Plan, name: str) -> list[str]:
     """Return the lines that say what a figure shows, and how many of its runs are there."""
     from fedbench.store.runs import Store
 
-    figure, store = paper.figures[name], Store()
+    figure, store, key = plan.figure(name), Store(), plan.study.key
     lines = [
-        f"{paper.key}/{name} at scale {config.scale}: {figure.title}",
-        f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; draw it: fedbench figure {paper.key}/{name}",
+        f"{key}/{name} at scale {plan.scale.name}: {figure.title}",
+        f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; draw it: fedbench figure {key}/{name}",
     ]
-    for cell in cells.cells_of(config, paper.key, name):
+    for cell in plan.cells(name):
         done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
         lines.append(f"{cell.name}  {done}/{len(cell.runs)} runs")
     return lines
 
 
-def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> list[str]:
-    """Return the lines that show the one cell that matches ``pattern``; ``paper`` is whose tables it may have meant.
+def described_cell(plan: Plan, pattern: str) -> list[str]:
+    """Return the lines that show the one cell that matches ``pattern``.
 
     Raises:
         UserError: none matches, or several do; the message names some.
     """
-    cell = _one_cell(pattern, config, paper)
-    paper, scale, run = load_paper(config.paper), scale_of(config), cell.runs[0]
-    layers = cells.layers_of(paper, scale, cell.dataset, cell.setting, cell.method, run.seed)
-    from_layer = origins([*layers, Layer("this call's set", overrides(config.set))])
-    tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, scale)
+    cell = _one_cell(plan, pattern)
+    run, tuned = cell.runs[0], plan.tuned(cell)
+    from_layer = origins([*plan.layers(cell), Layer("this call's set", overrides(plan.config.set))])
     where = (
         f"tuned, {tuned.path}"
         if tuned.values
-        else f"not tuned; values from {CONFIG_DIR}/papers/{paper.key}.yaml"
+        else f"not tuned; values from {CONFIG_DIR}/papers/{plan.study.key}.yaml"
     )
     if trials := tuned.trials(run):
         where += f" ({trials})"
@@ -63,12 +60,11 @@ def described_cell(pattern: str, config: Config, paper: Paper | None = None) -> 
     ]
 
 
-def _one_cell(pattern: str, config: Config, paper: Paper | None) -> cells.Cell:
-    others = [] if paper is None else [*paper.tables, *paper.figures]
-    wanted = pattern.removeprefix(f"{paper.key}/") if paper is not None else pattern
+def _one_cell(plan: Plan, pattern: str) -> Cell:
+    others, wanted = [*plan.study.tables, *plan.study.figures], pattern.removeprefix(f"{plan.study.key}/")
     if difflib.get_close_matches(wanted, others, n=1):
         raise unknown("table or figure", wanted, others)
-    found = cells.matching(cells.cells_of(config, config.paper), pattern)
+    found = matching(plan.cells(), pattern)
     if len(found) > 1:
         named = ", ".join(cell.name for cell in found[:MOST])
         more = f" and {len(found) - MOST} more" if len(found) > MOST else ""

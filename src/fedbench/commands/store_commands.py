@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from fedbench.errors import ReadError, UserError, shortened, visible
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 
 log = logging.getLogger(__name__)
@@ -38,8 +39,9 @@ def names(seeds: Iterable[int] = ()) -> Known:
     for paper, scale in itertools.product(configuration.paper_keys(), scales):
         try:
             wanted = sorted({*seeds, *configuration.load_scale(scale).seeds})
-            for dataset in configuration.load_paper(paper).datasets:
-                for cell in cells.cells_of(Config(scale=scale, seeds=wanted, datasets=[dataset]), paper):
+            plan = Plan(Config(scale=scale), paper)
+            for dataset in plan.study.datasets:
+                for cell in plan.at(Config(scale=scale, seeds=wanted, datasets=[dataset])).cells():
                     for run in cell.runs:
                         found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
         except UserError as error:

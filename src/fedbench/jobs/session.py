@@ -15,6 +15,7 @@ from fedbench.jobs.training import train_cell
 from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.plan.untuned import warning
 from fedbench.store.runs import Store
@@ -23,16 +24,17 @@ DIVERGED = 3
 """Exit status when a seed diverged and nothing failed: a result, but one to look at."""
 
 
-def train_all(chosen: Sequence[Cell], config: Config, store: Store) -> int:
-    """Train cells, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
+def train_all(plan: Plan, chosen: Sequence[Cell], store: Store) -> int:
+    """Train cells of a plan, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
 
     Raises:
         UserError: what the cells ask for is wrong, and nothing was trained; or cells failed: the message has the reason
             of each and the command to run it alone. A disk that takes no files, or gives none, ends the work at once:
             every other cell would fail alike.
     """
+    config = plan.config
     preflight.check(chosen)
-    if not_tuned := warning(chosen, config):
+    if not_tuned := warning(plan, chosen):
         say(not_tuned)
     if config.compile:
         compiled.check()

@@ -30,11 +30,11 @@ class Logged:
     reason: str
 
 
-def read_log(root: Path = Path()) -> list[Logged]:
+def read_log() -> list[Logged]:
     """Read the log of a project, empty where it has none."""
-    if not (root / LOG).is_file():
+    if not LOG.is_file():
         return []
-    with (root / LOG).open(newline="", encoding="utf-8") as file:
+    with LOG.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [
         Logged(

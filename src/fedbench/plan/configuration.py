@@ -44,9 +44,7 @@ def _parse(path: Path, _folder: Path, _mark: files.Mark | None) -> Any:
     return {} if content is None else content
 
 
-def load_config(
-    path: Path = CONFIG_DIR / "config.yaml", overrides: Mapping[str, Any] | None = None
-) -> Config:
+def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     """Read the user's configuration; ``overrides`` (``--config``) win, and ``null`` keeps the file's value."""
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     for key, kind in (("seeds", int), ("datasets", str)):
@@ -64,6 +62,7 @@ def load_config(
     for key in overrides or {}:
         if key not in Config.model_fields:
             raise unknown("key of the configuration", key, Config.model_fields)
+    path = CONFIG_DIR / "config.yaml"
     return validated(Config, {**read_yaml(path), **given}, path)
 
 
@@ -81,24 +80,24 @@ def _load_named(kind: str, name: str, folder: Path) -> Any:
     return read_yaml(known[name])
 
 
-def load_paper(key: str, config_dir: Path = CONFIG_DIR) -> Paper:
+def load_paper(key: str) -> Paper:
     """Read ``config/papers/<key>.yaml`` and check that all its parts name things it defines."""
-    folder = config_dir / "papers"
+    folder = CONFIG_DIR / "papers"
     source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
     if (base := content.get("extends")) is not None:
-        if base not in (known := [other for other in paper_keys(config_dir) if other != key]):
+        if base not in (known := [other for other in paper_keys() if other != key]):
             raise UserError(f"{source}: {unknown('paper to extend', str(base), known)}")
         below = read_yaml(folder / f"{base}.yaml")
         if "extends" in below:
             raise UserError(f"{source} extends {base}, which extends another paper itself; extend that one")
-        load_paper(base, config_dir)  # its mistakes are its own
+        load_paper(base)  # its mistakes are its own
         content = extended(base, below, content)
     paper = validated(Paper, {**content, "key": key}, source)
     for place, kind, used, defined in _names(paper):
         for item in used:
             if item not in defined:
                 raise UserError(f"{source}: {place}: {unknown(kind, item, defined)}")
-    paper = by_site.expanded(paper, config_dir / "datasets")
+    paper = by_site.expanded(paper, CONFIG_DIR / "datasets")
     for mistake in _impossible(paper):
         raise UserError(f"{source}: {mistake}")
     for place, metrics in _metrics(paper):
@@ -215,28 +214,26 @@ def _metrics(paper: Paper) -> Iterator[tuple[str, Sequence[str]]]:
         yield "tune.metric", [paper.tune.metric]
 
 
-def scale_of(config: Config, config_dir: Path = CONFIG_DIR) -> Scale:
+def scale_of(config: Config) -> Scale:
     """Read the scale that is asked for, with the constants that are."""
-    scale = load_scale(config.scale, config_dir)
+    scale = load_scale(config.scale)
     return scale if config.constants is None else scale.model_copy(update={"constants": config.constants})
 
 
-def load_scale(name: str, config_dir: Path = CONFIG_DIR) -> Scale:
+def load_scale(name: str) -> Scale:
     """Read ``config/scales/<name>.yaml``."""
-    data = {"name": name, **_load_named("scale", name, config_dir / "scales")}
-    return validated(Scale, data, config_dir / "scales" / f"{name}.yaml")
+    data = {"name": name, **_load_named("scale", name, CONFIG_DIR / "scales")}
+    return validated(Scale, data, CONFIG_DIR / "scales" / f"{name}.yaml")
 
 
-def tuned_path(
-    paper: Paper, dataset: str, setting: Mapping[str, Value], config_dir: Path = CONFIG_DIR
-) -> Path:
+def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:
     """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``.
 
     :func:`fedbench.plan.tuned.tuned_for` says where the choices that a scale has for itself are.
     """
     apart = paper.tune.each if paper.tune is not None else {}
     at = "".join(f"_{name}{setting[name]}" for name in apart)
-    return config_dir / "tuned" / paper.key / f"{dataset}{at}.yaml"
+    return CONFIG_DIR / "tuned" / paper.key / f"{dataset}{at}.yaml"
 
 
 def read_tuned_file(path: Path) -> dict[str, Any]:
@@ -277,6 +274,6 @@ def read_tuned(path: Path) -> dict[str, Any]:
     return content
 
 
-def paper_keys(config_dir: Path = CONFIG_DIR) -> list[str]:
+def paper_keys() -> list[str]:
     """List the papers the configuration knows."""
-    return sorted(path.stem for path in (config_dir / "papers").glob("*.yaml"))
+    return sorted(path.stem for path in (CONFIG_DIR / "papers").glob("*.yaml"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file, tuned_path
+from fedbench.plan.configuration import read_tuned_file, tuned_path
 from fedbench.plan.schema import Paper, Scale, Value
 from fedbench.specs import RunSpec
 
@@ -81,14 +81,13 @@ def tuned_for(
     setting: Mapping[str, Value],
     method: str,
     scale: Scale,
-    config_dir: Path = CONFIG_DIR,
 ) -> Tuned:
     """Look up what was tuned for a method.
 
     A file in a folder with the scale's name (``config/tuned/<paper>/<scale>/<dataset>.yaml``) comes before the one of
     all scales. Where the scale has ``constants: paper``, published hyper-parameters are left alone.
     """
-    usual = tuned_path(paper, dataset, setting, config_dir)
+    usual = tuned_path(paper, dataset, setting)
     paths = [usual.parent / scale.name / usual.name, usual]
     if paper.extends and not paper.defines(dataset, method):
         lent = usual.parent.parent / paper.extends

@@ -15,10 +15,9 @@ from typing import Any
 
 from fedbench.data.summary import data_rows
 from fedbench.jobs.progress import duration
-from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, read_tuned_file, scale_of
-from fedbench.plan.schema import Config, Paper, Scale
-from fedbench.plan.tuned import tuned_for
+from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file
+from fedbench.plan.plan import Plan
 from fedbench.report.files import REPORTS, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.behind import Behind, runs_behind, trained_on
@@ -40,12 +39,9 @@ class Item:
 
 @dataclass(frozen=True)
 class _Study:
-    """A paper at a scale: its cells, and the runs of them that ended."""
+    """A paper at a scale, and the runs of its cells that ended."""
 
-    paper: Paper
-    scale: Scale
-    config: Config
-    cells: list[Cell]
+    plan: Plan
     behind: list[Behind]
 
     @property
@@ -54,19 +50,17 @@ class _Study:
         return list({run.cell.name: run.cell for run in self.behind}.values())
 
 
-def build(paper_key: str, config: Config) -> list[Path]:
+def build(plan: Plan) -> list[Path]:
     """Write ``reports/<paper>-checklist.{md,tex}`` and return the paths."""
-    paper, items = load_paper(paper_key), fill(paper_key, config)
-    title = f"{paper.title}: facts for checklists, scale {config.scale}"
+    items = fill(plan)
+    title = f"{plan.study.title}: facts for checklists, scale {plan.scale.name}"
     forms = {"md": markdown(title, items), "tex": latex(title, items)}
-    return write_forms(REPORTS / f"{paper_key}-checklist", forms)
+    return write_forms(REPORTS / f"{plan.study.key}-checklist", forms)
 
 
-def fill(paper_key: str, config: Config) -> list[Item]:
+def fill(plan: Plan) -> list[Item]:
     """Return the items with the facts of all cells of a paper at a scale, trained here or shipped."""
-    paper = load_paper(paper_key)
-    cells = cells_of(config, paper_key)
-    study = _Study(paper, scale_of(config), config, cells, runs_behind(cells, Shipped(config, paper)))
+    study = _Study(plan, runs_behind(plan.cells(), Shipped(plan)))
     filled = [
         ("Seeds and repetitions", "NeurIPS 4, 7; results", _seeds(study)),
         ("Error bars", "NeurIPS 7; results", _error_bars(study)),
@@ -111,7 +105,7 @@ def _seeds(study: _Study) -> list[str]:
     fixed = any(run.spec.data.draw is not None for run in study.behind)
     return [
         *(f"{count} cells with the seeds {which}." for which, count in counts.most_common()),
-        f"{len(study.cells) - len(seeds)} of {len(study.cells)} cells have not run.",
+        f"{len(study.plan.cells()) - len(seeds)} of {len(study.plan.cells())} cells have not run.",
         "A seed draws weights, mini-batches and participants"
         + (
             "; the data are drawn once."
@@ -137,17 +131,17 @@ def _error_bars(study: _Study) -> list[str]:
 def _search(study: _Study) -> list[str]:
     facts = []
     for method in dict.fromkeys(cell.method for cell in study.measured):
-        space = "; ".join(_ranges(study.paper.methods[method].grid)) or "none"
+        space = "; ".join(_ranges(study.plan.study.methods[method].grid)) or "none"
         facts.append(f"Search space of {method}: {space}.")
     trials: dict[tuple[Path, str], str] = {}
     for cell in study.measured:
-        tuned = tuned_for(study.paper, cell.dataset, cell.setting, cell.method, study.scale)
+        tuned = study.plan.tuned(cell)
         tried = read_tuned_file(tuned.path).get("scores", {}).get(cell.method, [])
         by, held = (tuned.protocol.get(name) or UNKNOWN for name in ("metric", "validation"))
         said = f"{len(tried) or UNKNOWN} trials, chosen by {by} (held out for them: {held})"
         if tuned.values:
             trials.setdefault((tuned.path, cell.method), f"{cell.method} on {cell.dataset}: {said}.")
-    return [*facts, *trials.values(), *described.chosen(study.paper, study.scale, study.measured, CONFIG_DIR)]
+    return [*facts, *trials.values(), *described.chosen(study.plan, study.measured)]
 
 
 def _ranges(grid: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -162,15 +156,15 @@ def _ranges(grid: Mapping[str, Sequence[Any]]) -> list[str]:
 
 
 def _values(study: _Study) -> list[str]:
-    places = f"{CONFIG_DIR}/papers/{study.paper.key}.yaml and {CONFIG_DIR}/tuned/{study.paper.key}"
+    places = f"{CONFIG_DIR}/papers/{study.plan.study.key}.yaml and {CONFIG_DIR}/tuned/{study.plan.study.key}"
     return [
         f"All values stand in {places}; `fedbench show CELL` prints those of a cell with the source of each."
     ]
 
 
 def _splits(study: _Study) -> list[str]:
-    firsts = {cell.dataset: cell.runs[0] for cell in reversed(study.cells)}
-    rows = data_rows([(name, run.data, run.seed) for name, run in firsts.items()], study.config.data_dir)
+    firsts = {cell.dataset: cell.runs[0] for cell in reversed(study.plan.cells())}
+    rows = data_rows([(name, run.data, run.seed) for name, run in firsts.items()], study.plan.config.data_dir)
     facts = []
     for row in reversed(rows):
         data, seed = firsts[row.dataset].data, firsts[row.dataset].seed
@@ -225,7 +219,9 @@ def _energy(study: _Study) -> list[str]:
 
 
 def _licences(study: _Study) -> list[str]:
-    facts = [f"{data.title}: {data.licence}. Source: {data.source}." for data in trained_on(study.cells)]
+    facts = [
+        f"{data.title}: {data.licence}. Source: {data.source}." for data in trained_on(study.plan.cells())
+    ]
     return [*facts, "fedbench: Apache-2.0."]
 
 
@@ -233,7 +229,7 @@ def _code(study: _Study) -> list[str]:
     if not study.behind:
         return []
     commits = sorted({commit for run in study.behind for commit in run.commits})
-    versions = provenance(study.cells)["versions"]
+    versions = provenance(study.plan.cells())["versions"]
     named = ", ".join(f"{name} {' and '.join(several)}" for name, several in versions.items())
     locked = Path("requirements.lock").is_file()
     return [

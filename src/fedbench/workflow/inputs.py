@@ -6,10 +6,11 @@ import difflib
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 
-from fedbench.errors import UserError, unknown
-from fedbench.plan import cells, configuration, starts
+from fedbench.errors import UserError
+from fedbench.plan import configuration, starts
 from fedbench.plan.cells import Cell
 from fedbench.plan.figures import OF_BOARDS
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers import compare
 from fedbench.report.numbers.shipped import Shipped
@@ -31,24 +32,23 @@ class Inputs:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._papers: dict[str, Paper] = {}
-        self._cells: dict[tuple[str, str | None], list[Cell]] = {}
-        self._known: dict[str, dict[str, Cell]] = {}
+        self._plans: dict[str, Plan] = {}
         self._by_path: dict[str, dict[str, Cell]] = {}
         self._by_partition: dict[str, dict[str, RunSpec]] = {}
 
+    def plan(self, paper: str) -> Plan:
+        """Return the plan of a paper at this scale."""
+        if paper not in self._plans:
+            self._plans[paper] = Plan(self.config, paper)
+        return self._plans[paper]
+
     def paper(self, key: str) -> Paper:
         """Return what the configuration says about a paper."""
-        if key not in self._papers:
-            self._papers[key] = configuration.load_paper(key)
-        return self._papers[key]
+        return self.plan(key).study
 
     def cells(self, paper: str, target: str | None = None) -> list[Cell]:
         """List the cells of a table or figure at this scale; of the whole paper when no target is named."""
-        if (paper, target) not in self._cells:
-            known = self._known.setdefault(paper, {})
-            self._cells[paper, target] = cells.cells_of(self.config, paper, target, known=known)
-        return self._cells[paper, target]
+        return self.plan(paper).cells(target)
 
     def cells_by_path(self, paper: str) -> dict[str, Cell]:
         """Return all cells of a paper by the file their training leaves."""
@@ -113,24 +113,13 @@ class Inputs:
             self._by_partition[paper] = {run.data.partition_key(run.seed): run for run in runs}
         return self._by_partition[paper]
 
-    def table(self, paper: str, name: str) -> TableSpec:
-        """Return what the configuration says about a table.
-
-        Raises:
-            UserError: there is none of that name.
-        """
-        tables = self.paper(paper).tables
-        if name not in tables:
-            raise unknown(f"table of {paper}", name, tables)
-        return tables[name]
-
     def of_table(self, paper: str, name: str) -> list[str]:
         """List the results that a table shows, or for a table about the data what it counts."""
-        spec = self.table(paper, name)
+        spec = self.plan(paper).table(name)
         if spec.kind == "leaderboard":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         if spec.kind not in ABOUT_DATA:
-            compare.axes_placed(self.config, self.paper(paper), configuration.scale_of(self.config), name)
+            compare.axes_placed(self.plan(paper), name)
             return [str(cell.path) for cell in self.cells(paper, name)]
         runs = self._data(paper, spec)
         if spec.kind == "facts" and spec.splits == [ALL]:
@@ -143,10 +132,10 @@ class Inputs:
         A paper that extends another trains what it adds or changes; what the other shipped under the same key is shown
         from there.
         """
-        paper, cells = self.paper(paper_key), self.cells(paper_key, name)
+        plan, paper, cells = self.plan(paper_key), self.paper(paper_key), self.cells(paper_key, name)
         if not paper.extends:
             return cells
-        shipped = Shipped(self.config, paper)
+        shipped = Shipped(plan)
         return [
             cell
             for cell in cells
@@ -155,15 +144,15 @@ class Inputs:
 
     def _data(self, paper_key: str, spec: TableSpec) -> list[RunSpec]:
         """List runs with the data of a table about the data: those datasets that the scale runs."""
-        paper, scale = self.paper(paper_key), configuration.scale_of(self.config)
+        plan, paper = self.plan(paper_key), self.paper(paper_key)
         axes = {name: spec.settings.get(name, [entry.default]) for name, entry in paper.settings.items()}
         if spec.kind == "data":
             axes = {name: values[:1] for name, values in axes.items()}
         settings = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         method = next(iter(paper.methods))
         return [
-            cells.cell_at(self.config, paper, scale, dataset, setting, method).runs[0]
-            for dataset in cells.datasets_run(self.config, paper, scale, spec)
+            plan.cell(dataset, setting, method).runs[0]
+            for dataset in plan.datasets(spec)
             for setting in settings
         ]
 

@@ -18,6 +18,7 @@ from fedbench.data import stamps
 from fedbench.data.files import read_json
 from fedbench.files import mark
 from fedbench.plan import cells, configuration
+from fedbench.plan.plan import Plan
 from fedbench.specs import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -41,8 +42,8 @@ def finish(run: RunSpec) -> None:
 def keys(project: Path) -> list[str]:
     """Give the store both runs of a cell, a run nobody asks for, and one that was begun; return the keys."""
     config, store = configuration.load_config(), Store()
-    (cell,) = cells.matching(cells.cells_of(config, "toy"), CELL)
-    (other,) = cells.matching(cells.cells_of(config, "toy"), CELL.replace("Plain", "Proximal"))
+    (cell,) = cells.matching(Plan(config, "toy").cells(), CELL)
+    (other,) = cells.matching(Plan(config, "toy").cells(), CELL.replace("Plain", "Proximal"))
     unasked = cell.runs[0].model_copy(update={"params": {"lr": 9.0}, "seed": 7})
     for run in (*cell.runs, unasked):
         finish(run)
@@ -66,7 +67,7 @@ def test_runs_of_other_datasets_and_seeds_than_the_scales_own_are_named(
     project: Path, given: dict[str, Any]
 ) -> None:
     config = configuration.load_config(overrides=given)
-    asked = cells.cells_of(config, "toy")
+    asked = Plan(config, "toy").cells()
     for run in (run for cell in asked for run in cell.runs):
         finish(run)
     listed = call("list").stdout.splitlines()
@@ -78,7 +79,7 @@ def test_runs_of_other_datasets_and_seeds_than_the_scales_own_are_named(
 
 def test_what_the_configuration_asks_for_is_named_stand_ins_of_figures_included(project: Path) -> None:
     known = store_commands.names()
-    for cell in cells.cells_of(configuration.load_config(), "toy"):
+    for cell in Plan(configuration.load_config(), "toy").cells():
         for run in cell.runs:
             assert f"demo/{cell.name}/seed{run.seed}" in known[run.key]
 

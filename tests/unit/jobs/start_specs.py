@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec, StartSpec
 from fedbench.store.record import MODEL
@@ -19,12 +20,12 @@ def config() -> Config:
 
 
 def parent(**train: Any) -> RunSpec:
-    run = cells.cells_of(config(), "toy", "table1")[0].runs[0]
+    run = Plan(config(), "toy").cells("table1")[0].runs[0]
     return run.model_copy(update={"train": run.train.model_copy(update={"keep_model": True, **train})})
 
 
 def child(start: dict[str, Any] | None = None, **changes: Any) -> RunSpec:
-    run = cells.cells_of(config(), "toy", "table1")[0].runs[0]
+    run = Plan(config(), "toy").cells("table1")[0].runs[0]
     start = start or {"run": parent()}
     return run.model_copy(update={"params": {"lr": 0.05}, "start": StartSpec(**start), **changes})
 

@@ -11,8 +11,9 @@ from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
 from fedbench.jobs import preflight
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config, load_paper
+from fedbench.plan.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -35,7 +36,7 @@ def cells(metrics: list[str], keys: str = "site: hospital\n", **data: Any) -> li
     paper["tables"]["table1"] |= {"datasets": ["Digits"], "metrics": metrics}
     del paper["figures"]
     write_yaml(Path("config/papers/toy.yaml"), paper)
-    return cells_of(load_config(), "toy", "table1")
+    return Plan(load_config(), "toy").cells("table1")
 
 
 BY_SITE = {"partition": {"rule": "by_site"}}

@@ -13,8 +13,9 @@ from toy import PAPER, write_yaml
 from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 from fedbench.jobs import preflight, session, tune, workers
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config, paper_keys
+from fedbench.plan.plan import Plan
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -29,7 +30,7 @@ def cells(change: Any = None) -> list[Cell]:
     if change is not None:
         change(paper)
     write_yaml(Path("config/papers/toy.yaml"), paper)
-    return cells_of(load_config(), "toy", "table1")
+    return Plan(load_config(), "toy").cells("table1")
 
 
 def changed(*place: str, value: Any) -> Any:
@@ -79,7 +80,7 @@ def test_a_sound_paper_passes() -> None:
 def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value: Any, message: str) -> None:
     wrong = cells(changed(*place.split("."), value=value))
     with pytest.raises(UserError, match=FILE + message):
-        session.train_all(wrong, load_config(), Store())
+        session.train_all(Plan(load_config()), wrong, Store())
     assert not Path("results").exists()
 
 
@@ -89,7 +90,7 @@ def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip(monkeypatch: py
         shipped.chdir(ROOT)
         asked = load_config(overrides={"scale": "paper"})
         for table in ("table3", "table4"):
-            preflight.check(cells_of(asked, "codasca", table))
+            preflight.check(Plan(asked, "codasca").cells(table))
     alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
     with pytest.raises(
         UserError, match=r"'sites' needs a dataset that knows the site of each sample, or several datasets"
@@ -160,7 +161,7 @@ def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.M
     """As the workflow's jobs do, one cell each."""
     monkeypatch.chdir(ROOT)
     asked = load_config(overrides={"paper": paper, "scale": "demo"})
-    alone = {(cell.dataset, cell.method): cell for cell in cells_of(asked, paper)}
+    alone = {(cell.dataset, cell.method): cell for cell in Plan(asked, paper).cells()}
     assert alone or paper == "check"
     for cell in alone.values():
         preflight.check([cell])
@@ -274,4 +275,4 @@ def test_the_papers_as_shipped_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     asked = load_config(overrides={"scale": "reduced"})
     for paper in paper_keys():
-        preflight.check(cells_of(asked, paper))
+        preflight.check(Plan(asked, paper).cells())

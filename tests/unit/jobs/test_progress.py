@@ -23,8 +23,9 @@ from fedbench.jobs.progress import (
     time_left,
     whereabouts,
 )
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.store.runs import Store
 
 AT = Progress(round=30, rounds=100, begun_at=10, seconds=40.0, latest={"test_auc": 0.75, "samples": 3.0})
@@ -111,7 +112,7 @@ def test_a_log_that_takes_no_line_does_not_stop_the_work(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def cell(project: Path) -> Cell:
-    return cells.cells_of(configuration.load_config(), "toy")[0]
+    return Plan(configuration.load_config(), "toy").cells()[0]
 
 
 def test_a_run_in_training_can_be_asked_where_it_is(cell: Cell, clock: list[float]) -> None:

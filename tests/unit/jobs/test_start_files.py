@@ -19,6 +19,7 @@ from fedbench.jobs.training import train_run
 from fedbench.plan import cells
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.plan import Plan
 from fedbench.plan.starts import cells_before, runs_before
 from fedbench.specs import NetworkSpec
 from fedbench.store.runs import Store
@@ -72,7 +73,7 @@ class TestFiles:
 
     def test_it_is_checked_before_anything_is_trained(self, tmp_path: Path) -> None:
         """Whatever cell needs it: not when its turn comes."""
-        sound = cells.cells_of(config(), "toy", "table1")
+        sound = Plan(config(), "toy").cells("table1")
         network = net.build("mlp", (1, 8, 8), 1, 0, sound[0].runs[0].network.options)
         good = named(network, network.initial(), None)
         first = next(iter(good))
@@ -89,7 +90,7 @@ class TestFiles:
                 preflight.check([*sound, last])
                 return
             with pytest.raises(UserError, match=f"start of methods.* on datasets.*{says}"):
-                session.train_all([*sound, last], config(), Store())
+                session.train_all(Plan(config()), [*sound, last], Store())
             assert not Path("results").exists()
 
     def test_what_was_trained_on_imagenet_is_no_start_for_imagenet(self, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import pytest
 from fedbench.engine.outcome import Progress
 from fedbench.jobs import stopping
 from fedbench.jobs.training import train_run
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 from fedbench.specs import RunSpec
 from fedbench.store.runs import Store
 
@@ -23,7 +24,7 @@ CONFIG = {"checkpoint_seconds": 1e9}  # none but the one that a stop writes
 
 PROGRAM = """
 import os, signal
-from fedbench.plan import cells
+from fedbench.plan.plan import Plan
 from fedbench.plan import configuration
 from fedbench.store.runs import Store
 from fedbench.jobs.training import train_run
@@ -33,7 +34,7 @@ def stop(progress):
         os.kill(os.getpid(), signal.SIGTERM)
 
 config = configuration.load_config(overrides={"checkpoint_seconds": 1e9})
-train_run(cells.cells_of(config, "toy", "table1")[0].runs[0], config, Store(), stop)
+train_run(Plan(config).cells("table1")[0].runs[0], config, Store(), stop)
 """
 
 
@@ -46,7 +47,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 
 def first_run() -> RunSpec:
-    run = cells.cells_of(configuration.load_config(), "toy", "table1")[0].runs[0]
+    run = Plan(configuration.load_config(), "toy").cells("table1")[0].runs[0]
     assert run.train.period == 2 and run.train.iterations == 8, "four rounds"
     return run
 

@@ -22,9 +22,10 @@ from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.jobs import training
 from fedbench.jobs.training import choose_device, load_arrays, train_cell, train_run
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.merging import merged
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.results.idle import class_counts
@@ -39,7 +40,7 @@ def config(**options: Any) -> Config:
 
 def cell(method: str = "Plain", params: dict[str, Any] | None = None, p: int = 4) -> Cell:
     found = next(
-        c for c in cells.cells_of(config(), "toy", "table1") if c.method == method and c.setting["p"] == p
+        c for c in Plan(config(), "toy").cells("table1") if c.method == method and c.setting["p"] == p
     )
     runs = [run.model_copy(update={"params": run.params | (params or {})}) for run in found.runs]
     return found.model_copy(update={"runs": runs})
@@ -150,8 +151,8 @@ class TestRun:
 WORKER = """
     import sys, time
     from pathlib import Path
-    from fedbench.plan import cells
     from fedbench.plan import configuration
+    from fedbench.plan.plan import Plan
     from fedbench.engine.simulate import Simulation
     from fedbench.store.runs import Store
     from fedbench.jobs.training import train_run
@@ -166,7 +167,7 @@ WORKER = """
 
     Simulation.run = run
     config = configuration.load_config()
-    spec = cells.cells_of(config, "toy", "table1")[0].runs[0]
+    spec = Plan(config).cells("table1")[0].runs[0]
     Path("ready" + sys.argv[1]).touch()
     while not Path("go").exists():
         time.sleep(0.005)

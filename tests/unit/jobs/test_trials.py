@@ -14,7 +14,8 @@ from fedbench.errors import UserError
 from fedbench.jobs import workers
 from fedbench.jobs.trials import trial_specs, trials_of
 from fedbench.jobs.tune import tune_dataset
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -67,14 +68,15 @@ def test_a_method_without_a_cell_where_the_others_are_tuned_is_tuned_at_its_firs
     assert trial_specs(paper, "Digits", "Proximal", {})[0].train.period == 2
 
 
-def test_every_method_gets_the_same_number_of_trials() -> None:
+def test_every_method_gets_the_same_number_of_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     methods = copy.deepcopy(PAPER["methods"])
     methods["Plain"]["grid"]["lr"] = [0.1]
     change(methods=methods)
     with pytest.raises(UserError, match="grid of Plain has 1 combinations, but every method gets 4"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
-    for key in configuration.paper_keys(Path(__file__).parents[3] / "config"):
-        real = configuration.load_paper(key, Path(__file__).parents[3] / "config")
+    monkeypatch.chdir(Path(__file__).parents[3])
+    for key in configuration.paper_keys():
+        real = configuration.load_paper(key)
         for name, method in real.methods.items():
             if method.grid:
                 assert len(trials_of(real, method, name)) == real.tune.trials  # type: ignore[union-attr]
@@ -111,7 +113,7 @@ def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:
     assert spec.data.validation == 0.2 and spec.seed == 100
     assert spec.train.iterations == 4 and spec.train.epochs is None and spec.train.period == 2
     assert spec.params == {"lr": 0.05, "mu": 1.0} and spec.data.imbalance.imratio == 0.2
-    final = cells.cells_of(configuration.load_config(), "toy")[0].runs[0]
+    final = Plan(configuration.load_config(), "toy").cells()[0].runs[0]
     assert final.data.validation == 0 and final.seed != 100
 
 

@@ -14,7 +14,8 @@ from toy import PAPER, write_yaml
 from fedbench.errors import UserError
 from fedbench.jobs import choices, workers
 from fedbench.jobs.tune import tune_dataset
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store.provenance import commit
@@ -48,7 +49,7 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
     assert [content["protocol"]["setting"]["p"] for content in said] == [2, 4]
     assert ["Proximal" in content["chosen"] for content in said] == [True, False]
     found = {
-        c.setting["p"]: c.runs[0].params["lr"] for c in cells.cells_of(config, "toy") if c.method == "Plain"
+        c.setting["p"]: c.runs[0].params["lr"] for c in Plan(config, "toy").cells() if c.method == "Plain"
     }
     assert found == {2: 0.01, 4: 0.2, 8: 0.1}  # at 8 nothing was tuned: the paper's value
 
@@ -82,7 +83,7 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
 
 def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     config, lines = configuration.load_config(), list[str]()
-    before = {cell.method: cell.runs[0].params for cell in cells.cells_of(config, "toy", "table1")}
+    before = {cell.method: cell.runs[0].params for cell in Plan(config, "toy").cells("table1")}
     (path,) = tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too"], lines.append)
     assert path == Path("config/tuned/toy/Digits.yaml") and len(lines) == 10
 
@@ -98,7 +99,7 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
     best = max(rows, key=lambda row: row["val_auc"])
     assert content["chosen"]["Plain"] == {"lr": best["lr"]}
 
-    after = {cell.method: cell.runs[0].params for cell in cells.cells_of(config, "toy", "table1")}
+    after = {cell.method: cell.runs[0].params for cell in Plan(config, "toy").cells("table1")}
     assert after["Plain"] == content["chosen"]["Plain"]
     assert after["Plain_too"] == content["chosen"]["Plain_too"]
     assert after["Proximal"] == before["Proximal"]  # not tuned

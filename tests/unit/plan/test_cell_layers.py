@@ -11,9 +11,10 @@ from toy import SCALE, write_yaml
 from toy_changes import rewrite
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of, resolve
+from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
 from fedbench.plan.merging import merged
+from fedbench.plan.plan import Plan
 
 SETTING = {"p": 4, "imratio": 0.2}
 
@@ -38,7 +39,7 @@ class TestLayers:
 
         def data(**given: Any) -> Any:
             config = load_config(overrides={"set": {"data.dataset": "mnist", **given}})
-            return cells_of(config, "toy", "table1")[0].runs[0].data
+            return Plan(config, "toy").cells("table1")[0].runs[0].data
 
         plain = data()
         assert (plain.dataset, plain.labels.rule, plain.imbalance.rule) == ("mnist", "original", "none")
@@ -62,7 +63,7 @@ class TestLayers:
         scale["papers"]["toy"] |= slip
         write_yaml(Path("config/scales/demo.yaml"), scale)
         with pytest.raises(UserError, match=r"unknown dataset of toy 'Digit'.*'Digits'"):
-            cells_of(load_config(), "toy", "table1")
+            Plan(load_config(), "toy").cells("table1")
 
     def test_settings_win_over_scales_and_extras_over_all(self) -> None:
         scale = copy.deepcopy(SCALE)
@@ -128,7 +129,7 @@ class TestMethodsAtSettings:
 
     def test_a_method_has_cells_only_where_it_is_run(self) -> None:
         rewrite(methods=lambda part: part["Proximal"].update({"only": {"p": [4]}}))
-        found = {cell.name for cell in cells_of(load_config(), "toy", "table1")}
+        found = {cell.name for cell in Plan(load_config(), "toy").cells("table1")}
         assert found == {
             f"toy/Digits/p{p}_imratio0.2/{method}"
             for p, method in (

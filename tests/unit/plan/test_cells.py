@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_changes import CONFIG, rewrite
+from toy_changes import rewrite
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of, matching
+from fedbench.plan.cells import matching
 from fedbench.plan.configuration import load_config, load_paper
+from fedbench.plan.plan import Plan
 
 
 class TestPapersAsShipped:
@@ -28,19 +29,19 @@ class TestPapersAsShipped:
         ],
     )
     def test_tables_and_figures_have_the_papers_cells(self, paper: str, target: str, count: int) -> None:
-        config = load_config(CONFIG / "config.yaml", {"scale": "paper"})
-        found = cells_of(config, paper, target, CONFIG)
+        config = load_config(overrides={"scale": "paper"})
+        found = Plan(config, paper).cells(target)
         assert len(found) == len({cell.name for cell in found}) == count
         keys = {run.key for cell in found for run in cell.runs}
         assert len(keys) == 3 * count  # three seeds each, no two alike
         assert all(cell.scale == "paper" and len(cell.runs) == 3 for cell in found)
 
     def test_figures_share_their_cells_with_the_table(self) -> None:
-        config = load_config(CONFIG / "config.yaml", {"scale": "paper"})
-        table = {cell.name for cell in cells_of(config, "localscgdam", "table1", CONFIG)}
+        config = load_config(overrides={"scale": "paper"})
+        table = {cell.name for cell in Plan(config).cells("table1")}
         for figure in ("figure1", "figure2", "figure3"):
-            assert {cell.name for cell in cells_of(config, "localscgdam", figure, CONFIG)} <= table
-        everything = cells_of(config, "localscgdam", None, CONFIG)
+            assert {cell.name for cell in Plan(config).cells(figure)} <= table
+        everything = Plan(config).cells()
         assert (
             len(everything) == 90 + 15 + 15 + 2
         )  # figure 4's settings, there and on a dataset of its table's; figure 5's SCAFFOLD and FedProx
@@ -50,15 +51,15 @@ class TestPapersAsShipped:
     def test_every_cell_of_every_scale_resolves(self, paper: str, scale: str) -> None:
         from fedbench.algorithms import make
 
-        config = load_config(CONFIG / "config.yaml", {"scale": scale})
-        found = cells_of(config, paper, None, CONFIG)
+        config = load_config(overrides={"scale": scale})
+        found = Plan(config, paper).cells()
         assert found
         for cell in found:
             make(cell.runs[0].method, cell.runs[0].params)
 
     def test_localscgdams_protocol(self) -> None:
-        config = load_config(CONFIG / "config.yaml", {"scale": "paper"})
-        for cell in cells_of(config, "localscgdam", "table1", CONFIG):
+        config = load_config(overrides={"scale": "paper"})
+        for cell in Plan(config).cells("table1"):
             run = cell.runs[0]
             assert run.data.clients == 4 and run.train.period == cell.setting["p"] and run.train.epochs == 100
             assert run.train.batch_size == {"STL10": 8, "Melanoma": 16}.get(cell.dataset, 32)
@@ -76,9 +77,9 @@ def test_a_table_says_which_of_our_own_datasets_enter_it() -> None:
         tables=lambda part: part["table1"].update({"additions": ["More"]}),
     )
     config = load_config(overrides={"datasets": ["Digits", "More"]})
-    assert {cell.dataset for cell in cells_of(config, "toy", "table1")} == {"More"}
+    assert {cell.dataset for cell in Plan(config, "toy").cells("table1")} == {"More"}
     rewrite(datasets=lambda part: part.update({"More": more}))
-    assert {cell.dataset for cell in cells_of(config, "toy", "table1")} == {"Digits", "More"}
+    assert {cell.dataset for cell in Plan(config, "toy").cells("table1")} == {"Digits", "More"}
     rewrite(tables=lambda part: part["table1"].update({"additions": ["Mare"]}))
     with pytest.raises(UserError, match="table1: additions: unknown dataset 'Mare'"):
         load_paper("toy")
@@ -87,7 +88,7 @@ def test_a_table_says_which_of_our_own_datasets_enter_it() -> None:
 @pytest.mark.usefixtures("project")
 class TestCells:
     def test_names_paths_and_keys(self) -> None:
-        found = cells_of(load_config(), "toy", "table1")
+        found = Plan(load_config(), "toy").cells("table1")
         assert [cell.name for cell in found] == [
             f"toy/Digits/p{p}_imratio0.2/{method}"
             for p in (2, 4)
@@ -95,12 +96,12 @@ class TestCells:
         ]
         assert found[0].path == Path("results/cells/demo/toy/Digits/p2_imratio0.2/Plain.json")
         assert [run.seed for run in found[0].runs] == [0, 1]
-        other = cells_of(load_config(overrides={"seeds": [0, 2]}), "toy", "table1")
+        other = Plan(load_config(overrides={"seeds": [0, 2]}), "toy").cells("table1")
         assert found[0].key != other[0].key and found[0].runs[0].key == other[0].runs[0].key
 
     def test_what_a_user_edits_changes_no_keys_but_seeds_and_scale(self) -> None:
         def keys(**options: Any) -> list[str]:
-            return [cell.key for cell in cells_of(load_config(overrides=options), "toy", "table1")]
+            return [cell.key for cell in Plan(load_config(overrides=options), "toy").cells("table1")]
 
         same = {
             "device": "auto",
@@ -116,22 +117,22 @@ class TestCells:
 
     def test_a_table_runs_its_own_datasets_and_our_additions(self) -> None:
         config = load_config(overrides={"datasets": "Printed,Digits"})
-        assert {cell.dataset for cell in cells_of(config, "toy", "table1")} == {"Printed", "Digits"}
-        assert {cell.dataset for cell in cells_of(config, "toy", "figure1")} == {
+        assert {cell.dataset for cell in Plan(config, "toy").cells("table1")} == {"Printed", "Digits"}
+        assert {cell.dataset for cell in Plan(config, "toy").cells("figure1")} == {
             "Printed"
         }  # no stand-in needed
-        assert {cell.dataset for cell in cells_of(load_config(), "toy", "figure1")} == {
+        assert {cell.dataset for cell in Plan(load_config(), "toy").cells("figure1")} == {
             "Digits"
         }  # it stands in
         with pytest.raises(UserError, match="unknown dataset of toy 'digits'"):
-            cells_of(load_config(overrides={"datasets": "digits"}), "toy", "table1")
+            Plan(load_config(overrides={"datasets": "digits"}), "toy").cells("table1")
 
     def test_all_of_a_paper_is_each_cell_once(self) -> None:
-        everything = cells_of(load_config(), "toy")
+        everything = Plan(load_config(), "toy").cells()
         assert len(everything) == len({cell.name for cell in everything}) == 6 + 1  # figure 1 adds p = 8
 
     def test_patterns(self) -> None:
-        found = cells_of(load_config(), "toy", "table1")
+        found = Plan(load_config(), "toy").cells("table1")
         exact = matching(found, "toy/Digits/p2_imratio0.2/Plain")
         assert [cell.method for cell in exact] == ["Plain"]  # and not Plain_too with it
         assert [cell.method for cell in matching(found, "*/p2_*/Pla*")] == ["Plain", "Plain_too"]
@@ -143,4 +144,4 @@ class TestCells:
         with pytest.raises(
             UserError, match=r"unknown table or figure of toy 'tabel1'\. Did you mean 'table1'"
         ):
-            cells_of(load_config(), "toy", "tabel1")
+            Plan(load_config(), "toy").cells("tabel1")

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 
 import pytest
 
 from fedbench.plan.claim_log import Logged, asked_differently_until, read_log
 from fedbench.plan.configuration import load_paper
 
-ROOT = Path(__file__).parents[3]
 PAPERS = ["climb", "codasca", "cycp", "fcsg", "localscgdam"]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_claims_are_the_last_forms_of_the_log(paper: str) -> None:
-    log = [one for one in read_log(ROOT) if one.paper == paper]
+    log = [one for one in read_log() if one.paper == paper]
     last = {one.digest for one in log} - {one.replaces for one in log}
-    claims = {claim.digest: claim.says for claim in load_paper(paper, ROOT / "config").claims}
+    claims = {claim.digest: claim.says for claim in load_paper(paper).claims}
     assert claims.keys() == last, [says for digest, says in claims.items() if digest not in last]
 
 
 def test_the_log_is_whole() -> None:
     """Each form once, dated, with a reason, after the form that it replaces."""
-    log = read_log(ROOT)
+    log = read_log()
     forms = {(one.paper, one.digest): one for one in log}
     assert len(forms) == len(log) and {one.paper for one in log} == {*PAPERS}
     for one in log:
@@ -47,11 +45,11 @@ def test_only_changes_after_results_are_held_against_a_claim() -> None:
 
 
 def test_claims_whose_form_was_changed_after_results_say_so() -> None:
-    log = read_log(ROOT)
+    log = read_log()
     changed = {
         paper: [
             number
-            for number, claim in enumerate(load_paper(paper, ROOT / "config").claims, 1)
+            for number, claim in enumerate(load_paper(paper).claims, 1)
             if asked_differently_until(log, paper, claim.digest)
         ]
         for paper in PAPERS

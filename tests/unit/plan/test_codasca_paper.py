@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedbench.plan import configuration
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,7 +19,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cells(scale: str, target: str) -> list[Cell]:
-    return cells_of(configuration.load_config(overrides={"scale": scale}), "codasca", target)
+    return Plan(configuration.load_config(overrides={"scale": scale}), "codasca").cells(target)
 
 
 def test_npa_is_coda_plus_with_a_window_of_one_and_the_run_is_shared() -> None:

@@ -130,6 +130,7 @@ class TestConfig:
             load_paper("toy")
         assert str(caught.value).startswith("config/papers/toy.yaml: ")
 
-    def test_papers_are_the_files(self) -> None:
+    def test_papers_are_the_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert configuration.paper_keys() == ["toy"]
-        assert {"climb", "localscgdam"} <= set(configuration.paper_keys(CONFIG))
+        monkeypatch.chdir(CONFIG.parent)
+        assert {"climb", "localscgdam"} <= set(configuration.paper_keys())

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.plan import cells, configuration
+from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers.published import load
 from fedbench.specs import TrainSpec
 
@@ -17,8 +18,8 @@ PRINTED = {"table1": 28, "table2": 28, "table3": 28, "table4": 28, "table5": 28,
 
 
 def cells_at(scale: str, target: str | None = None) -> list[Cell]:
-    config = configuration.load_config(CONFIG_DIR / "config.yaml", {"scale": scale})
-    return cells.cells_of(config, "cycp", target, CONFIG_DIR)
+    config = configuration.load_config(overrides={"scale": scale})
+    return Plan(config, "cycp").cells(target)
 
 
 @pytest.mark.parametrize("table", PRINTED)

@@ -9,8 +9,9 @@ import pytest
 from toy import PAPER, SCALE, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import at_scale, cells_of, resolve
+from fedbench.plan.cells import at_scale, resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers import published
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -24,7 +25,7 @@ def write(name: str = "mine", **content: Any) -> None:
 
 def keys(paper: str, target: str | None = None, **overrides: Any) -> dict[str, str]:
     """The key of each cell by dataset, setting and method, without the paper's name."""
-    found = cells_of(load_config(overrides=overrides), paper, target)
+    found = Plan(load_config(overrides=overrides), paper).cells(target)
     return {cell.name.partition("/")[2]: cell.key for cell in found}
 
 
@@ -113,7 +114,7 @@ def test_a_paper_nobody_names_runs_as_written() -> None:
     write_yaml(Path("config/papers/own.yaml"), PAPER)
     paper = load_paper("own")
     assert at_scale(paper, load_scale("demo")).train == {}
-    found = cells_of(load_config(), "own")
+    found = Plan(load_config(), "own").cells()
     assert {cell.dataset for cell in found} == {"Printed", "Digits"}
     assert {cell.runs[0].train.epochs for cell in found} == {10}
 
@@ -127,7 +128,7 @@ def test_a_paper_without_settings_has_cells_with_an_address() -> None:
         Path("config/papers/own.yaml"),
         {**content, "defaults": defaults, "methods": methods, "tables": tables},
     )
-    (cell,) = cells_of(load_config(), "own")
+    (cell,) = Plan(load_config(), "own").cells()
     assert cell.name == "own/Digits/default/Plain" and cell.path.parts[-2:] == ("default", "Plain.json")
 
 
@@ -215,5 +216,5 @@ def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_s
         "Dropped": ("original", 0, "drop_positives"),
         "Digits": ("named", 0.1, "drop_positives"),
     }
-    datasets = {cell.dataset for cell in cells_of(load_config(), "mine", "table1")}
+    datasets = {cell.dataset for cell in Plan(load_config(), "mine").cells("table1")}
     assert datasets == set(entries), "a table of one's own data holds what it names"

@@ -9,8 +9,8 @@ import pytest
 
 from fedbench import tasks
 from fedbench.algorithms import make
-from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config, load_paper
+from fedbench.plan.plan import Plan
 from fedbench.specs import RunSpec
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -18,8 +18,8 @@ KINDS = {"ILR": "invariant", "ILR-norm": "invariant", "Omniglot": "maml", "Sinus
 
 
 def runs(scale: str, target: str | None = None) -> list[tuple[str, str, RunSpec]]:
-    config = load_config(CONFIG / "config.yaml", {"scale": scale, "paper": "fcsg"})
-    return [(cell.dataset, cell.method, cell.runs[0]) for cell in cells_of(config, "fcsg", target, CONFIG)]
+    config = load_config(overrides={"scale": scale, "paper": "fcsg"})
+    return [(cell.dataset, cell.method, cell.runs[0]) for cell in Plan(config, "fcsg").cells(target)]
 
 
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
@@ -56,7 +56,7 @@ def test_budgets_follow_the_theory() -> None:
 
 
 def test_a_setting_of_other_datasets_changes_nothing() -> None:
-    paper = load_paper("fcsg", CONFIG)
+    paper = load_paper("fcsg")
     assert not paper.settings["sigma"].holds("MNIST") and paper.settings["sigma"].holds("ILR")
     for dataset, _, run in runs("demo"):
         if dataset == "Digits":

@@ -11,8 +11,9 @@ import yaml
 from toy import PAPER, SCALE, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of, resolve
-from fedbench.plan.configuration import load_paper, load_scale, scale_of
+from fedbench.plan.cells import resolve
+from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, Constants
 from fedbench.plan.tuned import edges, tuned_for
 from fedbench.report.numbers import described
@@ -36,9 +37,9 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 def test_at_scale_paper_climb_has_the_steps_of_its_program(scale: str) -> None:
-    paper, found = load_paper("climb", CONFIG), load_scale(scale, CONFIG)
+    paper, found = load_paper("climb"), load_scale(scale)
     dataset = "Digits" if scale == "demo" else "MNIST"  # nothing is tuned on the digits
-    params = resolve(paper, found, dataset, SETTING, "CLIMB", 0, config_dir=CONFIG).params
+    params = resolve(paper, found, dataset, SETTING, "CLIMB", 0).params
     chosen = yaml.safe_load((CONFIG / "tuned/climb/MNIST.yaml").read_text())["chosen"]["CLIMB"]
     program = {"lr": 0.05, "dual_lr": 2.0}
     assert chosen != program
@@ -48,16 +49,16 @@ def test_at_scale_paper_climb_has_the_steps_of_its_program(scale: str) -> None:
 @pytest.mark.parametrize(("constants", "lr"), [("tuned", 0.7), ("paper", None), (None, 0.7)])
 def test_a_call_says_whose_constants_count(toy: Path, constants: Constants | None, lr: float | None) -> None:
     config = Config(scale="small", paper="toy", constants=constants)
-    params = {cell.method: cell.runs[0].params for cell in cells_of(config, "toy")}
+    params = {cell.method: cell.runs[0].params for cell in Plan(config, "toy").cells()}
     assert params["Plain"]["lr"] == (PAPER["methods"]["Plain"]["params"]["lr"] if lr is None else lr)
     assert params["Proximal"]["mu"] == 0.3  # nothing is published for it: tuned whatever is asked for
 
 
 def test_a_table_says_whose_constants_it_has_and_how_long_the_trials_were(toy: Path) -> None:
     config = Config(scale="small", paper="toy", constants="paper")
-    paper, scale = load_paper("toy"), scale_of(config)
-    said = " ".join(described.chosen(paper, scale, cells_of(config, "toy"), Path("config")))
-    length = cells_of(config, "toy")[0].runs[0].train.iterations
+    plan = Plan(config)
+    said = " ".join(described.chosen(plan, plan.cells()))
+    length = plan.cells()[0].runs[0].train.iterations
     assert length == 8
     assert "as published for Plain" in said
     assert "tuned on validation data (trials of 2 iterations, 4 times shorter) for Proximal" in said
@@ -67,8 +68,8 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     tried = [{"lr": lr, "mu": mu, "score": "logit"} for lr, mu in ((0.1, 0.0), (0.7, 0.3), (2.0, 0.2))]
     scores = {"Plain": tried, "Proximal": tried}
     write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"scores": scores})
-    config = Config(scale="small", paper="toy")
-    said = described.chosen(load_paper("toy"), scale_of(config), cells_of(config, "toy"), Path("config"))
+    plan = Plan(Config(scale="small", paper="toy"))
+    said = described.chosen(plan, plan.cells())
     assert (
         "Digits: tuned values at the boundary of the search grid: Proximal mu." in said
     )  # Plain's step lies inside
@@ -98,7 +99,7 @@ def test_a_share_has_a_bound_at_1_and_a_step_has_not() -> None:
 
 def test_trials_of_nearly_the_length_need_no_warning(toy: Path) -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"protocol": {"train": {"iterations": 3}}})
-    cell = cells_of(Config(scale="small", paper="toy"), "toy")[0]
+    cell = Plan(Config(scale="small", paper="toy"), "toy").cells()[0]
     tuned = tuned_for(load_paper("toy"), cell.dataset, cell.setting, cell.method, load_scale("small"))
     assert tuned.trials(cell.runs[0]) == "trials of 3 iterations"
 
@@ -108,7 +109,7 @@ def test_a_scale_can_have_choices_of_its_own(toy: Path) -> None:
     write_yaml(Path("config/tuned/toy/small/Digits.yaml"), {"chosen": {"Plain": {"lr": 0.02}}})
     write_yaml(Path("config/scales/other.yaml"), SCALE)
     write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
-    cell = cells_of(Config(scale="small", paper="toy"), "toy")[0]
+    cell = Plan(Config(scale="small", paper="toy"), "toy").cells()[0]
 
     def params(key: str, scale: str, method: str) -> dict[str, Any]:
         return resolve(load_paper(key), load_scale(scale), cell.dataset, cell.setting, method, 0).params

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from fedbench.commands.cli import app
 from fedbench.data.files import write_json
 from fedbench.data.prepared import read_summary
-from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
-from fedbench.plan.untuned import untuned, warning
+from fedbench.plan.plan import Plan
+from fedbench.plan.untuned import warning
 
 pytestmark = pytest.mark.usefixtures("project")
 PLACE = "toy/Digits/p2_imratio0.2"
@@ -52,7 +52,8 @@ def test_one_line_before_training_and_one_below_the_table_name_them_and_the_cure
     assert second.startswith("[1/3]")
     assert f"{NOTE} (Digits: Proximal, Plain_too)." in " ".join(call("show", "table1").split())
     tune(Plain={"lr": 0.2}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
-    assert warning(cells_of(load_config(), "toy"), load_config()) == ""
+    plan = Plan(load_config())
+    assert warning(plan, plan.cells()) == ""
     assert NOTE not in " ".join(call("show", "table1", "--notes").split())
 
 
@@ -67,8 +68,8 @@ def test_published_values_need_no_trials_where_they_count() -> None:
     paper["methods"]["Plain_too"]["grid"] = {}
     write_yaml(Path("config/papers/toy.yaml"), paper)
     for constants, names in (("paper", {"Proximal"}), ("tuned", {"Plain", "Proximal"})):
-        config = load_config(overrides={"constants": constants})
-        assert {cell.method for cell in untuned(cells_of(config, "toy"), config)} == names
+        plan = Plan(load_config(overrides={"constants": constants}))
+        assert {cell.method for cell in plan.untuned(plan.cells())} == names
 
 
 def test_what_the_setting_or_the_dataset_fixes_needs_no_trials() -> None:
@@ -76,7 +77,8 @@ def test_what_the_setting_or_the_dataset_fixes_needs_no_trials() -> None:
     paper["settings"]["step"] = {"sets": ["params.lr"], "default": 0.1, "label": "step size"}
     paper["datasets"]["Digits"]["fixed"] = {"params": {"mu": 0.5}}
     write_yaml(Path("config/papers/toy.yaml"), paper)
-    assert {cell.method for cell in untuned(cells_of(load_config(), "toy"), load_config())} == {"Plain_too"}
+    plan = Plan(load_config())
+    assert {cell.method for cell in plan.untuned(plan.cells())} == {"Plain_too"}
 
 
 def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepared_digits: Path) -> None:

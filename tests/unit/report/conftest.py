@@ -14,8 +14,9 @@ from fedbench.plan.schema import Config
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """An empty project: everything configured, nothing run."""
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An empty project, and the folder to work in: everything configured, nothing run."""
+    monkeypatch.chdir(tmp_path)
     return Project(tmp_path)
 
 

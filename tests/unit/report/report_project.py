@@ -14,7 +14,8 @@ import pandas as pd
 import yaml
 
 from fedbench import seal
-from fedbench.plan.cells import Cell, cells_of
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.streams import stream
@@ -158,8 +159,8 @@ class Project:
         (self.root / "config" / "papers" / f"{key}.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
 
     def cells(self, paper: str, target: str | None, config: Config) -> list[Cell]:
-        """The cells of a target at the configured scale."""
-        return cells_of(config, paper, target, self.root / "config")
+        """The cells of a target at the configured scale, in the folder that is worked in."""
+        return Plan(config, paper).cells(target)
 
     def write(self, cell: Cell, runs: list[dict[str, Any]]) -> Path:
         """Write the result file of a cell, and the records of those of its runs that have a curve."""

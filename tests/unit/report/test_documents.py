@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build
 
@@ -97,8 +98,8 @@ def test_a_fault_is_named_with_its_line(text: str, fault: str) -> None:
 def test_the_readme_shows_what_the_terminal_does() -> None:
     """The lines of LocalSCGDAM in the README's picture of a terminal have the numbers that are shipped."""
     (block,) = re.findall(r"^```\n(Method .*?)^```$", PAGES["README.md"], flags=re.M | re.S)
-    with documents.elsewhere() as root:
-        shown = build.show("localscgdam", "table1", Config(scale="demo"), root)
+    with documents.elsewhere():
+        shown = build.show(Plan(Config(scale="demo")), "table1")
     lines = [
         [ENTRY.findall(line) for line in text.splitlines() if line.startswith("LocalSCGDAM")]
         for text in (block, shown)

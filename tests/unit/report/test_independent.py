@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fedbench.plan.cells import cells_of
-from fedbench.plan.configuration import load_config, load_paper, scale_of
+from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers.compare import compare
 from fedbench.report.numbers.findings import find
 
@@ -34,12 +34,11 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Any:
 )
 def test_every_verdict_beside_print(program: Any, study: str, scale: str) -> None:
     norm, said = program("verdicts").norm, program("verdicts").against_print(study, scale)
-    config, paper = load_config(overrides={"scale": scale, "paper": study}), load_paper(study)
+    plan = Plan(load_config(overrides={"scale": scale}), study)
     ours = {}
-    for name, spec in paper.tables.items():
+    for name, spec in plan.study.tables.items():
         if spec.published and spec.kind == "results" and not spec.pool:
-            cells = cells_of(config, study, name)
-            for item in compare(config, paper, scale_of(config), spec, cells)[0]:
+            for item in compare(plan, spec, plan.cells(name))[0]:
                 if item.verdict.difference is not None and item.measured.scale == scale:
                     place = tuple(norm(value) for axis, value in item.place.items() if axis != "method")
                     ours[name, place, item.place["method"], item.metric] = item.verdict.kind
@@ -50,7 +49,7 @@ def test_every_verdict_on_claims_that_compare_methods(program: Any) -> None:
     checked = 0
     for study in ("localscgdam", "climb", "codasca", "cycp", "fcsg"):
         said = program("claims").judge(study, "reduced")
-        for one in find(study, load_config(overrides={"scale": "reduced", "paper": study}))[1]:
+        for one in find(Plan(load_config(overrides={"scale": "reduced"}), study)):
             (at,) = (at for at in one.scales if at.scale == "reduced")
             if one.number in said and at.ran and not at.stand_in and not at.early:
                 assert said[one.number] == at.verdict.kind, (study, one.number)

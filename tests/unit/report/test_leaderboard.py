@@ -13,6 +13,7 @@ from report_project import TRAIN, Project, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.configuration import load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.numbers.export import export_reproduced
@@ -54,9 +55,8 @@ def config() -> Config:
 
 
 @pytest.fixture
-def board(project: Project, config: Config, monkeypatch: pytest.MonkeyPatch) -> Project:
+def board(project: Project, config: Config) -> Project:
     """A league in which everything has run; Bad diverged on Twos."""
-    monkeypatch.chdir(project.root)
     project.save_paper("league", league())
     fill(project, "league", config)
     return project
@@ -86,14 +86,14 @@ def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
 
 
 def made(project: Project, config: Config, table: str = "leaderboard", paper: str = "league") -> pd.DataFrame:
-    return tables.make(paper, table, config, project.root).rows.set_index(["dataset", "method"])
+    return tables.make(Plan(config, paper), table).rows.set_index(["dataset", "method"])
 
 
 def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Project, config: Config) -> None:
     rows = made(board, config).loc["Ones"]
     assert rows["rank_best"].dropna().to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
     assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
-    said = tables.make("league", "leaderboard", config, board.root).markdown()
+    said = tables.make(Plan(config, "league"), "leaderboard").markdown()
     assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
     assert "No critical-difference diagram: it needs 6 independent datasets, and there are 2." in said
     assert said.index("Good") < said.index("Bad") < said.index("Pooled")
@@ -107,7 +107,7 @@ def test_a_method_that_is_another_with_its_values_shares_its_rank(board: Project
         paper["methods"]["Bad"] |= {"params": {"mu": mu}, "twin": {"of": "Fair", "when": {"mu": 0.0}}}
         board.save_paper("league", paper)
         fill(board, "league", config)
-        table = tables.make("league", "leaderboard", config, board.root)
+        table = tables.make(Plan(config, "league"), "leaderboard")
         rows = table.rows.set_index(["dataset", "method"]).loc["Ones"]
         assert rows["rank_worst"].dropna().to_dict() == ranked
         block = next(block for block in table.grid.blocks if block.heading.startswith("Ones"))
@@ -130,7 +130,7 @@ def test_a_twin_names_an_earlier_method_and_its_own_values(
     paper["methods"]["Fair"]["twin"] = twin
     project.save_paper("league", paper)
     with pytest.raises(UserError, match=message):
-        load_paper("league", project.root / "config")
+        load_paper("league")
 
 
 def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
@@ -138,12 +138,12 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     fill(board, "league", two)
     rows = made(board, two).loc["Ones"]
     assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
-    said = tables.make("league", "leaderboard", two, board.root).markdown()
+    said = tables.make(Plan(two, "league"), "leaderboard").markdown()
     assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
 
 
 def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:
-    table = tables.make("league", "leaderboard", config, board.root)
+    table = tables.make(Plan(config, "league"), "leaderboard")
     (block,) = [block for block in table.grid.blocks if block.heading.startswith("Twos")]
     bad = next(row for row in block.rows if row.label == "Bad")
     assert bad.entries[0][0].value == "3 (as Guess)" and bad.entries[0][1].value.startswith("diverged")
@@ -156,17 +156,15 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     """Ones and Twos were shipped at scale reduced; then Twos runs at scale demo."""
 
     def headings(config: Config) -> list[str]:
-        return [
-            block.heading for block in tables.make("league", "leaderboard", config, board.root).grid.blocks
-        ]
+        return [block.heading for block in tables.make(Plan(config, "league"), "leaderboard").grid.blocks]
 
     both = ["Average over Ones, Twos (reduced), test AUC", "Ones (reduced)", "Twos (reduced)"]
     assert headings(config) == both
-    export_reproduced("league", "leaderboard", config, board.root)
+    export_reproduced(Plan(config, "league"), "leaderboard")
     demo = Config(scale="demo", seeds=SEEDS, datasets=["Twos"])
     fill(board, "league", demo)
     assert headings(demo) == ["Ones (reduced)", "Twos (demo)"]
-    drawing = figures.make("league", "figure1", demo, board.root)
+    drawing = figures.make(Plan(demo, "league"), "figure1")
     assert [panel.title for panel in drawing.panels] == ["Ones (reduced)"]
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
 
@@ -182,7 +180,7 @@ def test_a_figure_says_all_numbers_of_seeds_and_writes_long_numbers_short(
     paper = league()
     paper["figures"]["figure1"]["datasets"] = ["Ones", "Twos"]
     board.save_paper("league", paper)
-    drawing = figures.make("league", "figure1", config, board.root)
+    drawing = figures.make(Plan(config, "league"), "figure1")
     assert "mean over 3 to 8 seeds" in drawing.words
     labels = [tick.get_text() for tick in drawing.picture.axes[0].get_xticklabels()]
     assert "10M" in labels and drawing.picture.axes[0].xaxis.get_offset_text().get_text() == ""
@@ -191,7 +189,7 @@ def test_a_figure_says_all_numbers_of_seeds_and_writes_long_numbers_short(
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
     board: Project, config: Config
 ) -> None:
-    table = tables.make("league", "leaderboard_bytes", config, board.root)
+    table = tables.make(Plan(config, "league"), "leaderboard_bytes")
     rows = {row.label: row.entries[0] for row in table.grid.blocks[0].rows}
     assert float(rows["Fair"][1].value) == pytest.approx(0.849, abs=0.005)  # of 200 sent, half are within 100
     assert float(rows["Good"][1].value) == 0.5, "its first evaluation after the start comes at 200"
@@ -213,7 +211,7 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
     board: Project, config: Config
 ) -> None:
     for table in ("leaderboard", "leaderboard_bytes"):
-        export_reproduced("league", table, config, board.root)
+        export_reproduced(Plan(config, "league"), table)
     shutil.rmtree(board.root / "results")
     mine(board)
     assert load_paper("mine").tables["leaderboard"].methods[-1] == "Mine"
@@ -226,20 +224,20 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
     assert len(inputs.of_table("league", "leaderboard")) == 2 * (len(LEVELS) - 1), "its own are trained"
 
     fill(board, "mine", config, only="Mine")
-    table = tables.make("mine", "leaderboard", config, board.root)
+    table = tables.make(Plan(config, "mine"), "leaderboard")
     said = table.markdown()
     assert "Mine on Ones: rank 3 of 4; dominated by Fair in test AUC and numbers sent (by means)" in said
     assert "on average: rank 3 of 4" in said
     shown = table.rows.set_index(["dataset", "method"])["shipped"]
     assert not shown["Ones", "Mine"] and shown["Ones", "Good"] and shown["Twos", "Bad"]
-    drawing = figures.make("mine", "figure1", config, board.root)
+    drawing = figures.make(Plan(config, "mine"), "figure1")
     assert {"Good", "Fair", "Bad", "Mine", "Pareto front"} == set(drawing.points["curve"])
     front = drawing.points.query("curve == 'Pareto front'")
     assert front["x"].tolist() == [200.0, 400.0]
 
 
 def test_a_shipped_row_of_another_configuration_is_trained(board: Project, config: Config) -> None:
-    export_reproduced("league", "leaderboard", config, board.root)
+    export_reproduced(Plan(config, "league"), "leaderboard")
     shutil.rmtree(board.root / "results")
     paper = league()
     paper["methods"]["Good"]["params"] = {"lr": 0.7}
@@ -253,7 +251,7 @@ def test_a_budget_has_to_be_fixed_for_each_dataset(project: Project) -> None:
     paper["tables"]["leaderboard_bytes"]["board"]["within"] = {"Twos": 3}
     project.save_paper("league", paper)
     with pytest.raises(UserError, match="within says nothing of Ones; fix it beforehand"):
-        load_paper("league", project.root / "config")
+        load_paper("league")
 
 
 PROFILE = {
@@ -265,7 +263,7 @@ PROFILE = {
 def profiled(board: Project, config: Config, paper: str = "league") -> figures.Drawing:
     """The performance profile of the league, or of a paper that extends it."""
     board.save_paper("league", league() | {"figures": {"figure2": PROFILE}})
-    return figures.make(paper, "figure2", config, board.root)
+    return figures.make(Plan(config, paper), "figure2")
 
 
 def test_a_profile_is_the_share_of_settings_and_seeds_within_a_factor(board: Project, config: Config) -> None:
@@ -328,4 +326,4 @@ def test_a_profile_that_means_nothing_is_refused(
     paper = league() | {"figures": {"figure2": PROFILE | change}, "measures": measures}
     board.save_paper("league", paper)
     with pytest.raises(UserError, match=words):
-        figures.make("league", "figure2", config, board.root)
+        figures.make(Plan(config, "league"), "figure2")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import AtScale, find
@@ -93,7 +94,7 @@ def finish(project: Project, config: Config, lead: float, mine: float, rivals: f
 
 def at(project: Project, config: Config) -> AtScale:
     """What the scale says of the one claim."""
-    (one,) = find("localscgdam", config, project.root)[1]
+    (one,) = find(Plan(config))
     return next(each for each in one.scales if each.scale == config.scale)
 
 
@@ -174,20 +175,20 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
-    said = tables.make("localscgdam", "table1", config, project.root).markdown()
+    said = tables.make(Plan(config), "table1").markdown()
     note = "12 of 15 results were still changing at the end of training (by more than 0.005 in a fifth of it"
     assert note in said
     assert (
         "Still changing: FashionMNIST, p = 4, CoDA: +0.006." in said and "… and 4 more, see the CSV." in said
     )
-    rows = pd.read_csv(export_reproduced("localscgdam", "table1", config, project.root))
+    rows = pd.read_csv(export_reproduced(Plan(config), "table1"))
     rows = rows.query(f"p == 4 and method == '{METHODS[1]}' and metric == 'test_auc'")
     assert list(rows["seed"]) == [0, 1, 2] and list(rows["pace"]) == pytest.approx([0.006] * 3)
     shutil.rmtree(project.root / "results")
     found = at(project, config)
     assert found.shipped and found.early, "without the curves, from what was shipped"
-    assert note in tables.make("localscgdam", "table1", config, project.root).markdown()
-    text = claim_tables.make("localscgdam", config, project.root).markdown()
+    assert note in tables.make(Plan(config), "table1").markdown()
+    text = claim_tables.make(Plan(config)).markdown()
     assert "undecided, curves still move" in text and "no: reduced, as long again" in text
 
 
@@ -195,7 +196,7 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
     (project.root / "config/config.yaml").write_text("scale: reduced\n")
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
-    page = page_build(config, project.root).read_text(encoding="utf-8")
+    page = page_build(config).read_text(encoding="utf-8")
     assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 2 * 12, (
         "in the table and where it is clicked"
     )
@@ -204,4 +205,4 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
-    assert "till changing" not in tables.make("localscgdam", "table1", config, project.root).markdown()
+    assert "till changing" not in tables.make(Plan(config), "table1").markdown()

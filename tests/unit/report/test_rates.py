@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from fedbench import seal
-from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import load_config, load_paper
+from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec
 from fedbench.report.numbers import rates
 from fedbench.report.numbers.evidence import Evidence
@@ -149,34 +150,36 @@ def test_an_impossible_epsilon_is_named(tmp_path: Path) -> None:
         rates.exponent([rates.Point(math.inf, 1.0)] * 3)
 
 
-def test_claims_read_exponents_and_the_export_keeps_them(tmp_path: Path) -> None:
+def test_claims_read_exponents_and_the_export_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Acc-FCSG-M's epsilon falls faster: exponents 4 and 2 instead of 6 and 3, one place for all budgets."""
     for part in ("config", "tables"):
         shutil.copytree(ROOT / part, tmp_path / part)
-    config = load_config(
-        tmp_path / "config/config.yaml", {"scale": "reduced", "paper": "fcsg", "seeds": [0, 1, 2]}
-    )
-    paper = load_paper("fcsg", tmp_path / "config")
-    for cell in cells_of(config, "fcsg", "table1", tmp_path / "config"):
+    monkeypatch.chdir(tmp_path)
+    config = load_config(overrides={"scale": "reduced", "paper": "fcsg", "seeds": [0, 1, 2]})
+    for cell in Plan(config, "fcsg").cells("table1"):
         power = -0.375 if cell.method == "Acc-FCSG-M" else -0.25
         put(tmp_path, cell, float(cell.setting["T"]) ** power, seeds=(0, 1, 2))
     exponents = ["sample_exponent", "communication_exponent"]
 
     def read(config: Config, method: str, metric: str) -> dict[int, float]:
-        numbers = Evidence(config, paper, ["table1"], exponents, tmp_path).of(metric)
+        numbers = Evidence(Plan(config), ["table1"], exponents).of(metric)
         rows = numbers[numbers["method"] == method]
-        assert set(rows["place"]) <= set(places_of(paper, ["table1"])), "one place for all budgets"
+        assert set(rows["place"]) <= set(places_of(Plan(config).study, ["table1"])), (
+            "one place for all budgets"
+        )
         return dict(zip(rows["seed"], rows["value"], strict=True))
 
     for method, samples, rounds in (("FCSG", 6, 3), ("Acc-FCSG-M", 4, 2)):
         for metric, value in (("sample_exponent", samples), ("communication_exponent", rounds)):
             assert read(config, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
-    rows = pd.read_csv(export_reproduced("fcsg", "table1", config, tmp_path)).set_index(["method", "metric"])
+    rows = pd.read_csv(export_reproduced(Plan(config, "fcsg"), "table1")).set_index(["method", "metric"])
     assert set(rows.loc[("Acc-FCSG-M", "sample_exponent"), "value"]) == {4} and rows["T"].isna().all()
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
 
     shutil.rmtree(tmp_path / "results")
-    made = build.make("fcsg", "table1", config, tmp_path)
+    made = build.make(Plan(config, "fcsg"), "table1")
     shown = made.rows.set_index(["method", "metric"]).loc[("Acc-FCSG-M", "sample_exponent")]
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
     line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header

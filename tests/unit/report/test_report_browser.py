@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -90,26 +91,31 @@ class Reader:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A browser, and the page of a project with good, missing, failed and diverged cells."""
-    root, config = tmp_path_factory.mktemp("page"), Config(scale="reduced")
-    project = Project(root)
-    (root / "config/config.yaml").write_text("scale: reduced\n")
+def _page(config: Config) -> Path:
+    """Build the page of a project in the folder that is worked in."""
+    project = Project(Path.cwd())
+    Path("config/config.yaml").write_text("scale: reduced\n")
     project.fill("localscgdam", "table1", config)
     cells = project.cells("localscgdam", None, config)
     for method, values in (("LocalSCGDAM", 0.914), ("CoDA", 0.5), ("LocalSGDAM", 0.0999)):
         (cell,) = matching(cells, CELL + method)
         project.finish(cell, [values] * 3)
     (failed,), (diverged,) = matching(cells, CELL + "LocalSGDM"), matching(cells, CELL + "LocalSGDM_RL")
-    (root / failed.path).unlink()
-    log = root / "logs/train/reduced" / f"{failed.name}.log"
+    failed.path.unlink()
+    log = Path("logs/train/reduced") / f"{failed.name}.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: no such file\n")
     bad = {"status": "diverged", "reason": "x became infinite"}
     project.write(diverged, [{**run_result(r.seed, r.key, {}), **bad} for r in diverged.runs])
-    path = page.build(config, root)
+    return page.build(config).absolute()
 
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A browser, and the page of a project with good, missing, failed and diverged cells."""
+    config = Config(scale="reduced")
+    with chdir(tmp_path_factory.mktemp("page")):
+        path = _page(config)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):

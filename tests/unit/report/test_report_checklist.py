@@ -11,13 +11,14 @@ import yaml
 from report_project import Project, localscgdam, run_result
 
 from fedbench import seal
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report import checklist
 from fedbench.report.document.pdf import compile_source
 
 
 @pytest.fixture
-def study(project: Project, monkeypatch: pytest.MonkeyPatch) -> Config:
+def study(project: Project) -> Config:
     """Table 1 on CIFAR10 and FashionMNIST: three seeds each, a run that diverged, trials of one method."""
     paper = localscgdam()
     paper["methods"]["CoDA"] |= {
@@ -39,12 +40,11 @@ def study(project: Project, monkeypatch: pytest.MonkeyPatch) -> Config:
     runs = [run_result(run.seed, run.key, {"test_auc": 0.9}) for run in cell.runs]
     runs[2] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    monkeypatch.chdir(project.root)
     return config
 
 
 def facts(config: Config) -> dict[str, str]:
-    return {item.about: "\n".join(item.facts) for item in checklist.fill("localscgdam", config)}
+    return {item.about: "\n".join(item.facts) for item in checklist.fill(Plan(config))}
 
 
 def test_the_answers_are_facts_of_the_runs(study: Config) -> None:
@@ -96,9 +96,9 @@ def test_what_nothing_says_is_not_known(study: Config) -> None:
 
 
 def test_both_forms_have_every_fact(study: Config) -> None:
-    markdown, latex = checklist.build("localscgdam", study)
+    markdown, latex = checklist.build(Plan(study))
     assert [markdown.name, latex.name] == ["localscgdam-checklist.md", "localscgdam-checklist.tex"]
-    items = checklist.fill("localscgdam", study)
+    items = checklist.fill(Plan(study))
     text, source = markdown.read_text(), latex.read_text()
     for item in items:
         assert f"## {item.about} ({item.asked})" in text
@@ -109,7 +109,7 @@ def test_both_forms_have_every_fact(study: Config) -> None:
 
 @pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
 def test_latex_takes_it(study: Config) -> None:
-    source = checklist.build("localscgdam", study)[1].read_text()
+    source = checklist.build(Plan(study))[1].read_text()
     page = (
         rf"\documentclass{{article}}\usepackage[utf8]{{inputenc}}\begin{{document}}{source}\end{{document}}"
     )

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam
 
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
 from fedbench.report.numbers.findings import Finding, find
@@ -64,7 +65,7 @@ def words(project: Project, config: Config, number: int = 1) -> dict[str, str]:
 
 
 def findings(project: Project, config: Config) -> list[Finding]:
-    return find("localscgdam", config, project.root)[1]
+    return find(Plan(config))
 
 
 def test_nothing_run_shows_print_alone(claimed: Project, reduced: Config) -> None:
@@ -78,7 +79,7 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
     claimed: Project, reduced: Config
 ) -> None:
     def missing() -> list[str]:
-        notes = tables.make("localscgdam", reduced, claimed.root).notes
+        notes = tables.make(Plan(reduced)).notes
         return [note for note in notes if note.startswith("Claims without results")]
 
     assert missing() == ["Claims without results: 1, 2 (table1); 3 (figure4)."]
@@ -115,7 +116,7 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     (one, *_) = findings(claimed, config)
     demo = one.scales[0]
     assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
-    table = tables.make("localscgdam", config, claimed.root)
+    table = tables.make(Plan(config))
     assert (
         "*Digits, no verdict: shown at 3 of 3*" in table.markdown()
         and "supported: won" not in table.markdown()
@@ -141,10 +142,10 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
 def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
     words = "Convergence not checked (no curves stored): claims"
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    assert f"{words} 1, 2." in tables.make("localscgdam", reduced, claimed.root).notes
+    assert f"{words} 1, 2." in tables.make(Plan(reduced)).notes
     finish(claimed, Config(scale="paper"), [0.02, 0.021, 0.022])
     finish(claimed, reduced, [0.0, 0.0, 0.01])
-    notes = tables.make("localscgdam", reduced, claimed.root).notes
+    notes = tables.make(Plan(reduced)).notes
     assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
 
 
@@ -211,13 +212,11 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     from fedbench.report.numbers.export import export_reproduced
 
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    export_reproduced("localscgdam", "table1", reduced, claimed.root)
+    export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(claimed.root / "results")
-    text = tables.make("localscgdam", reduced, claimed.root).markdown()
+    text = tables.make(Plan(reduced)).markdown()
     assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: not trained here." in text
-    without = tables.make(
-        "localscgdam", reduced.model_copy(update={"shipped": False}), claimed.root
-    ).markdown()
+    without = tables.make(Plan(reduced.model_copy(update={"shipped": False}))).markdown()
     assert "supported: won" not in without and "‡" not in without
 
 
@@ -248,7 +247,7 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
             pd.DataFrame({**rounds, "test_auc": [0.5, best, best]}).to_csv(folder / "curve.csv")
         project.finish(cell, [0.95] * len(cell.runs))
     (trained,) = findings(project, reduced)
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
     (shipped,) = findings(project, reduced)
     assert trained.main.words == shipped.main.words and not trained.main.shipped and shipped.main.shipped
@@ -259,32 +258,32 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
 
 def test_what_was_asked_goes_into_the_provenance(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    before = json.loads(tables.make("localscgdam", reduced, claimed.root).json())["claims"][0]
+    before = json.loads(tables.make(Plan(reduced)).json())["claims"][0]
     assert before["verdicts"]["reduced"] == "supported" and len(before["cells"]["reduced"]) == 30
     changed = {**CLAIMS[0], "better": {**LEADS["better"], "margin": 0.05}}  # type: ignore[dict-item]
     save(claimed, [changed])
-    after = json.loads(tables.make("localscgdam", reduced, claimed.root).json())["claims"][0]
+    after = json.loads(tables.make(Plan(reduced)).json())["claims"][0]
     assert after["digest"] != before["digest"] and after["verdicts"]["reduced"] == "not supported"
 
 
 def test_all_forms_are_written_with_the_same_bytes(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     for build, folder in ((tables.build, "tables"), (forest.build, "figures")):
-        paths = build("localscgdam", reduced, claimed.root)
-        assert {path.parent for path in paths} == {claimed.root / folder / "localscgdam"}
+        paths = build(Plan(reduced))
+        assert {path.parent for path in paths} == {Path(folder, "localscgdam")}
         before = [path.read_bytes() for path in paths]
-        assert [path.read_bytes() for path in build("localscgdam", reduced, claimed.root)] == before
+        assert [path.read_bytes() for path in build(Plan(reduced))] == before
     points = pd.read_csv(claimed.root / "figures" / "localscgdam" / "claims.csv")
     first = points[points["claim"] == 1]
     assert len(first) == 7 and first.iloc[-1]["place"] == "whole"
     assert first["effect"].to_numpy() == pytest.approx(0.021) and (first["low"] > 0).all()
-    assert "it leads" in tables.make("localscgdam", reduced, claimed.root).terminal()
+    assert "it leads" in tables.make(Plan(reduced)).terminal()
 
 
 def test_a_paper_without_claims_or_runs_has_its_forms_too(claimed: Project, reduced: Config) -> None:
     for claims in (CLAIMS, []):
         save(claimed, claims)
-        table = tables.make("localscgdam", reduced, claimed.root)
+        table = tables.make(Plan(reduced))
         assert all(table.forms().values()) and all(forest.draw(table).forms().values())
 
 
@@ -296,7 +295,7 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs}"
     frame += r"\begin{document}%s\end{document}"
-    (tmp_path / "t.tex").write_text(frame % tables.make("localscgdam", reduced, claimed.root).tex())
+    (tmp_path / "t.tex").write_text(frame % tables.make(Plan(reduced)).tex())
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
     assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
@@ -317,7 +316,7 @@ def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
         "date,paper,digest,replaces,after_results,reason\n2026-01-01,localscgdam,a,,no,the paper\n"
         f"2026-01-02,localscgdam,{one.claim.digest},a,yes,another margin\n"
     )
-    table = tables.make("localscgdam", reduced, claimed.root)
+    table = tables.make(Plan(reduced))
     assert "it leads (6.2) [asked differently until 2026-01-02]" in table.markdown()
     assert (
         "not tested: means show it at 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
@@ -329,7 +328,7 @@ def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(
     claimed: Project, reduced: Config
 ) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    table = tables.make("localscgdam", reduced, claimed.root)
+    table = tables.make(Plan(reduced))
     assert 60 < len(" ".join(table.legend).split()) <= 120
     short = table.terminal(remarks=False)
     assert table.stamp not in short and short.rstrip().endswith("fedbench claims localscgdam --notes")

@@ -22,7 +22,7 @@ def cell(project: Project, reduced: Config) -> Cell:
 
 
 def row(project: Project, cell: Cell, metric: str = "test_auc") -> Measurement:
-    return collect.measure([cell], [metric], project.root)[0]
+    return collect.measure([cell], [metric])[0]
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
@@ -106,11 +106,11 @@ def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: 
 def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
     cells = project.cells("localscgdam", "figure1", reduced)
-    found = collect.curves(cells[:2], "test_auc", project.root)
+    found = collect.curves(cells[:2], "test_auc")
     assert len(found) == 2 * 3 * 21
     assert set(found["method"]) == {"LocalSCGDAM", "CoDA"}
     assert found["x"].max() == 1000
-    assert collect.curves(cells[:1], "no_such_metric", project.root).empty
+    assert collect.curves(cells[:1], "no_such_metric").empty
 
 
 def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(

@@ -10,6 +10,7 @@ import pytest
 from report_project import Project, localscgdam
 
 from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.combine import averaged, pooled, slope, sloped
 from fedbench.report.numbers.measurement import Measurement
@@ -42,7 +43,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
 
 
 def rows(project: Project, config: Config, *index: str) -> pd.DataFrame:
-    return tables.make("localscgdam", "table1", config, project.root).rows.set_index(list(index))
+    return tables.make(Plan(config), "table1").rows.set_index(list(index))
 
 
 def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> None:
@@ -59,7 +60,7 @@ def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> 
     )
     assert (average["status"], average["n_seeds"], average["n_wanted"]) == ("finished", 3, 3)
     assert made.loc[("LocalSGDM", "AVG"), "status"] == "not run"
-    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     assert "| AVG" in text and "p = AVG" not in text
     assert "* AVG: mean over the values of p, taken seed by seed." in text
 
@@ -105,15 +106,13 @@ def test_cells_can_be_repeats_of_one_number(project: Project, reduced: Config) -
 
 def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced: Config) -> None:
     table(project)
-    assert (
-        "evaluation that counts" not in tables.make("localscgdam", "table1", reduced, project.root).markdown()
-    )
+    assert "evaluation that counts" not in tables.make(Plan(reduced), "table1").markdown()
     paper = localscgdam()
     paper["defaults"]["data"]["validation"] = 0.1
     paper["methods"]["CoDA"]["train"] = {"select": "val_auc"}
     paper["tables"]["table1"], paper["claims"] = BASE, []
     project.save_paper("localscgdam", paper)
-    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     said = (
         "The evaluation that counts is the last one or, as configured, the one with the best validation AUC."
     )
@@ -127,7 +126,7 @@ def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
     table(project, only)
     for cell in cells(project, reduced).values():
         project.finish(cell, [0.9, 0.9, 0.9])
-    made = tables.make("localscgdam", "table1", reduced, project.root)
+    made = tables.make(Plan(reduced), "table1")
     assert set(made.rows.set_index(["method", "p"]).index) == {
         ("CoDA", 4),
         ("LocalSGDM", 4),
@@ -137,7 +136,7 @@ def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
     assert (made.grid.rows[0].label, blank.value, blank.item) == ("CoDA", "", None)
     assert made.forms().keys() == {"tex", "csv", "md", "json", "macros.tex"}, "all forms take a blank place"
     table(project, only, rows=["p", "method"], columns=[])
-    made = tables.make("localscgdam", "table1", reduced, project.root)
+    made = tables.make(Plan(reduced), "table1")
     assert [[row.label for row in block.rows] for block in made.grid.blocks] == [
         ["CoDA", "LocalSGDM"],
         ["LocalSGDM"],
@@ -159,7 +158,7 @@ def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: C
     assert (early["mean"], early["status"]) == ((10 + 5 + 15) / 3, "finished")
     assert (late["status"], late["n_seeds"]) == ("not reached", 3)
     assert late["reason"] == "2 of 3 seeds: best 0.9; best 0.8"
-    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     assert "rounds to test AUC 0.75" in text.lower() or "Rounds to test AUC 0.75" in text
     assert "| 10±5" in text and "not reached" in text
 
@@ -173,7 +172,7 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
             steps = [0, 5, 10] if method == "CoDA" else [0, 7, 10]
             pd.DataFrame({"round": steps, "test_auc": [0.5, 0.8, 0.9]}).to_csv(folder / "curve.csv")
         project.finish(cell, [0.9, 0.9, 0.9])
-    grid = tables.make("localscgdam", "table1", reduced, project.root).grid
+    grid = tables.make(Plan(reduced), "table1").grid
     assert [(row.label, row.entries[0][0].best) for row in grid.rows] == [
         ("CoDA", True),
         ("LocalSGDM", False),
@@ -197,7 +196,7 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
 def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:
     table(project, **changes)
     with pytest.raises(UserError, match=message):
-        tables.make("localscgdam", "table1", reduced, project.root)
+        tables.make(Plan(reduced), "table1")
 
 
 def reaching(project: Project, cell: Any, rounds: list[float]) -> None:
@@ -222,7 +221,7 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
     )
     assert (slope["status"], slope["n_seeds"]) == ("finished", 3)
     assert made.loc[("LocalSGDM", "slope"), "mean"] == pytest.approx(0, abs=1e-12)
-    text = tables.make("localscgdam", "table1", reduced, project.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     assert "| slope" in text and "−1.00" in text.replace("-", "−") and "p = slope" not in text
     assert "* Slope: of log number over log p" in text
     lines = [line for line in text.splitlines() if line.startswith(("| CoDA", "| LocalSGDM"))]
@@ -251,10 +250,10 @@ def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config)
     with pytest.raises(
         UserError, match=r"slope: p takes .*; a slope of logarithms takes 3 or more positive numbers"
     ):
-        tables.make("localscgdam", "table1", reduced, project.root)
+        tables.make(Plan(reduced), "table1")
 
 
 def test_a_slope_is_along_a_setting(project: Project, reduced: Config) -> None:
     table(project, slope="method")
     with pytest.raises(UserError, match="setting to fit a slope along"):
-        tables.make("localscgdam", "table1", reduced, project.root)
+        tables.make(Plan(reduced), "table1")

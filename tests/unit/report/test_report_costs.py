@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import AtScale, find
@@ -36,13 +37,13 @@ def spend(project: Project, config: Config, factors: dict[int, float]) -> None:
 
 def found(project: Project, config: Config) -> AtScale:
     """What scale reduced says of the claim."""
-    (finding,) = find("localscgdam", config, project.root)[1]
+    (finding,) = find(Plan(config))
     return finding.scales[1]
 
 
 def shipped(project: Project, config: Config) -> AtScale:
     """What an export of it says where nothing was trained."""
-    export_reproduced("localscgdam", "table1", config, project.root)
+    export_reproduced(Plan(config), "table1")
     for cell in project.cells("localscgdam", "table1", config):
         (project.root / cell.path).unlink(missing_ok=True)
     return found(project, config)

@@ -12,6 +12,7 @@ from report_project import Project, localscgdam
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import prepare
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import described
 from fedbench.report.tables import build as tables
@@ -62,10 +63,7 @@ def test_what_training_starts_from_is_said(project: Project) -> None:
         assert described.trained([cell]) == [f"Digits: 100 iterations, 4 clients, from {said}."]
 
 
-def test_the_positive_class_its_share_and_what_was_dropped_are_said(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(project.root)
+def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Project) -> None:
     halves = {"labels": {"rule": "halves"}, "imbalance": {"rule": "drop_positives", "imratio": 0.1}}
     found = cells(project, halves)
     assert described.tasks(found, Path("data")) == []  # nothing is known yet, so nothing is said
@@ -80,4 +78,4 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(
     assert said == (
         f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
     )
-    assert said in tables.make("localscgdam", "table1", CONFIG, project.root).markdown()
+    assert said in tables.make(Plan(CONFIG), "table1").markdown()

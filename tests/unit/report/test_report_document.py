@@ -12,6 +12,7 @@ from report_project import Project, localscgdam, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import matching
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.document import build as paper_document
 from fedbench.report.page import data as page_data
@@ -50,8 +51,8 @@ def text_of(pdf: Path) -> str:
 def test_the_document_holds_everything_and_fits_its_pages(
     reported: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = paper_document.build("localscgdam", CONFIG, reported.root)
-    assert path == reported.root / "reports/localscgdam.pdf"
+    path = paper_document.build(Plan(CONFIG))
+    assert path == Path("reports/localscgdam.pdf")
     assert not caplog.messages, "nothing too wide or too tall"
     said = text_of(path)
     assert "Federated Compositional Deep AUC Maximization" in said
@@ -69,18 +70,18 @@ def test_a_command_can_be_copied_from_the_document(reported: Project) -> None:
     config = CONFIG.model_copy(update={"seeds": [0, 1, 2], "data_dir": "my data"})
     command = "fedbench run localscgdam/CIFAR10/p8_imratio0.1/CoDA --scale reduced"
     command += " --set 'seeds=[0, 1, 2]' --set 'data_dir=\"my data\"'"
-    assert command in text_of(paper_document.build("localscgdam", config, reported.root))
+    assert command in text_of(paper_document.build(Plan(config)))
 
 
 @needs_latex
 def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
-    first = paper_document.build("localscgdam", CONFIG, reported.root).read_bytes()
-    assert paper_document.build("localscgdam", CONFIG, reported.root).read_bytes() == first
+    first = paper_document.build(Plan(CONFIG)).read_bytes()
+    assert paper_document.build(Plan(CONFIG)).read_bytes() == first
 
 
 @needs_latex
 def test_a_paper_of_which_nothing_is_run_compiles_too(reported: Project) -> None:
-    said = text_of(paper_document.build("climb", CONFIG, reported.root))
+    said = text_of(paper_document.build(Plan(CONFIG, "climb")))
     assert "Table 2" in said and "nothing run" in said and "Not finished" not in said
 
 
@@ -90,12 +91,12 @@ def test_title_and_citation_may_have_any_characters_and_paragraphs(reported: Pro
     paper["title"] = "Średnia ważona: x ∈ ℝ, «two»\n\nparagraphs\n"
     paper["citation"] = "Gęślą, Đặng and Ħal.\n\nWhere 1 ≠ 2. 2026.\n"
     reported.save_paper("localscgdam", paper)
-    said = text_of(paper_document.build("localscgdam", CONFIG, reported.root))
+    said = text_of(paper_document.build(Plan(CONFIG)))
     assert "paragraphs Ge" in said and "2026. Rebuilt by fedbench" in said
 
 
 def test_outcome_counts_the_verdicts_of_the_page(reported: Project) -> None:
-    shown = page_data.chapter(CONFIG, CONFIG, reported.root)
+    shown = page_data.chapter(Plan(CONFIG), CONFIG)
     source = paper_document.source(shown)
     counts = shown.tables[0].states
     row = next(line for line in source.splitlines() if line.startswith("Table 1 & "))
@@ -106,10 +107,10 @@ def test_outcome_counts_the_verdicts_of_the_page(reported: Project) -> None:
 def test_without_latex_it_says_what_to_install(reported: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="install texlive-latex-recommended and latexmk"):
-        paper_document.build("localscgdam", CONFIG, reported.root)
+        paper_document.build(Plan(CONFIG))
     assert not (reported.root / "reports").exists()
 
 
 def test_an_unknown_paper_is_named_with_the_nearest(reported: Project) -> None:
     with pytest.raises(UserError, match="climb"):
-        paper_document.build("clim", CONFIG, reported.root)
+        paper_document.build(Plan(CONFIG, "clim"))

@@ -13,6 +13,7 @@ from report_project import Project, localscgdam, run_result
 from fedbench.data.files import write_json
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced, in_order
 from fedbench.report.tables import build as tables
@@ -23,7 +24,7 @@ HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,c
 
 def exported(project: Project, config: Config) -> pd.DataFrame:
     """What an export of Table 1 leaves in the file."""
-    path = export_reproduced("localscgdam", "table1", config, project.root)
+    path = export_reproduced(Plan(config), "table1")
     return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
 
 
@@ -49,7 +50,7 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     assert abs(rows.loc[(whole.key, "test_auc"), "pace"]) > 0
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
     before = path.read_bytes()
-    assert export_reproduced("localscgdam", "table1", reduced, project.root).read_bytes() == before
+    assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
 
 
 def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, reduced: Config) -> None:
@@ -108,11 +109,11 @@ def test_rows_are_in_the_order_of_their_numbers() -> None:
 
 def test_a_failed_job_hides_no_older_number_of_the_same_key(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
-    path = export_reproduced("localscgdam", "table1", reduced, project.root)
+    path = export_reproduced(Plan(reduced), "table1")
     before = path.read_bytes()
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
     (project.root / cell.path).write_text("torn")
-    assert export_reproduced("localscgdam", "table1", reduced, project.root).read_bytes() == before
+    assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
 
 
 def test_rows_from_before_a_setting_was_there_stay(project: Project, reduced: Config) -> None:
@@ -136,7 +137,7 @@ def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config)
     paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match="localscgdam/table4 has no measured numbers to export"):
-        export_reproduced("localscgdam", "table4", reduced, project.root)
+        export_reproduced(Plan(reduced), "table4")
     assert not (project.root / "reproduced").exists()
 
 
@@ -160,7 +161,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
         "test": {"n": 10000, "class_counts": {"0": 5000, "1": 5000}},
     }
     write_json(partition_path(data, 3, folder).with_suffix(".json"), summary)
-    paths = tables.build("localscgdam", "table4", config, project.root)
+    paths = tables.build(Plan(config), "table4")
     tex = paths[0].read_text()
     assert r"CIFAR10 & 1,027,777 & 2,777 & 1,025,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
     assert ",1027777,2777,1025000," in paths[1].read_text()
@@ -170,4 +171,4 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     assert r"\caption{Datasets. Scale: reduced.}" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
-    assert "1,027,777" in tables.show("localscgdam", "table4", config, project.root)
+    assert "1,027,777" in tables.show(Plan(config), "table4")

@@ -16,6 +16,7 @@ from fedbench.data.prepared import prepare
 from fedbench.errors import UserError
 from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
+from fedbench.plan.plan import Plan
 from fedbench.report.tables import build as tables
 from fedbench.report.tables.document import Table
 from fedbench.workflow.inputs import Inputs
@@ -59,7 +60,7 @@ def made(
     folder = Path("tables/published/toy")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.csv").write_text(printed)
-    return tables.make("toy", "table2", load_config(overrides={"set": given}))
+    return tables.make(Plan(load_config(overrides={"set": given}), "toy"), "table2")
 
 
 def partitioned() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from scipy.stats import t
 
 from fedbench import seal
 from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
@@ -45,7 +46,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
 
 
 def make(project: Project, config: Config) -> figures.Drawing:
-    return figures.make("localscgdam", "figure1", config, project.root)
+    return figures.make(Plan(config), "figure1")
 
 
 def with_curves(project: Project, cell: Any, columns: dict[str, Any], **made: Any) -> None:
@@ -101,7 +102,7 @@ def test_final_values_are_shown_from_what_is_shipped(project: Project, reduced: 
     for cell in cells(project, four).values():
         if cell.method == "CoDA" and cell.setting["p"] != 16:
             project.finish(cell, [0.8, 0.8, 0.9, 0.9])
-    export_reproduced("localscgdam", "table1", four, project.root)
+    export_reproduced(Plan(four), "table1")
     shutil.rmtree(project.root / "results")
     project.finish(cells(project, reduced)["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
     drawing = make(project, reduced)
@@ -229,9 +230,7 @@ def test_slips_are_named_when_the_paper_is_read(
 def test_every_kind_is_rendered(project: Project, reduced: Config, tmp_path: Path) -> None:
     figure(project, FINAL | {"metrics": ["test_auc"], "panels": ["imratio", "dataset"]})
     project.fill("localscgdam", "figure1", reduced)
-    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    paths = figures.build(Plan(reduced), "figure1")
     assert [path.suffix for path in paths] == [".pdf", ".svg", ".png", ".csv", ".json"]
     first = [path.read_bytes() for path in paths]
-    assert [
-        path.read_bytes() for path in figures.build("localscgdam", "figure1", reduced, project.root)
-    ] == first
+    assert [path.read_bytes() for path in figures.build(Plan(reduced), "figure1")] == first

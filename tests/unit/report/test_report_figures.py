@@ -12,6 +12,7 @@ import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
@@ -28,15 +29,15 @@ def words(paths: list[Path]) -> str:
 
 
 def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
-    project = filled("localscgdam", "figure1")
-    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    filled("localscgdam", "figure1")
+    paths = figures.build(Plan(reduced), "figure1")
     assert [path.name for path in paths] == [
         f"figure1.{kind}" for kind in ("pdf", "svg", "png", "csv", "json")
     ]
     first = [path.read_bytes() for path in paths]
     for path, content in zip(paths, first, strict=True):
         assert content.startswith(MAGIC.get(path.suffix[1:], b""))
-    figures.build("localscgdam", "figure1", reduced, project.root)
+    figures.build(Plan(reduced), "figure1")
     assert [path.read_bytes() for path in paths] == first
     assert b"CreationDate" not in first[0] and b"<dc:date>" not in first[1]
 
@@ -46,7 +47,7 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
     cell = project.cells("localscgdam", "figure1", reduced)[0]
     curves = [pd.read_csv(project.root / "results" / "runs" / r.key / "curve.csv") for r in cell.runs]
     last = [curve["test_auc"].iloc[-1] for curve in curves]
-    drawn = pd.read_csv(figures.build("localscgdam", "figure1", reduced, project.root)[3])
+    drawn = pd.read_csv(figures.build(Plan(reduced), "figure1")[3])
     assert list(drawn["panel"].unique()) == ["CIFAR10", "FashionMNIST"]
     end = drawn[(drawn["panel"] == cell.dataset) & (drawn["curve"] == cell.method)].iloc[-1]
     assert end["x"] == 1000
@@ -55,19 +56,20 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
 
 
 def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: Fill, reduced: Config) -> None:
-    text = words(figures.build("localscgdam", "figure1", reduced, filled("localscgdam", "figure1").root))
+    filled("localscgdam", "figure1")
+    text = words(figures.build(Plan(reduced), "figure1"))
     assert "not run at this scale:" in text and "Melanoma" in text
     assert "mean over 3 seeds, band from lowest to highest" in text
     demo = Config(scale="demo")
     project.fill("localscgdam", "figure4", demo)
-    text = words(figures.build("localscgdam", "figure4", demo, project.root))
+    text = words(figures.build(Plan(demo), "figure4"))
     assert "Digits stands in for CATvsDOG" in text and "one seed" in text
     assert "not run at this scale" not in text
     assert "imbalance ratio = 0.01" in text and "imbalance ratio = 0.2" in text
 
 
 def test_a_figure_with_nothing_run_is_drawn_and_says_so(project: Project, reduced: Config) -> None:
-    paths = figures.build("localscgdam", "figure4", reduced, project.root)
+    paths = figures.build(Plan(reduced), "figure4")
     assert "no curve to draw" in words(paths) and "not run at this scale: CATvsDOG" in words(paths)
     assert pd.read_csv(paths[3]).empty
 
@@ -80,7 +82,7 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Con
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in cell.runs]
     runs[1] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    paths = figures.build(Plan(reduced), "figure1")
     drawn = pd.read_csv(paths[3])
     assert drawn[(drawn["panel"] == "CIFAR10") & (drawn["curve"] == "CoDA")]["x"].max() == 400
     assert "CoDA: diverged in 1 of 3 seeds" in words(paths)
@@ -91,12 +93,13 @@ def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) ->
     paper["figures"]["figure1"] |= {"methods": ["CoDA"], "settings": {"p": [4, 16]}}
     project.save_paper("localscgdam", paper)
     project.fill("localscgdam", "figure1", reduced)
-    paths = figures.build("localscgdam", "figure1", reduced, project.root)
+    paths = figures.build(Plan(reduced), "figure1")
     assert set(pd.read_csv(paths[3])["curve"]) == {"p = 4", "p = 16"}
 
 
 def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
-    paths = figures.build("climb", "figure1", reduced, filled("climb", "figure1").root)
+    filled("climb", "figure1")
+    paths = figures.build(Plan(reduced, "climb"), "figure1")
     drawn = pd.read_csv(paths[3])
     assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
     assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
@@ -118,7 +121,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
-    paths = figures.build("climb", "figure2", reduced, project.root)
+    paths = figures.build(Plan(reduced, "climb"), "figure2")
     drawn = pd.read_csv(paths[3]).set_index(["panel", "curve", "x"])
     top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
     assert drawn.loc[("Dual variable", top, 10), "high"] == 10
@@ -141,18 +144,18 @@ def test_a_figure_that_does_not_fit_is_refused(
     paper["figures"]["figure1"] |= change
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=message):
-        figures.build("localscgdam", "figure1", reduced, project.root)
+        figures.build(Plan(reduced), "figure1")
 
 
 def test_an_unknown_figure_is_named(project: Project, reduced: Config) -> None:
     with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
-        figures.build("localscgdam", "figure9", reduced, project.root)
+        figures.build(Plan(reduced), "figure9")
 
 
 def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, reduced: Config) -> None:
-    project = filled("localscgdam", "figure1")
-    drawing = figures.make("localscgdam", "figure1", reduced, project.root)
-    printed = load("localscgdam", "localscgdam_table1.csv", project.root)
+    filled("localscgdam", "figure1")
+    drawing = figures.make(Plan(reduced), "figure1")
+    printed = load("localscgdam", "localscgdam_table1.csv")
     setting = {"p": 4, "imratio": 0.1}
     for axes, dataset in zip(drawing.picture.axes, ("CIFAR10", "FashionMNIST"), strict=True):
         thin = [line for line in axes.lines if line.get_linewidth() < 1]
@@ -173,7 +176,7 @@ def test_what_stands_in_or_has_another_setting_has_no_published_line(
     demo = Config(scale="demo")
     for config, name in ((demo, "figure4"), (reduced, "figure1")):
         project.fill("localscgdam", name, config)
-        drawing = figures.make("localscgdam", name, config, project.root)
+        drawing = figures.make(Plan(config), name)
         assert drawing.points["published"].isna().all() and len(drawing.points)
         assert "published" not in [text.get_text() for text in drawing.picture.legends[0].get_texts()]
 
@@ -181,7 +184,7 @@ def test_what_stands_in_or_has_another_setting_has_no_published_line(
 def test_what_a_call_sets_is_on_the_picture(project: Project) -> None:
     config = Config(scale="demo", set={"train.iterations": 48})
     project.fill("localscgdam", "figure4", config)
-    paths = figures.build("localscgdam", "figure4", config, project.root)
+    paths = figures.build(Plan(config), "figure4")
     assert "Set for this call: train.iterations = 48" in words(paths)
 
 
@@ -189,7 +192,7 @@ def test_a_figure_has_one_title(project: Project) -> None:
     demo = Config(scale="demo")
     paper: dict[str, Any] = localscgdam()
     project.fill("localscgdam", "figure1", demo)
-    drawing = figures.make("localscgdam", "figure1", demo, project.root)
+    drawing = figures.make(Plan(demo), "figure1")
     assert drawing.title == f"{paper['figures']['figure1']['title']}: Digits (stand-in)"
     assert [axes.get_title() for axes in drawing.picture.axes] == [""]
     assert drawing.picture.texts and not drawing.plain.texts, "a page has the title beside it"

@@ -11,6 +11,7 @@ from fedbench.data.summary import Counts
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import forest
@@ -55,7 +56,7 @@ def finish(project: Project, cell: Cell, values: dict[str, list[float]]) -> None
 
 
 def make(project: Project, config: Config) -> figures.Drawing:
-    return figures.make("localscgdam", "figure1", config, project.root)
+    return figures.make(Plan(config), "figure1")
 
 
 def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients(
@@ -121,4 +122,4 @@ def test_what_no_forest_has_is_refused(project: Project, changed: dict[str, Any]
     paper["figures"] = {"figure1": FOREST | changed}
     project.save_paper("localscgdam", paper)
     with pytest.raises(UserError, match=says):
-        load_paper("localscgdam", project.root / "config")
+        load_paper("localscgdam")

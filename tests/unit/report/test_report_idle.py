@@ -13,6 +13,7 @@ from report_project import Project, localscgdam, run_result
 from fedbench.data.files import write_json
 from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.combine import averaged, pooled
 from fedbench.report.numbers.export import export_reproduced
@@ -78,10 +79,10 @@ def cell_of(project: Project, config: Config, method: str) -> Cell:
     return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == ("CIFAR10", method, 4))
 
 
-def classes(cell: Cell, root: Path) -> None:
+def classes(cell: Cell) -> None:
     """Leave what a partition on this machine says of a cell's test part."""
     for run in cell.runs:
-        path = partition_path(run.data, run.seed, root / "data").with_suffix(".json")
+        path = partition_path(run.data, run.seed, Path("data")).with_suffix(".json")
         path.parent.mkdir(parents=True, exist_ok=True)
         counts = {str(label): n for label, n in enumerate(COUNTS)}
         facts = {"key": path.stem, "train": {"positive_ratio": None}}
@@ -98,7 +99,7 @@ def accuracies(project: Project, reduced: Config) -> Project:
     (project.root / "config/config.yaml").write_text("scale: reduced\n")
     for method, level in {"CoDA": 0.8, "LocalSGDAM": 0.7, "LocalSGDM": 0.9}.items():
         cell = cell_of(project, reduced, method)
-        classes(cell, project.root)
+        classes(cell)
         values = [level, 1135 / 3000 if method == "CoDA" else level, level]
         for run, value in zip(cell.runs, values, strict=True):
             still = method == "LocalSGDAM" and run.seed == 2
@@ -116,7 +117,7 @@ def accuracies(project: Project, reduced: Config) -> Project:
 
 
 def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduced: Config) -> None:
-    text = tables.make("localscgdam", "table1", reduced, accuracies.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     shown = {
         m: next(x for x in text.splitlines() if x.startswith(f"| {m} "))
         for m in ("CoDA", "LocalSGDAM", "LocalSGDM")
@@ -131,7 +132,7 @@ def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduce
 
 def test_it_travels_with_the_numbers(accuracies: Project, reduced: Config) -> None:
     """Without runs, curves and partitions a mean is not shown as if all its runs had learned."""
-    path = export_reproduced("localscgdam", "table1", reduced, accuracies.root)
+    path = export_reproduced(Plan(reduced), "table1")
     rows = pd.read_csv(path).query("dataset == 'CIFAR10' and p == 4").dropna(subset="sign")
     assert rows.set_index(["method", "seed"])["sign"].to_dict() == {
         ("CoDA", 1): "one class",
@@ -139,13 +140,13 @@ def test_it_travels_with_the_numbers(accuracies: Project, reduced: Config) -> No
     }
     shutil.rmtree(accuracies.root / "results")
     shutil.rmtree(accuracies.root / "data")
-    text = tables.make("localscgdam", "table1", reduced, accuracies.root).markdown()
+    text = tables.make(Plan(reduced), "table1").markdown()
     assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
     assert "CIFAR10, p = 4, CoDA: seed 1." in text
 
 
 def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduced: Config) -> None:
-    shown = Page(page.build(reduced, accuracies.root))
+    shown = Page(page.build(reduced))
 
     def said(method: str) -> str:
         return " ".join(shown.cell(f"reduced/{cell_of(accuracies, reduced, method).name}").text.split())

@@ -12,6 +12,7 @@ import pytest
 from report_project import Project
 
 from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.document.pdf import compile_source
 from fedbench.report.tables import build as tables
@@ -28,9 +29,7 @@ def files(tiny: Project) -> dict[str, bytes]:
     config = Config(scale="reduced")
     tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
     named = (("localscgdam", "table1"), ("climb", "table2"))
-    return {
-        f"{paper}.tex": tables.make(paper, name, config, tiny.root).macros().encode() for paper, name in named
-    }
+    return {f"{paper}.tex": tables.make(Plan(config, paper), name).macros().encode() for paper, name in named}
 
 
 def typeset(text: str, files: dict[str, bytes], folder: Path) -> str:
@@ -88,20 +87,17 @@ def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> 
     cell = next(c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
     path = project.finish(cell, [0.9, 0.91, 0.92])
     key = f"localscgdam/table1/{cell.dataset}/4/CoDA"
-    assert (
-        rf"\fedbenchnumber{{{key}}}{{0.910}}"
-        in tables.make("localscgdam", "table1", reduced, project.root).macros()
-    )
+    assert rf"\fedbenchnumber{{{key}}}{{0.910}}" in tables.make(Plan(reduced), "table1").macros()
     path.unlink()
     project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.9, 0.91])
-    text = tables.make("localscgdam", "table1", reduced, project.root).macros()
+    text = tables.make(Plan(reduced), "table1").macros()
     for part in ("", "/std", "/seeds", "/scale"):
         assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
 
 
 def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced: Config) -> None:
-    project = filled("climb", "table2")
-    text = tables.make("climb", "table2", reduced, project.root).macros()
+    filled("climb", "table2")
+    text = tables.make(Plan(reduced, "climb"), "table2").macros()
     keys = re.findall(r"^\\fedbench(?:number|none){([^}]*)}", text, re.MULTILINE)
     assert len(keys) == len({*keys}) == 2 * 2 * 2 * 3 * 4 * 2 * 7, (
         "datasets, settings, methods, metrics, parts"

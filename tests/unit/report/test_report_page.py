@@ -13,8 +13,9 @@ from page_reader import Page
 from report_project import Project, run_result
 
 from fedbench.commands.options import configured
-from fedbench.plan.cells import Cell, cells_of, matching
+from fedbench.plan.cells import Cell, matching
 from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
@@ -33,7 +34,7 @@ def reported(project: Project, reduced: Config) -> Project:
 
 def read(project: Project, config: Config | None = None) -> Page:
     """Build the page and read it."""
-    return Page(page.build(config or Config(scale="reduced"), project.root))
+    return Page(page.build(config or Config(scale="reduced")))
 
 
 def cell(project: Project, name: str, config: Config | None = None) -> Cell:
@@ -60,14 +61,14 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_outside(reported: Pro
 
 
 def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
-    first = page.build(Config(scale="reduced"), reported.root).read_bytes()
-    assert page.build(Config(scale="reduced"), reported.root).read_bytes() == first
+    first = page.build(Config(scale="reduced")).read_bytes()
+    assert page.build(Config(scale="reduced")).read_bytes() == first
 
 
 def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     config = Config(scale="reduced")
     reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
-    rows = tables.make("localscgdam", "table1", config, reported.root).rows
+    rows = tables.make(Plan(config), "table1").rows
     verdicts = Counter(rows["verdict"])
     shown = read(reported)
     lines = shown.root.one("table", "overview").all("tbody")[0].all("tr")
@@ -220,10 +221,7 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
         {"data_dir": "d x"},
     ],
 )
-def test_the_command_of_a_cell_trains_exactly_that_cell(
-    reported: Project, given: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(reported.root)
+def test_the_command_of_a_cell_trains_exactly_that_cell(reported: Project, given: dict[str, object]) -> None:
     config = load_config(overrides={"scale": "reduced", **given})
     program, verb, pattern, *options = shlex.split(
         read(reported, config).cell(ANCHOR).one("pre", "command").text
@@ -232,7 +230,7 @@ def test_the_command_of_a_cell_trains_exactly_that_cell(
     pairs = list(zip(options[::2], options[1::2], strict=True))
     sets = [value for name, value in pairs if name == "--set"]
     asked = configured(dict(pairs)["--scale"], pattern.split("/")[0], sets)
-    (chosen,) = matching(cells_of(asked, asked.paper), pattern)
+    (chosen,) = matching(Plan(asked, asked.paper).cells(), pattern)
     assert chosen == cell(reported, CELL, config)
     assert asked.set == config.set
     assert asked.data_dir == config.data_dir
@@ -256,7 +254,7 @@ def test_provenance_names_code_hardware_versions_and_time(reported: Project) -> 
 def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
     import base64
 
-    tables.build("localscgdam", "table1", Config(scale="reduced"), reported.root)
+    tables.build(Plan(Config(scale="reduced")), "table1")
     shown = read(reported).root.one("article", id="reduced/localscgdam/table1")
     for link in shown.one("p", "files").all("a"):
         suffix = Path(link["download"]).suffix
@@ -269,7 +267,7 @@ def test_shipped_rows_have_their_spread_and_their_best(reported: Project) -> Non
     """They lie at another scale: no cell of this one is behind them."""
     from fedbench.report.numbers.export import export_reproduced
 
-    export_reproduced("localscgdam", "table1", Config(scale="reduced"), reported.root)
+    export_reproduced(Plan(Config(scale="reduced")), "table1")
     shown = read(reported, Config(scale="demo")).root.one("article", id="demo/localscgdam/table1")
     texts = [e for e in shown.all("td", "ours") if "‡" in e.text]
     assert texts and all("±" in e.text for e in texts) and any(e.all("b") for e in texts)

@@ -12,13 +12,14 @@ from report_project import Project
 
 from fedbench.errors import UserError
 from fedbench.measures import Measure
-from fedbench.plan.configuration import load_paper, load_scale
+from fedbench.plan.configuration import load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec
 from fedbench.report.numbers.compare import compare, unknown_names
 from fedbench.report.numbers.published import PublishedTable, load
 
 ROOT = Path(__file__).parents[3]
-PAPERS = [load_paper(path.stem, ROOT / "config") for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
+PAPERS = [load_paper(path.stem) for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
 # what is printed of the data themselves stands in files of their own
 FILE = {
     (paper.key, name): spec.published
@@ -42,8 +43,8 @@ def test_index_lists_every_file_with_its_rows() -> None:
 
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)
 def test_each_published_number_is_found_exactly_once(key: str, name: str) -> None:
-    paper, scale = load_paper(key, ROOT / "config"), load_scale("paper", ROOT / "config")
-    compared, table = compare(Config(scale="paper", paper=key), paper, scale, paper.tables[name], [], ROOT)
+    plan = Plan(Config(scale="paper"), key)
+    compared, table = compare(plan, plan.table(name), [])
     assert table is not None
     rows = Counter(item.published.row for item in compared if item.published)
     assert max(rows.values()) == 1, "a number is of one cell"
@@ -54,8 +55,8 @@ def test_each_published_number_is_found_exactly_once(key: str, name: str) -> Non
 
 
 def test_published_numbers_of_cells_are_as_printed() -> None:
-    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
-    compared, _ = compare(Config(scale="paper"), paper, scale, paper.tables["table1"], [], ROOT)
+    plan = Plan(Config(scale="paper"))
+    compared, _ = compare(plan, plan.table("table1"), [])
     assert len(compared) == 90
     by_place = {(i.place["dataset"], i.place["method"], i.place["p"]): i.printed for i in compared}
     assert by_place["Melanoma", "LocalSGDM_RL", 16] == 0.773
@@ -110,7 +111,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
 def test_a_column_that_is_no_setting_is_a_slip(project: Project) -> None:
     write(project.root / "mine.csv", "dataset,method,imratoi,metric,mean\nSTL10,CoDA,0.1,test_auc,0.9\n")
     with pytest.raises(UserError, match=r"line 1: unknown column 'imratoi'. Did you mean 'imratio'\?"):
-        load("localscgdam", "mine.csv", project.root)
+        load("localscgdam", "mine.csv")
 
 
 def test_users_own_file(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_a_setting_that_never_takes_a_printed_value_is_listed(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)
 def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
-    paper = load_paper(key, ROOT / "config")
+    paper = load_paper(key)
     assert not unknown_names(paper, paper.tables[name], ROOT)
 
 
@@ -220,7 +221,6 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
 
 
 def test_a_table_without_published_file_compares_nothing(tmp_path: Path) -> None:
-    paper, scale = load_paper("localscgdam", ROOT / "config"), load_scale("paper", ROOT / "config")
     spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
-    compared, table = compare(Config(scale="paper"), paper, scale, spec, [], tmp_path)
+    compared, table = compare(Plan(Config(scale="paper")), spec, [], tmp_path)
     assert table is None and all(math.isnan(item.printed) for item in compared)

@@ -12,6 +12,7 @@ from report_project import Project, localscgdam, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import find
@@ -26,22 +27,22 @@ Fill = Callable[[str, str], Project]
 def shipped(filled: Fill, reduced: Config) -> Project:
     """Everything of the reduced scale measured, exported, and its runs gone."""
     project: Project = filled("localscgdam", "table1")
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
     return project
 
 
 def text(project: Project, config: Config) -> str:
     """The table as Markdown."""
-    return tables.make("localscgdam", "table1", config, project.root).markdown()
+    return tables.make(Plan(config), "table1").markdown()
 
 
 def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> None:
     project: Project = filled("localscgdam", "table1")
-    trained = tables.make("localscgdam", "table1", reduced, project.root)
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    trained = tables.make(Plan(reduced), "table1")
+    export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
-    table = tables.make("localscgdam", "table1", reduced, project.root)
+    table = tables.make(Plan(reduced), "table1")
     same = ["mean", "std", "values", "verdict", "key", "commit"]
     pd_before, pd_after = trained.rows[same], table.rows[same]
     assert (pd_before["verdict"] == pd_after["verdict"]).all() and (
@@ -68,7 +69,7 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
 def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) -> None:
     (cell, *_) = shipped.cells("localscgdam", "table1", reduced)
     shipped.finish(cell, [0.5, 0.5, 0.5])
-    rows = tables.make("localscgdam", "table1", reduced, shipped.root).rows
+    rows = tables.make(Plan(reduced), "table1").rows
     assert rows["shipped"].sum() == 29 and rows.loc[rows["mean"] == 0.5, "shipped"].tolist() == [False]
 
 
@@ -76,7 +77,7 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     said = text(shipped, Config(scale="demo"))
     assert "**CIFAR10 (‡ scale reduced)**" in said and "CIFAR10 at scale reduced, 3 seeds" in said
     assert "); ‡: reduced." in said.splitlines()[0], "the caption names the scale of each number"
-    rows = tables.make("localscgdam", "table1", Config(scale="demo"), shipped.root).rows
+    rows = tables.make(Plan(Config(scale="demo")), "table1").rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
     assert text(shipped, Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
 
@@ -89,9 +90,9 @@ def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
         if cell.setting["p"] == 4 and cell.method == "CoDA":
             (shipped.root / cell.path).unlink()
             shipped.forget(cell.runs)
-    export_reproduced("localscgdam", "table1", paper, shipped.root)
+    export_reproduced(Plan(paper), "table1")
     shutil.rmtree(shipped.root / "results")
-    rows = tables.make("localscgdam", "table1", demo, shipped.root).rows.query("dataset == 'CIFAR10'")
+    rows = tables.make(Plan(demo), "table1").rows.query("dataset == 'CIFAR10'")
     scales = {p: set(part["scale"]) for p, part in rows.groupby("p")}
     assert scales == {4: {"reduced"}, 8: {"paper"}, 16: {"paper"}} and rows["shipped"].all()
 
@@ -100,7 +101,7 @@ def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduce
     paper = localscgdam()
     paper["methods"]["CoDA"]["params"] = {**paper["methods"]["CoDA"].get("params", {}), "lr": 0.123}
     shipped.save_paper("localscgdam", paper)
-    rows = tables.make("localscgdam", "table1", reduced, shipped.root).rows
+    rows = tables.make(Plan(reduced), "table1").rows
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any()
     assert rows.loc[rows["method"] != "CoDA", "shipped"].sum() == 24
 
@@ -168,13 +169,13 @@ def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, redu
         seed="7", key=cell.runs[0].seeded(7).key, value="0.25"
     )
     pd.concat([rows, more]).to_csv(path, index=False)
-    row = tables.make("localscgdam", "table1", reduced, shipped.root).rows.query("n_wanted > 0").iloc[0]
+    row = tables.make(Plan(reduced), "table1").rows.query("n_wanted > 0").iloc[0]
     assert [pair.split(":")[0] for pair in row["values"].split()] == ["0", "2", "7"] and row["n_wanted"] == 3
 
 
 def without(project: Project, cell: Cell, seeds: list[int]) -> None:
     """Take some seeds of a cell away, as if another machine had trained them."""
-    others = [run for run in results.read(cell.path, project.root) if run["seed"] not in seeds]
+    others = [run for run in results.read(cell.path) if run["seed"] not in seeds]
     (project.root / cell.path).unlink()
     project.forget([run for run in cell.runs if run.seed in seeds])
     if others:
@@ -183,7 +184,7 @@ def without(project: Project, cell: Cell, seeds: list[int]) -> None:
 
 def shown(project: Project, config: Config) -> pd.DataFrame:
     """The numbers of the table that any run is behind."""
-    return tables.make("localscgdam", "table1", config, project.root).rows.query("n_wanted > 0")
+    return tables.make(Plan(config), "table1").rows.query("n_wanted > 0")
 
 
 def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
@@ -191,8 +192,8 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
     before = shown(project, reduced)
-    finding = find("localscgdam", reduced, project.root)[1][0].scales[1]
-    export_reproduced("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}), project.root)
+    finding = find(Plan(reduced))[0].scales[1]
+    export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
     for cell in project.cells("localscgdam", "table1", reduced):
         without(project, cell, [0])
     both = shown(project, reduced)
@@ -200,7 +201,7 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     assert both["shipped"].all() and list(both["verdict"]) == list(before["verdict"])
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
     assert "‡: not trained here, or not with all seeds." in text(project, reduced)
-    joined = find("localscgdam", reduced, project.root)[1][0].scales[1]
+    joined = find(Plan(reduced))[0].scales[1]
     assert joined.verdict == finding.verdict and joined.shipped
 
 
@@ -209,7 +210,7 @@ def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
     before = shown(project, reduced)
-    export_reproduced("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}), project.root)
+    export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
     for cell in project.cells("localscgdam", "table1", reduced)[:2]:
         without(project, cell, [0, 2])
     both = shown(project, reduced)
@@ -221,7 +222,7 @@ def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
 
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    export_reproduced(Plan(reduced), "table1")
     before = shown(project, reduced)
     cells = project.cells("localscgdam", "table1", reduced)
     for cell in cells[:2]:
@@ -239,10 +240,10 @@ def test_a_divergence_elsewhere_is_shown_until_that_seed_is_trained_here(
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    runs = results.read(cell.path, project.root)
+    runs = results.read(cell.path)
     runs[2] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    export_reproduced(Plan(reduced), "table1")
     seen = []
     for seeds in ([], [0, 1], [0, 1, 2]):
         without(project, cell, [0, 1, 2])
@@ -273,7 +274,7 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
             project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.5}) for run in runs])
 
     measured([0], shipped_reached)
-    export_reproduced("localscgdam", "table1", reduced, project.root)
+    export_reproduced(Plan(reduced), "table1")
     for cell in cells:
         without(project, cell, [0])
     measured([1, 2], not shipped_reached)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from report_project import METHODS, Project, localscgdam
 
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.document import build as paper_document
 from fedbench.report.figures import build as figures
@@ -39,24 +39,24 @@ def stood_in(project: Project) -> Project:
     return project
 
 
-def outputs(root: Path) -> Iterator[tuple[str, str]]:
+def outputs() -> Iterator[tuple[str, str]]:
     """Everything that shows numbers of the paper, by name."""
-    table = tables.make("localscgdam", "table1", CONFIG, root)
+    table = tables.make(Plan(CONFIG), "table1")
     for form, text in table.forms().items():
         yield f"table1.{form}", text
     yield "fedbench show", table.terminal()
-    found = claims.make("localscgdam", CONFIG, root)
+    found = claims.make(Plan(CONFIG))
     for form, text in found.forms().items():
         yield f"claims.{form}", text
     yield "fedbench claims", found.terminal()
     yield "claims.png", " ".join(text.get_text() for text in forest.draw(found).picture.texts)
-    drawing = figures.make("localscgdam", "figure1", CONFIG, root)
+    drawing = figures.make(Plan(CONFIG), "figure1")
     yield "figure1", f"{drawing.title} {drawing.words}"
-    yield "document", paper_document.source(chapter(CONFIG, CONFIG, root))
+    yield "document", paper_document.source(chapter(Plan(CONFIG), CONFIG))
 
 
 def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
-    for name, text in outputs(stood_in.root):
+    for name, text in outputs():
         body = "\n".join(
             line for line in text.splitlines() if not line.startswith("paper,")
         )  # the CSV's columns
@@ -66,7 +66,7 @@ def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
 
 
 def test_the_page_has_none_either(stood_in: Project) -> None:
-    text = page.build(CONFIG, stood_in.root).read_text()
+    text = page.build(CONFIG).read_text()
     states = set(re.findall(r'<tr data-state="([^"]+)"', text))
     assert states == {"no reference", "not run"}
     tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
@@ -82,7 +82,7 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     paper["claims"][0]["says"] = SAYS
     paper["tables"]["table1"] |= {"datasets": ["Digits"], "published": None}
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    (one,) = claims.make(Plan(CONFIG)).findings
     demo = next(at for at in one.scales if at.scale == "demo")
     assert (demo.kind, demo.stand_in, demo.words) == (
         "stand-in",
@@ -91,7 +91,7 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     )
     paper["claims"][0]["own_data"] = True  # by decision: then with the name of the data
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    (one,) = claims.make(Plan(CONFIG)).findings
     demo = next(at for at in one.scales if at.scale == "demo")
     assert demo.stand_in == () and demo.words.startswith(demo.kind) and "Digits" in demo.words
 
@@ -100,14 +100,14 @@ def test_a_claim_on_one_dataset_shows_no_stand_in(stood_in: Project) -> None:
     paper = localscgdam()
     paper["claims"][0]["only"] = {"dataset": "CIFAR10"}
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make("localscgdam", CONFIG, stood_in.root).findings
+    (one,) = claims.make(Plan(CONFIG)).findings
     assert not any(at.ran or at.stand_in for at in one.scales)
 
 
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:
     """The words above are those in use: on the paper's own data they are there."""
     project.fill("localscgdam", "table1", reduced)
-    said = tables.make("localscgdam", "table1", reduced, project.root).terminal()
+    said = tables.make(Plan(reduced), "table1").terminal()
     assert VERDICTS.search(said)
     assert "supported" in json.dumps(claims.RULES).lower()
 
@@ -118,7 +118,7 @@ def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_i
     paper["tables"]["table1"]["published"] = "mine.csv"
     stood_in.save_paper("localscgdam", paper)
     (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
-    rows = tables.make("localscgdam", "table1", CONFIG, stood_in.root).rows
+    rows = tables.make(Plan(CONFIG), "table1").rows
     kinds = rows[rows["method"] == "CoDA"].groupby("dataset")["verdict"].unique()
     assert list(kinds["Digits"]) == ["no reference"]
     assert (

@@ -10,6 +10,7 @@ import pytest
 from report_project import Project
 
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import verified
 from fedbench.report.numbers.export import export_reproduced
@@ -27,12 +28,12 @@ def shipped(project: Project, reduced: Config) -> bytes:
 
 
 def export(project: Project, config: Config) -> bytes:
-    return export_reproduced("localscgdam", "table1", config, project.root).read_bytes()
+    return export_reproduced(Plan(config), "table1").read_bytes()
 
 
 def again(project: Project, cell: Cell, change: float = 0.0, **made: Any) -> None:
     """Train a cell again: elsewhere, with an AUC that is as much higher."""
-    runs = results.read(cell.path, project.root)
+    runs = results.read(cell.path)
     for run in runs:
         run["provenance"] = {**run["provenance"], **(made or ELSEWHERE)}
         run["metrics"] = {**run["metrics"], "test_auc": run["metrics"]["test_auc"] + change}
@@ -88,7 +89,7 @@ def test_a_cell_is_marked_once_all_of_its_runs_are_there_again(
     for cell in project.cells("localscgdam", "table1", reduced):
         (project.root / cell.path).unlink()
         project.forget(cell.runs)
-    table = tables.make("localscgdam", "table1", reduced, project.root)
+    table = tables.make(Plan(reduced), "table1")
     said = table.terminal()
     assert said.count("‡✓") == 1 and "✓: repeated" in said
     assert table.tex().count(r"$^\ddagger$$\surd$") == 1

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedbench.plan.cells import cell_at, cells_of
-from fedbench.plan.configuration import load_config, load_paper, scale_of
+from fedbench.plan.configuration import load_config, load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.rows import COSTS
 from fedbench.report.numbers.shipped import COLUMNS, path_of
@@ -53,8 +53,8 @@ def test_every_row_has_a_run_a_status_and_a_commit(path: Path) -> None:
 @PATHS
 def test_every_key_is_one_of_the_configuration(path: Path) -> None:
     """A row under another key is never shown: its run has to be made anew, or the row goes."""
-    paper = load_paper(path.stem)
-    config = load_config(overrides={"scale": path.parent.name, "paper": paper.key})
+    plan = Plan(load_config(overrides={"scale": path.parent.name}), path.stem)
+    paper = plan.study
     values: dict[str, set[Value]] = {name: {entry.default} for name, entry in paper.settings.items()}
     for shown in (*paper.tables.values(), *paper.figures.values()):
         for name, some in paper.values(shown).items():
@@ -64,10 +64,10 @@ def test_every_key_is_one_of_the_configuration(path: Path) -> None:
     single = rows[~rows["key"].str.contains(" ")]
     for (dataset, *texts, method), group in single.groupby(["dataset", *paper.settings, "method"]):
         setting = {name: by_text[name][text] for name, text in zip(paper.settings, texts, strict=True)}
-        run = cell_at(config, paper, scale_of(config), dataset, setting, method).runs[0]
+        run = plan.cell(dataset, setting, method).runs[0]
         keys = {seed: run.seeded(int(seed)).key for seed in group["seed"].unique()}
         assert (group["key"] == group["seed"].map(keys)).all(), (dataset, setting, method)
-    known = {run.key for cell in cells_of(config, paper.key) for run in [cell.runs[0].seeded(0)]}
+    known = {run.key for cell in plan.cells() for run in [cell.runs[0].seeded(0)]}
     fitted = rows[rows["key"].str.contains(" ") & (rows["seed"] == 0)]
     assert {key for keys in fitted["key"] for key in keys.split()} <= known
 

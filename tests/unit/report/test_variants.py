@@ -11,6 +11,7 @@ import yaml
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.measures import measure
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import Finding, find
@@ -64,7 +65,7 @@ def test_longer_goes_on_at_the_pace_within_what_is_possible() -> None:
 
 def finding(project: Project, config: Config) -> Finding:
     """What is found of the one claim."""
-    return find("localscgdam", config, project.root)[1][0]
+    return find(Plan(config))[0]
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Projec
     one = finding(project, config)
     assert ("reduced", True) in one.strip and ("reduced, another evaluation", False) in one.strip
     assert one.fragile
-    text = make("localscgdam", config, project.root).markdown()
+    text = make(Plan(config)).markdown()
     assert (
         "Claim 1 is fragile: yes: reduced, reduced, without one seed; no: reduced, another evaluation."
         in text
@@ -108,13 +109,13 @@ def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config
     save(project)
     tuned(project)
     finish(project, config, lead=0.02, best=0.02)
-    export_reproduced("localscgdam", "table1", config, project.root)
+    export_reproduced(Plan(config), "table1")
     shutil.rmtree(project.root / "results")
     one = finding(project, config)
     assert one.main.shipped and "reduced, published constants" not in dict(one.strip)
     for constants, count in (("tuned", 15), ("paper", 0)):
         asked = config.model_copy(update={"constants": constants})
-        assert tables.make("localscgdam", "table1", asked, project.root).rows["shipped"].sum() == count
+        assert tables.make(Plan(asked), "table1").rows["shipped"].sum() == count
 
 
 def tuned(project: Project) -> None:

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fedbench.commands.cli import app
-from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -26,7 +26,7 @@ def call(*arguments: str) -> Result:
 def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(project: Path) -> None:
     for cell in (CELL, OTHER):
         call("run", cell)
-    store, cells = Store(), {cell.name: cell for cell in cells_of(load_config(), "toy")}
+    store, cells = Store(), {cell.name: cell for cell in Plan(load_config(), "toy").cells()}
     keys = {name: [run.key for run in cells[name].runs] for name in (CELL, OTHER)}
     before = {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))}
     assert call("forget", CELL).stdout == f"{CELL}, scale demo: 2 of 2 runs forgotten\n"
@@ -39,7 +39,7 @@ def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(pro
 
 def test_the_checkpoint_of_an_unfinished_run_goes_too() -> None:
     store = Store()
-    (run, _) = next(cell.runs for cell in cells_of(load_config(), "toy") if cell.name == CELL)
+    (run, _) = next(cell.runs for cell in Plan(load_config(), "toy").cells() if cell.name == CELL)
     with store.claim(run.key):
         store.checkpoint(run.key).write_bytes(b"of the old code")
     assert store.checkpoint(run.key).exists()
@@ -60,7 +60,7 @@ def test_the_checkpoint_of_an_unfinished_run_goes_too() -> None:
 )
 def test_a_word_is_a_whole_part_of_a_name(pattern: str, forgotten: set[str]) -> None:
     store = Store()
-    for cell in cells_of(load_config(), "toy"):
+    for cell in Plan(load_config(), "toy").cells():
         with store.claim(cell.runs[0].key):
             store.checkpoint(cell.runs[0].key).touch()
     lines = call("forget", pattern).stdout.splitlines()

@@ -13,8 +13,8 @@ from world import images
 
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of
 from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.testing import CONV, check_task, simulation
 
 TASK = {"name": "more_positives", "options": {"positives": 3}}
@@ -53,7 +53,7 @@ def test_its_batches_hold_the_samples_of_the_average_precision() -> None:
 
 def test_every_method_of_the_tables_on_average_precision_draws_alike() -> None:
     config = load_config(overrides={"scale": "reduced"})
-    runs = [cell.runs[0] for cell in cells_of(config, "fcsg", "tableA2")]
+    runs = [cell.runs[0] for cell in Plan(config, "fcsg").cells("tableA2")]
     assert len(runs) == 24
     for run in runs:
         assert run.task is not None and run.task.options["positives"] == 3

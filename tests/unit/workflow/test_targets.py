@@ -18,7 +18,7 @@ RULES = ["all", "train", "page"]
 
 @pytest.fixture(scope="module")
 def inputs() -> Inputs:
-    return Inputs(configuration.load_config(ROOT / "config/config.yaml"))
+    return Inputs(configuration.load_config())
 
 
 @pytest.fixture(autouse=True)

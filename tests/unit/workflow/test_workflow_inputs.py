@@ -10,7 +10,7 @@ import pytest
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.plan import cells
+from fedbench.plan import plan
 from fedbench.plan.configuration import load_config
 from fedbench.workflow.inputs import Inputs
 
@@ -118,13 +118,13 @@ def test_the_mistakes_of_another_paper_stop_no_job() -> None:
 
 def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     resolved = list[tuple[Any, ...]]()
-    real = cells.cell_at
+    real = plan.resolve
 
-    def counted(config: Any, paper: Any, scale: Any, *place: Any) -> Any:
+    def counted(paper: Any, scale: Any, *place: Any) -> Any:
         resolved.append((paper.key, *place))
-        return real(config, paper, scale, *place)
+        return real(paper, scale, *place)
 
-    monkeypatch.setattr(cells, "cell_at", counted)
+    monkeypatch.setattr(plan, "resolve", counted)
     asked = inputs()
     asked.everything(["tex"])
     assert not resolved

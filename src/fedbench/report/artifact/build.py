@@ -19,8 +19,7 @@ from pathlib import Path
 
 from fedbench import files
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of
-from fedbench.plan.configuration import load_paper
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.artifact import crate, readme
 from fedbench.report.artifact.facts import Facts
@@ -37,24 +36,22 @@ CODE = "code"
 CHECK = "examples/check_table.py"
 
 
-def build(paper_key: str, table_name: str, config: Config, options: Sequence[str] = ()) -> Path:
+def build(plan: Plan, table_name: str, options: Sequence[str] = ()) -> Path:
     """Write ``artifacts/<paper>-<table>-<scale>.zip`` and return its path; the same inputs give the same bytes.
 
     Args:
-        paper_key: whose table it is.
+        plan: of the study whose table it is, at this call's scale.
         table_name: a table of results.
-        config: of this call.
         options: this call's ``--set`` options, which the table is built with.
 
     Raises:
         UserError: the table has no runs; the code is not that of a commit; or the verdicts of the archive do not come
             out of the runs in it.
     """
-    paper = load_paper(paper_key)
-    cells = cells_of(config, paper_key, table_name)
-    behind = runs_behind(cells, Shipped(config, paper), paper.tables[table_name].metrics)
-    if paper.tables[table_name].kind not in ("results", "rates") or not behind:
-        raise UserError(f"{paper_key}/{table_name} has no runs at scale {config.scale}: nothing to archive")
+    paper, config, spec, cells = plan.study, plan.config, plan.table(table_name), plan.cells(table_name)
+    behind = runs_behind(cells, Shipped(plan), spec.metrics)
+    if spec.kind not in ("results", "rates") or not behind:
+        raise UserError(f"{paper.key}/{table_name} has no runs at scale {config.scale}: nothing to archive")
     commit, made = _commit(), _date()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "crate")
@@ -63,16 +60,16 @@ def build(paper_key: str, table_name: str, config: Config, options: Sequence[str
         _copy([cell.path for cell in cells], code)
         _copy([STORE / run.key for run in behind if run.here], code)
         built = _build_table(
-            code, f"{paper_key}/{table_name}", config, options, any(run.here for run in behind)
+            code, f"{paper.key}/{table_name}", config, options, any(run.here for run in behind)
         )
         facts = Facts(
             paper=paper, table=table_name, scale=config.scale, commit=commit, made=made, cells=cells, behind=behind,
-            data=trained_on(cells), said=_call(code, CHECK, f"{TABLES}/{paper_key}/{table_name}.csv").strip(),
+            data=trained_on(cells), said=_call(code, CHECK, f"{TABLES}/{paper.key}/{table_name}.csv").strip(),
             options=options, table_files=[str(path.relative_to(root)) for path in built],
         )  # fmt: skip
         (root / "README.md").write_text(readme.write(facts), encoding="utf-8")
         (root / crate.NAME).write_text(crate.write(facts), encoding="utf-8")
-        archive = ARTIFACTS / f"{paper_key}-{table_name}-{config.scale}.zip"
+        archive = ARTIFACTS / f"{paper.key}-{table_name}-{config.scale}.zip"
         files.write(archive, _zipped(root, made))
     return archive
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fedbench.errors import UserError
 from fedbench.jobs.progress import duration
-from fedbench.plan.configuration import CONFIG_DIR, load_config
-from fedbench.plan.schema import Config
+from fedbench.plan.configuration import load_config
+from fedbench.plan.plan import Plan
 from fedbench.report.document.pdf import compile_source
 from fedbench.report.figures.plot import render
 from fedbench.report.files import REPORTS, write
@@ -47,14 +47,13 @@ FRAME = r"""\documentclass{article}
 """
 
 
-def build(paper_key: str, config: Config, root: Path = Path()) -> Path:
+def build(plan: Plan) -> Path:
     """Write ``reports/<paper>.pdf`` and return its path; the same results give the same bytes.
 
     What is too wide or too tall for the page is logged. :class:`UserError` where LaTeX is missing or fails.
     """
-    file = load_config(root / CONFIG_DIR / "config.yaml")
-    shown = chapter(config.model_copy(update={"paper": paper_key}), file, root)
-    target = root / REPORTS / f"{paper_key}.pdf"
+    shown = chapter(plan, load_config())
+    target = REPORTS / f"{plan.study.key}.pdf"
     content, complaints = compile_source(source(shown), str(target), pictures(shown))
     if content is None:
         raise UserError(f"{target} needs LaTeX; install texlive-latex-recommended and latexmk")

@@ -13,11 +13,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench import measures
-from fedbench.errors import unknown
-from fedbench.plan.cells import Cell, cells_of, datasets_run
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, scale_of
+from fedbench.plan.cells import Cell
 from fedbench.plan.figures import OF_BOARDS
-from fedbench.plan.schema import Config, FigureSpec, Paper, Scale
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import FigureSpec, Paper, Scale
 from fedbench.report.figures import forest, pareto, profile
 from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.panels import BUNDLES, COLUMNS, Layout, layout, points
@@ -76,37 +75,37 @@ class Drawing:
         }
 
 
-def build(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> list[Path]:
+def build(plan: Plan, name: str) -> list[Path]:
     """Write ``figures/<paper>/<figure>.{pdf,svg,png,csv,json}`` and return the paths, the PDF first.
 
     The CSV holds the points drawn, the JSON where they come from. The same inputs give the same bytes.
     """
-    drawing = make(paper_key, figure_name, config, root)
-    return write_forms(root / FIGURES / paper_key / figure_name, drawing.forms())
+    return write_forms(FIGURES / plan.study.key / name, make(plan, name).forms())
 
 
-def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) -> Drawing:
+def make(plan: Plan, name: str) -> Drawing:
     """Draw a figure from the curves on disk.
 
     Panels that the scale does not run are left out and named below the title; a figure without any curve says so.
     """
-    config_dir = root / CONFIG_DIR
-    paper, scale = load_paper(paper_key, config_dir), scale_of(config, config_dir)
-    if figure_name not in paper.figures:
-        raise unknown(f"figure of {paper_key}", figure_name, paper.figures)
-    spec = paper.figures[figure_name]
-    cells = cells_of(config, paper_key, figure_name, config_dir)
-    here = datasets_run(config, paper, scale, spec)
-    missing = missing_columns(spec, cells, root)
+    paper, scale, config, spec, cells = (
+        plan.study,
+        plan.scale,
+        plan.config,
+        plan.figure(name),
+        plan.cells(name),
+    )
+    here = plan.datasets(spec)
+    missing = missing_columns(spec, cells)
     if spec.kind in OF_BOARDS:
-        boards = pareto.found(config, paper, scale, figure_name, spec, root)
+        boards = pareto.found(plan, name)
         here = [board.dataset for board in boards if board.dataset]
         panels, missing = _of_boards(paper, scale, spec, boards)
         shown = Layout(panels, COLUMNS, [])
     elif spec.kind == "forest":
-        shown = Layout(forest.panels(config, paper, spec, cells, here, root), 1, [])
+        shown = Layout(forest.panels(plan, spec, cells, here), 1, [])
     else:
-        shown = layout(paper, spec, cells, here, root, Shipped(config, paper, root))
+        shown = layout(paper, spec, cells, here, Shipped(plan))
     title = phrase(spec.title)
     if len(shown.panels) == 1 and shown.panels[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown.panels[0].title}"
@@ -115,15 +114,15 @@ def make(paper_key: str, figure_name: str, config: Config, root: Path = Path()) 
     notes = [described.changed(config.set), *[SPREAD] * spread, *[SHIPPED] * shown.shipped]
     words = "; ".join([words, *filter(None, notes)]) + "."
     origin = {
-        "paper": paper_key,
-        "figure": figure_name,
+        "paper": paper.key,
+        "figure": name,
         "scale": scale.name,
-        **provenance(cells, root),
+        **provenance(cells),
     }
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])
     styles = _styles(paper, spec, shown.panels)
     where = across(paper, spec)
-    return Drawing(paper_key, figure_name, title, words, shown.panels, styles, where, shown.columns, origin)
+    return Drawing(paper.key, name, title, words, shown.panels, styles, where, shown.columns, origin)
 
 
 def _of_boards(
@@ -155,11 +154,11 @@ def across(paper: Paper, spec: FigureSpec) -> Across:
     return Across(label, log="x" in spec.log, log_y="y" in spec.log, ticks=ticks)
 
 
-def missing_columns(spec: FigureSpec, cells: Sequence[Cell], root: Path) -> str:
+def missing_columns(spec: FigureSpec, cells: Sequence[Cell]) -> str:
     """Name what a figure asks for and no curve on file has; empty where nothing is missing."""
     if spec.kind != "curves":
         return ""
-    missing, known = collect.lacking(cells, [spec.x, *spec.metrics], root)
+    missing, known = collect.lacking(cells, [spec.x, *spec.metrics])
     return f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
 
 

@@ -13,7 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbench.plan.schema import Config, Paper
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper
 from fedbench.report.figures.build import FORMATS
 from fedbench.report.figures.plot import render
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
@@ -47,14 +48,14 @@ class Forest:
         return {**{kind: render(self.picture, kind) for kind in FORMATS}, "csv": csv}
 
 
-def build(paper_key: str, config: Config, root: Path = Path()) -> list[Path]:
+def build(plan: Plan) -> list[Path]:
     """Write ``figures/<paper>/claims.{pdf,svg,png,csv}`` and return the paths, the PDF first."""
-    return save(make(paper_key, config, root), root)
+    return save(make(plan))
 
 
-def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
+def save(table: ClaimTable) -> list[Path]:
     """Write the picture of a table that was made already."""
-    return write_forms(root / FIGURES / table.paper.key / NAME, draw(table).forms())
+    return write_forms(FIGURES / table.paper.key / NAME, draw(table).forms())
 
 
 def draw(table: ClaimTable) -> Forest:

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 
 from fedbench.data.summary import Counts, by_site
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Config, FigureSpec, Paper
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import FigureSpec, Paper
 from fedbench.report.figures.parts import Across, Curve, Panel
 from fedbench.report.figures.style import Style
 from fedbench.report.numbers import collect
@@ -35,11 +36,9 @@ WORDS = (
 )
 
 
-def panels(
-    config: Config, paper: Paper, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str], root: Path
-) -> list[Panel]:
+def panels(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str]) -> list[Panel]:
     """Return a panel for each dataset with results, a curve for each method; ``x`` of its points is the row."""
-    shown, shipped = [], Shipped(config, paper, root)
+    shown, shipped, paper = [], Shipped(plan), plan.study
     several = [name for name, values in paper.values(spec).items() if len(values) > 1]
     for dataset in datasets:
         curves = []
@@ -47,8 +46,8 @@ def panels(
             label = ", ".join(
                 [cell.method, *(axis_text(paper, name, cell.setting[name]) for name in several)]
             )
-            measured = collect.measure([cell], spec.metrics, root, shipped=shipped)
-            counts = by_site(cell.runs[0].data, cell.runs[0].seed, root / config.data_dir)
+            measured = collect.measure([cell], spec.metrics, shipped=shipped)
+            counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
             if curve := _curve(label, measured, counts):
                 curves.append(curve)
         if curves:

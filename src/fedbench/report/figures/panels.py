@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,7 +56,6 @@ def layout(
     spec: FigureSpec,
     cells: Sequence[Cell],
     datasets: Sequence[str],
-    root: Path,
     shipped: Shipped,
 ) -> Layout:
     """Collect the panels of a figure; final values that nobody trained here come from ``shipped``, curves do not.
@@ -67,7 +65,7 @@ def layout(
     """
     axes = axes_of(paper, spec, datasets)
     order = _panel_axes(spec)
-    panels = panels_of(paper, spec, cells, datasets, root, shipped)
+    panels = panels_of(paper, spec, cells, datasets, shipped)
     empty = [panel.title for panel in panels if panel.empty]
     width = len(axes[order[-1]])
     if len(panels) == width:
@@ -98,11 +96,10 @@ def panels_of(
     spec: FigureSpec,
     cells: Sequence[Cell],
     datasets: Sequence[str],
-    root: Path,
     shipped: Shipped,
 ) -> list[Panel]:
     """Collect the panels of a figure, row after row; one without results shows nothing."""
-    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper, root)
+    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper)
     inside = [*order, *([spec.x] if spec.kind == "final" else [])]
     labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
     labels = list(dict.fromkeys(labels)) or ["method"]
@@ -118,13 +115,13 @@ def panels_of(
         measure = paper.measure(metric)
         curves, bundles = list[Curve | None](), list[Bundle]()
         if spec.kind == "duals":
-            bundles = bundles_of(there, metric, spec.metrics[0], root)
+            bundles = bundles_of(there, metric, spec.metrics[0])
         elif spec.kind == "final":
-            ended = {label: _ended(some, metric, root, shipped) for label, some in named.items()}
+            ended = {label: _ended(some, metric, shipped) for label, some in named.items()}
             curves = [final_of(label, spec.x, some, printed) for label, some in ended.items()]
         else:
             curves = [
-                curve_of(label, cell, metric, root, spec.x, printed)
+                curve_of(label, cell, metric, spec.x, printed)
                 for label, some in named.items()
                 for cell in some
             ]
@@ -148,13 +145,13 @@ def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: s
     return ", ".join(words) + " (stand-in)" * stands_in
 
 
-def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: Printed) -> Curve | None:
+def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> Curve | None:
     """Return a cell's curve over its seeds, None when no seed has one.
 
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
     curve. Where x differs between seeds (``seconds``) its mean is taken.
     """
-    found = collect.curves([cell], metric, root, x)
+    found = collect.curves([cell], metric, x=x)
     found["at"] = found.groupby("seed").cumcount() if x == "seconds" else found["x"]
     wide = found.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
     if found.empty or wide.empty:
@@ -170,11 +167,9 @@ def curve_of(label: str, cell: Cell, metric: str, root: Path, x: str, printed: P
     return Curve(label, points, remark, broken=bool(bad), seeds=seeds)
 
 
-def _ended(
-    cells: Sequence[Cell], metric: str, root: Path, shipped: Shipped
-) -> list[tuple[Cell, Measurement]]:
+def _ended(cells: Sequence[Cell], metric: str, shipped: Shipped) -> list[tuple[Cell, Measurement]]:
     """Return the final values of cells: trained here, else shipped."""
-    return [*zip(cells, collect.measure(cells, [metric], root, shipped=shipped), strict=True)]
+    return [*zip(cells, collect.measure(cells, [metric], shipped=shipped), strict=True)]
 
 
 def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:
@@ -200,14 +195,14 @@ def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], prin
     return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats), shipped=shipped)
 
 
-def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, root: Path) -> list[Bundle]:
+def bundles_of(cells: Sequence[Cell], quantity: str, leading: str) -> list[Bundle]:
     """Return what a method traced for every client in the first seed: one line per client, and their mean.
 
     The tenth of the clients with the largest last value of ``leading`` is a bundle of its own, the same
     clients in every panel.
     """
     for cell in cells:
-        values, ranking = (collect.clients(cell, name, root) for name in (quantity, leading))
+        values, ranking = (collect.clients(cell, name) for name in (quantity, leading))
         if values is None or ranking is None:
             continue
         last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import cells_of
-from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.schema import BoardSpec, Config, FigureSpec, Paper, Scale, TableSpec
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import BoardSpec, FigureSpec, Paper, Scale, TableSpec
 from fedbench.report.figures.parts import Curve, Panel
 from fedbench.report.figures.style import BLACK, Style
 from fedbench.report.numbers.leaderboard import Board, boards
@@ -21,14 +19,13 @@ FRONT = "Pareto front"
 FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
 
 
-def found(
-    config: Config, paper: Paper, scale: Scale, name: str, spec: FigureSpec, root: Path = Path()
-) -> list[Board]:
+def found(plan: Plan, name: str) -> list[Board]:
     """Collect the board of each dataset with results, trained here or shipped.
 
     Raises:
         UserError: the paper has no leaderboard, so nobody says which methods are controls.
     """
+    paper, spec = plan.study, plan.figure(name)
     given = next((table.board for table in paper.tables.values() if table.board is not None), None)
     if given is None:
         raise UserError(
@@ -43,9 +40,7 @@ def found(
         metrics=spec.metrics,
         board=BoardSpec(random=given.random, pooled=given.pooled),
     )
-    cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
-    made = boards(config, paper, scale, table, cells, root)
-    return [board for board in made if board.dataset is not None]
+    return [board for board in boards(plan, table, plan.cells(name)) if board.dataset is not None]
 
 
 def panels(paper: Paper, scale: Scale, spec: FigureSpec, shown: Sequence[Board]) -> list[Panel]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper, TableSpec
@@ -13,11 +12,11 @@ from fedbench.report.numbers.published import PublishedTable, load
 class Printed:
     """The published values of a paper, each file read once."""
 
-    def __init__(self, paper: Paper, root: Path = Path()) -> None:
+    def __init__(self, paper: Paper) -> None:
         """Open the files that the paper's tables of results are held against."""
         self._paper = paper
         self._tables: list[tuple[TableSpec, PublishedTable]] = [
-            (spec, load(paper.key, spec.published, root, paper.measures))
+            (spec, load(paper.key, spec.published, own=paper.measures))
             for spec in paper.tables.values()
             if spec.published and spec.kind == "results"
         ]

@@ -13,8 +13,9 @@ import pandas as pd
 
 from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
-from fedbench.plan.cells import Cell, datasets_run
-from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper, Scale, TableSpec, Value
 from fedbench.report.numbers import collect, combine, rates
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.measurement import Measurement
@@ -82,15 +83,15 @@ class Compared:
         return math.nan if found is None else found
 
 
-def axes(config: Config, paper: Paper, scale: Scale, spec: TableSpec) -> dict[str, list[Value]]:
+def axes(plan: Plan, spec: TableSpec) -> dict[str, list[Value]]:
     """Return the values of each axis of a table: dataset (printed, then our own), settings, method.
 
     Settings whose cells are pooled are no axis; the axis that is averaged over has the average last, the one along
     which slopes are fitted the slope.
     """
-    here = datasets_run(config, paper, scale, spec)
+    here = plan.datasets(spec)
     datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
-    settings = {name: values for name, values in paper.values(spec).items() if name not in spec.pool}
+    settings = {name: values for name, values in plan.study.values(spec).items() if name not in spec.pool}
     found: dict[str, list[Value]] = {"dataset": datasets, **settings, "method": list(spec.methods)}
     if spec.average is not None:
         if spec.average not in found or spec.average == "method":
@@ -116,22 +117,22 @@ def _check_slope(
 
 
 def compare(
-    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path(),
-    shipped: Shipped | None = None,
+    plan: Plan, spec: TableSpec, cells: Sequence[Cell], root: Path = Path(), shipped: Shipped | None = None
 ) -> tuple[list[Compared], PublishedTable | None]:  # fmt: skip
     """Hold every number of a table against its published value, in the order of its axes and metrics.
 
     The published table comes with them, unless it has nothing on any of these numbers. ``shipped`` holds the runs that
     travel with the repository, where they have been read already.
     """
+    paper, scale, config = plan.study, plan.scale, plan.config
     table = load(paper.key, spec.published, root, paper.measures) if spec.published else None
-    shipped = shipped or Shipped(config, paper, root)
+    shipped = shipped or Shipped(plan, root)
     if spec.kind == "rates":
         listed = rates.measure(cells, spec, root, shipped)
     else:
         listed = collect.measure(cells, spec.metrics, root, root / config.data_dir, shipped)
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
-    grid = axes(config, paper, scale, spec)
+    grid = axes(plan, spec)
     if spec.kind != "rates":
         measured |= _from_elsewhere(shipped, paper, scale, spec, measured)
     if spec.pool and spec.kind != "rates":
@@ -281,16 +282,16 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def axes_placed(config: Config, paper: Paper, scale: Scale, name: str) -> dict[str, list[Value]]:
+def axes_placed(plan: Plan, name: str) -> dict[str, list[Value]]:
     """Return the axes of a table of results.
 
     Raises:
         UserError: it has no metrics, or its rows and columns do not place its axes.
     """
-    spec, where = paper.tables[name], f"{paper.key}/{name}"
+    spec, where = plan.table(name), f"{plan.study.key}/{name}"
     if not spec.metrics:
         raise UserError(f"{where} names no metrics; give it a list such as [test_auc]")
-    found = axes(config, paper, scale, spec)
+    found = axes(plan, spec)
     check_axes(spec, found, where)
     return found
 

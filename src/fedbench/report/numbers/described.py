@@ -12,8 +12,9 @@ from fedbench.data.summary import binary_task, remarks
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, Scale, TableSpec
-from fedbench.plan.tuned import Tuned, tuned_for
+from fedbench.plan.tuned import Tuned
 from fedbench.report.numbers.names import phrase
 from fedbench.specs import RunSpec
 
@@ -79,15 +80,15 @@ def caption(spec: TableSpec, scale: Scale, given: Mapping[str, Any]) -> str:
     return f"{'. '.join(filter(None, parts))}."
 
 
-def chosen(paper: Paper, scale: Scale, cells: Sequence[Cell], config_dir: Path) -> list[str]:
+def chosen(plan: Plan, cells: Sequence[Cell]) -> list[str]:
     """Say where each method's hyper-parameters come from, how long the trials were that chose them, and which are on an
     edge of what was tried.
     """
     edges: dict[str, dict[str, None]] = {}
     ways: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
-        tuned = tuned_for(paper, cell.dataset, cell.setting, cell.method, scale, config_dir)
-        names = ways.setdefault(cell.dataset, {}).setdefault(_origin(paper, cell, tuned), [])
+        tuned = plan.tuned(cell)
+        names = ways.setdefault(cell.dataset, {}).setdefault(_origin(plan.study, cell, tuned), [])
         if cell.method not in names:
             names.append(cell.method)
         for name in tuned.edges:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from fedbench import measures
-from fedbench.plan.cells import Cell, cell_at, cells_of, path_of, places_run
-from fedbench.plan.configuration import CONFIG_DIR, scale_of
-from fedbench.plan.schema import Config, Paper, TableSpec
+from fedbench.plan.cells import Cell, path_of
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import collect, published, rates
 from fedbench.report.numbers.aggregate import key_of
 from fedbench.report.numbers.rows import AVERAGED, COSTS, DIVERGED, NAN, Row, Run
@@ -39,14 +39,13 @@ class Evidence:
     """
 
     def __init__(
-        self, config: Config, paper: Paper, targets: Sequence[str], metrics: Sequence[str], root: Path = Path(),
-        known: Mapping[At, Cell] | None = None,
+        self, plan: Plan, targets: Sequence[str], metrics: Sequence[str], root: Path = Path()
     ) -> None:  # fmt: skip
-        """Read the runs; ``known`` are cells that have been resolved already."""
-        self._config, self._paper, self._root = config, paper, root
-        self._scale, self._shipped = scale_of(config, root / CONFIG_DIR), Shipped(config, paper, root)
+        """Read the runs."""
+        paper = plan.study
+        self._plan, self._root, self._shipped = plan, root, Shipped(plan, root)
         specs = {target: shown(paper, target) for target in targets}
-        run = [at for spec in specs.values() for at in places_run(config, paper, self._scale, spec)]
+        run = [at for spec in specs.values() for at in plan.places(spec)]
         self.planned = list(
             dict.fromkeys((place_of(dataset, setting), method) for dataset, setting, method in run)
         )
@@ -58,7 +57,7 @@ class Evidence:
             for member in members(place)
             for method in spec.methods
         ]
-        cells = {at: (known or {}).get(at) or self._cell(*at) for at in (*self.planned, *printed)}
+        cells = {at: self._cell(*at) for at in (*self.planned, *printed)}
         self.cells = {at: cell for at, cell in cells.items() if cell is not None}
         rows = [row for at, cell in self.cells.items() for row in self._of_cell(*at, cell, metrics)]
         rates_ = {
@@ -84,11 +83,10 @@ class Evidence:
         return list(dict.fromkeys(str(place[0][1]) for place, _ in self.planned))
 
     def _cell(self, place: Place, method: str) -> Cell | None:
-        """Return a cell that has results here or may have been shipped; to resolve one takes a millisecond."""
-        dataset, setting, name = str(place[0][1]), dict(place[1:]), self._scale.name
-        if (self._root / path_of(name, self._paper.key, dataset, setting, method)).exists():
-            folder = self._root / CONFIG_DIR
-            return cell_at(self._config, self._paper, self._scale, dataset, setting, method, folder)
+        """Return a cell that has results here or may have been shipped."""
+        dataset, setting, name = str(place[0][1]), dict(place[1:]), self._plan.scale.name
+        if (self._root / path_of(name, self._plan.study.key, dataset, setting, method)).exists():
+            return self._plan.cell(dataset, setting, method)
         return self._shipped.cell(name, dataset, setting, method)
 
     def _of_cell(
@@ -110,14 +108,13 @@ class Evidence:
         """Return a number of one run; a mean over seeds is none, and one that diverged has the worst that there is."""
         if row.status != DIVERGED:
             return NAN if row.status == AVERAGED else row.value
-        return -self._paper.measure(metric).sign * math.inf if is_end(metric) else NAN
+        return -self._plan.study.measure(metric).sign * math.inf if is_end(metric) else NAN
 
     def _fitted(self, target: str, spec: TableSpec) -> Iterator[dict[str, Any]]:
         """Yield exponents: places without the setting that they are fitted over."""
         if not any(at in self.cells for at in self.planned):
             return
-        cells = cells_of(self._config, self._paper.key, target, self._root / CONFIG_DIR)
-        for one in rates.measure(cells, spec, self._root, self._shipped):
+        for one in rates.measure(self._plan.cells(target), spec, self._root, self._shipped):
             for seed, value in one.values.items():
                 names = ("method", "metric", "key", "commit", "shipped")
                 facts = {name: getattr(one, name) for name in names}

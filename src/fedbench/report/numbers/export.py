@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.errors import UserError, unknown
-from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_paper
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.files import write
 from fedbench.report.numbers import collect, rates, verified
@@ -20,7 +20,7 @@ from fedbench.report.numbers.strict_csv import StrictCsv
 Place = Mapping[str, Value]
 
 
-def export_reproduced(paper_key: str, table_name: str, config: Config, root: Path = Path()) -> Path:
+def export_reproduced(plan: Plan, table_name: str, root: Path = Path()) -> Path:
     """Add the runs of a table that were trained here to ``reproduced/<scale>/<paper>.csv``, and return its path.
 
     A row for each run and metric: where it stands, then the columns of :class:`~fedbench.report.numbers.rows.Row`.
@@ -32,22 +32,19 @@ def export_reproduced(paper_key: str, table_name: str, config: Config, root: Pat
         UserError: an unknown table; one without measured numbers; nothing of it was trained here; or the file is none
             that this function wrote.
     """
-    paper = load_paper(paper_key, root / CONFIG_DIR)
-    if table_name not in paper.tables:
-        raise unknown(f"table of {paper_key}", table_name, paper.tables)
-    spec = paper.tables[table_name]
+    paper, config, spec = plan.study, plan.config, plan.table(table_name)
     if spec.kind not in ("results", "rates", "leaderboard") or not spec.metrics:
         raise UserError(
-            f"{paper_key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
+            f"{paper.key}/{table_name} has no measured numbers to export; `fedbench table` builds it"
         )
     place = ["dataset", *paper.settings]
-    cells = cells_of(config, paper_key, table_name, root / CONFIG_DIR)
+    cells = plan.cells(table_name)
     made = _fitted(cells, spec, root) if spec.kind == "rates" else _trained(cells, spec, root, config)
     if not made:
-        raise UserError(f"no run of {paper_key}/{table_name} at scale {config.scale} was trained here")
+        raise UserError(f"no run of {paper.key}/{table_name} at scale {config.scale} was trained here")
     new = pd.DataFrame([_cells(at, method, row) for at, method, row in made], columns=[*place, *COLUMNS])
     new = new.fillna("")
-    path = root / path_of(config.scale, paper_key)
+    path = root / path_of(config.scale, paper.key)
     if path.exists():
         before = pd.DataFrame(StrictCsv(path).rows)
         if len(again := verified.repeated(new, before)):

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbench.errors import unknown
 from fedbench.measures import Measure
 from fedbench.plan.claim_log import asked_differently_until, read_log
 from fedbench.plan.claims import ClaimSpec
-from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper
-from fedbench.plan.schema import Config, Paper
+from fedbench.plan.configuration import CONFIG_DIR, load_config
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper
 from fedbench.report.numbers.evidence import Evidence, is_end, printed, printed_in
 from fedbench.report.numbers.variants import LONGER, Variants
 from fedbench.results.claims.effects import Effects, asked, effects, rule_of
@@ -207,31 +207,24 @@ class Finding:
         return len({leans for _, leans in self.strip}) > 1
 
 
-def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, list[Finding]]:
-    """Hold the claims of a paper against print and all scales; ``config`` is that of its own scale.
-
-    Raises:
-        UserError: that is no scale.
-    """
-    config_dir = root / CONFIG_DIR
-    paper = load_paper(paper_key, config_dir)
-    names = sorted(path.stem for path in (config_dir / "scales").glob("*.yaml"))
-    if config.scale not in names:
-        raise unknown("scale", config.scale, names)
+def find(plan: Plan, root: Path = Path()) -> list[Finding]:
+    """Hold the claims of a paper against print and all scales; ``plan`` is that of its own scale."""
+    paper, config = plan.study, plan.config
+    names = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
     names.sort(key=lambda name: LAST.index(name) if name in LAST else -1)
-    file = load_config(config_dir / "config.yaml") if (config_dir / "config.yaml").exists() else config
+    file = load_config() if (CONFIG_DIR / "config.yaml").exists() else config
     about = (
         list(dict.fromkeys(target for claim in paper.claims for target in claim.targets)),
         list(dict.fromkeys(map(asked, paper.claims))),
     )
     readers = {}
     for name in names:
-        update = {"scale": name, "paper": paper_key, "shipped": config.shipped}
-        there = (config if name == config.scale else file).model_copy(update=update)
-        own = Evidence(there, paper, *about, root)
-        readers[name] = own, Variants(there, paper, *about, own, root)
+        update = {"scale": name, "shipped": config.shipped}
+        there = plan.at((config if name == config.scale else file).model_copy(update=update))
+        own = Evidence(there, *about, root)
+        readers[name] = own, Variants(there, *about, own, root)
     prints = printed(paper, *about, root)
-    log = read_log(root)
+    log = read_log()
     found = [
         replace(
             _finding(number, claim, paper, readers, prints),
@@ -243,7 +236,7 @@ def find(paper_key: str, config: Config, root: Path = Path()) -> tuple[Paper, li
         ps = [math.nan if one.scales[at].stand_in else one.scales[at].verdict.p for one in found]
         for one, q in zip(found, false_discovery(ps), strict=True):
             one.scales[at] = replace(one.scales[at], q=q)
-    return paper, found
+    return found
 
 
 def _finding(

@@ -11,7 +11,8 @@ import numpy as np
 
 from fedbench.measures import Measure
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import BoardSpec, Paper, TableSpec
 from fedbench.report.numbers import compare
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.measurement import (
@@ -110,20 +111,16 @@ class Board:
         return None if at is None else lines[at].method
 
 
-def boards(
-    config: Config, paper: Paper, scale: Scale, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()
-) -> list[Board]:
+def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()) -> list[Board]:
     """Collect the boards of a table: averages first, where a scale has several datasets."""
     assert spec.board is not None
-    found = []
-    shipped = Shipped(config, paper, root)
-    for dataset in compare.axes(config, paper, scale, spec)["dataset"]:
+    found, paper = [], plan.study
+    shipped = Shipped(plan, root)
+    for dataset in compare.axes(plan, spec)["dataset"]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         own = [cell for cell in cells if cell.dataset == name]
-        compared, _ = compare.compare(
-            config, paper, scale, spec.model_copy(update=alone), own, root, shipped=shipped
-        )
+        compared, _ = compare.compare(plan, spec.model_copy(update=alone), own, root, shipped)
         if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
             found.append(
                 _board(name, spec.board, compared, paper.measure(spec.metrics[0]), _twins(paper, own))

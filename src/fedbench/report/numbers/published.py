@@ -11,7 +11,7 @@ from pathlib import Path
 from fedbench import measures
 from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
-from fedbench.plan.configuration import CONFIG_DIR, load_paper, paper_keys
+from fedbench.plan.configuration import load_paper, paper_keys
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 FOLDER = Path("tables", "published")
@@ -234,9 +234,7 @@ def load(
 
 def _check_columns(table: PublishedTable, paper: str, root: Path) -> None:
     """Refuse a column of a user's own file that is neither one of ours nor a setting of the paper: a slip, mostly."""
-    settings = (
-        load_paper(paper, root / CONFIG_DIR).settings if paper in paper_keys(root / CONFIG_DIR) else None
-    )
+    settings = load_paper(paper).settings if paper in paper_keys() else None
     if settings is None:
         return
     known = {*BESIDE, *settings, "n_clients", "split"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -10,9 +11,10 @@ from pathlib import Path
 
 from fedbench import files, measures
 from fedbench.errors import UserError, shortened
-from fedbench.plan.cells import Cell, cell_at
-from fedbench.plan.configuration import CONFIG_DIR, scale_of
-from fedbench.plan.schema import Config, Paper, Value
+from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import verified
 from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, Row, Run
@@ -45,17 +47,16 @@ def path_of(scale: str, study: str) -> Path:
 class Shipped:
     """The shipped runs of a paper. They are found by the keys that the configuration gives today."""
 
-    def __init__(self, config: Config, paper: Paper, root: Path = Path()) -> None:
+    def __init__(self, plan: Plan, root: Path = Path()) -> None:
         """Read the files; :class:`UserError` where one is not what ``fedbench export`` writes."""
-        self._config, self._paper, self._root = config, paper, root
+        self._plan, paper = plan, plan.study
         self._scales: dict[str, list[_File]] = {}
-        self._cells: dict[tuple[object, ...], Cell | None] = {}
         self._runs: dict[tuple[object, ...], dict[int, Run]] = {}
         studies = [
             key for key in (paper.key, paper.extends) if key
         ]  # the runs of the paper it extends too, by key
-        known = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
-        for scale, study in itertools.product(known if config.shipped else (), studies):
+        known = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
+        for scale, study in itertools.product(known if plan.config.shipped else (), studies):
             if mark := files.mark(root / path_of(scale, study)):
                 marks = mark, files.mark(root / verified.FILE)
                 self._scales.setdefault(scale, []).append(_read(root, path_of(scale, study), *marks))
@@ -96,16 +97,10 @@ class Shipped:
         """
         if not self.knows(scale, dataset, method):
             return None
-        place = (scale, dataset, tuple(setting.items()), method)
-        if place not in self._cells:
-            try:
-                asked = scale_of(self._config.model_copy(update={"scale": scale}), self._root / CONFIG_DIR)
-                self._cells[place] = cell_at(
-                    self._config, self._paper, asked, dataset, dict(setting), method, self._root / CONFIG_DIR
-                )
-            except UserError:
-                self._cells[place] = None
-        return self._cells[place]
+        with contextlib.suppress(UserError):
+            asked = self._plan.config.model_copy(update={"scale": scale})
+            return self._plan.at(asked).cell(dataset, setting, method)
+        return None
 
     def has(self, cell: Cell, metrics: Sequence[str]) -> bool:
         """Say whether a run of a cell with all of some metrics is there."""

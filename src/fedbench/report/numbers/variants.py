@@ -14,8 +14,7 @@ import pandas as pd
 
 from fedbench.measures import Measure
 from fedbench.plan.claims import ClaimSpec
-from fedbench.plan.configuration import CONFIG_DIR, scale_of
-from fedbench.plan.schema import Config, Constants, Paper
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.results.claims.effects import Effects, asked, effects
 from fedbench.results.claims.judge import NOT_RUN, Rule, means_agree, places_with_enough_seeds, verdict
@@ -45,22 +44,16 @@ class Variants:
     """The other ways to read one scale, which ``own`` is the usual one of."""
 
     def __init__(
-        self, config: Config, paper: Paper, targets: Sequence[str], metrics: Sequence[str], own: Evidence,
-        root: Path = Path(),
+        self, plan: Plan, targets: Sequence[str], metrics: Sequence[str], own: Evidence, root: Path = Path()
     ) -> None:  # fmt: skip
-        self._config, self._paper, self._targets, self._metrics = config, paper, targets, metrics
-        self._own, self._root = own, root
-        published = scale_of(config, root / CONFIG_DIR).constants == "paper"
-        self._other: Constants = "tuned" if published else "paper"
+        self._plan, self._targets, self._metrics, self._own, self._root = plan, targets, metrics, own, root
 
     @cached_property
     def _flipped(self) -> Evidence | None:
         """The runs with published constants instead of tuned ones, or the other way round."""
-        if not any(entry.published for entry in self._paper.methods.values()):
+        if not any(entry.published for entry in self._plan.study.methods.values()):
             return None
-        config = self._config.model_copy(update={"constants": self._other})
-        same = {at: cell for at, cell in self._own.cells.items() if not self._paper.methods[at[1]].published}
-        return Evidence(config, self._paper, self._targets, self._metrics, self._root, same)
+        return Evidence(self._plan.with_other_constants(), self._targets, self._metrics, self._root)
 
     def _ways(
         self, metric: str, measure: Measure, places: Sequence[Place]
@@ -73,7 +66,7 @@ class Variants:
         if other := self._flipped:
             changed = (at for at in self._own.planned if at in other.cells)
             differ = {at[0] for at in changed if other.cells[at].key != self._own.key(at)}
-            label = "published constants" if self._other == "paper" else "tuned constants"
+            label = "tuned constants" if self._plan.scale.constants == "paper" else "published constants"
             yield label, [place for place in places if differ & {*members(place)}], other.of(metric)
 
     def agree(

@@ -74,9 +74,9 @@ CARDS = (
 )
 
 
-def build(config: Config, root: Path = Path(), target: Path = PAGE) -> Path:
+def build(config: Config) -> Path:
     """Write the report of what is on disk and return its path; ``config`` says which paper and scale come first."""
-    return write(root / target, render(chapters(config, root), config))
+    return write(PAGE, render(chapters(config), config))
 
 
 def render(shown: list[Chapter], config: Config) -> str:

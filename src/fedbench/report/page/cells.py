@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -25,7 +24,7 @@ from fedbench.report.page.curves import Columns, Line, chart, read_curve
 from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.tables.layout import Entry
 from fedbench.results import idle
-from fedbench.store.runs import STORE, Store
+from fedbench.store.runs import Store
 
 LOSS = "train_loss"
 
@@ -179,10 +178,10 @@ class CellView:
             state = state_of(item, says)
             self.numbers[item.metric] = Number(entry, item, state, target)
 
-    def complete(self, config: Config, file: Config, root: Path) -> None:
+    def complete(self, config: Config, file: Config) -> None:
         """Read what a click shows: runs and curves from the store."""
-        found = {run["key"]: run for run in collect.runs_of(self.cell, root)[0]}
-        self.runs = [run_of(spec.seed, spec.key, found.get(spec.key), root) for spec in self.cell.runs]
+        found = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
+        self.runs = [run_of(spec.seed, spec.key, found.get(spec.key)) for spec in self.cell.runs]
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
         printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
         for metric, value in printed.items():
@@ -198,15 +197,15 @@ def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:
     return " · ".join(axis_text(paper, name, value) for name, value in setting.items())
 
 
-def run_of(seed: int, key: str, result: dict[str, Any] | None, root: Path) -> Run:
+def run_of(seed: int, key: str, result: dict[str, Any] | None) -> Run:
     """Join what a cell's result and the run store know of one seed."""
     if result is None:
         return Run(seed, key, collect.NOT_RUN, "", {}, {}, {})
     made, curve = result.get("provenance", {}), Columns()
     with contextlib.suppress(UserError):  # of a damaged run the page shows what its cell vouches for
-        if record := Store(root / STORE).load(key):
+        if record := Store().load(key):
             made = {**made, **record.provenance}
-        curve = read_curve(Store(root / STORE).table(key, "curve.csv") or b"")
+        curve = read_curve(Store().table(key, "curve.csv") or b"")
     return Run(seed, key, result["status"], result.get("reason", ""), result["metrics"], made, curve)
 
 

@@ -12,9 +12,10 @@ from typing import Any
 from PIL import Image
 
 from fedbench.jobs.progress import whereabouts
-from fedbench.plan.cells import Cell, cells_of
-from fedbench.plan.configuration import CONFIG_DIR, load_config, load_paper, paper_keys, scale_of
-from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import CONFIG_DIR, load_config, paper_keys
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Config, FigureSpec, Paper, Scale, TableSpec, Value
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.claims import Forest, draw
 from fedbench.report.figures.plot import render
@@ -30,7 +31,7 @@ from fedbench.report.tables import claims as claim_tables
 from fedbench.report.tables.claims import ClaimTable
 from fedbench.report.tables.document import Table
 from fedbench.report.tables.layout import Entry, state_text
-from fedbench.store.runs import STORE, Store
+from fedbench.store.runs import Store
 
 RESULTS = Path("results", "cells")
 PIXELS = 130
@@ -202,70 +203,69 @@ class Chapter:
         return sum(run.status != collect.NOT_RUN for view in self.views for run in view.runs)
 
 
-def chapters(config: Config, root: Path = Path()) -> list[Chapter]:
+def chapters(config: Config) -> list[Chapter]:
     """Gather the configured paper at the configured scale, then whatever else has results on disk."""
-    file = load_config(root / CONFIG_DIR / "config.yaml")
-    found: list[Chapter] = []
-    for paper, scale in present(config, root):
-        asked = config if (paper, scale) == (config.paper, config.scale) else file
-        chosen = asked.model_copy(update={"paper": paper, "scale": scale, "shipped": config.shipped})
-        first = paper not in [other.paper.key for other in found]
-        found.append(chapter(chosen, file, root, first))
-    return found
+    file = load_config()
+    gathered: list[Chapter] = []
+    plans: dict[str, Plan] = {}
+    for study, scale in present(config):
+        asked = config if (study, scale) == (config.paper, config.scale) else file
+        chosen = asked.model_copy(update={"scale": scale, "shipped": config.shipped})
+        first = study not in plans
+        plans[study] = plans[study].at(chosen) if study in plans else Plan(chosen, study)
+        gathered.append(chapter(plans[study], file, first))
+    return gathered
 
 
-def present(config: Config, root: Path = Path()) -> list[tuple[str, str]]:
+def present(config: Config) -> list[tuple[str, str]]:
     """List the (paper, scale) pairs to show, the configured one first."""
-    scales = sorted(path.stem for path in (root / CONFIG_DIR / "scales").glob("*.yaml"))
-    papers = [config.paper, *(key for key in paper_keys(root / CONFIG_DIR) if key != config.paper)]
+    scales = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
+    papers = [config.paper, *(key for key in paper_keys() if key != config.paper)]
     pairs = [(paper, scale) for paper in papers for scale in sorted(scales, key=lambda s: s != config.scale)]
     asked = (config.paper, config.scale)
-    return [pair for pair in pairs if pair == asked or _trained(*pair, root) or _shipped(config, *pair, root)]
+    return [pair for pair in pairs if pair == asked or _trained(*pair) or _shipped(config, *pair)]
 
 
-def _trained(paper: str, scale: str, root: Path) -> bool:
+def _trained(paper: str, scale: str) -> bool:
     """Say whether a paper has results on disk at a scale."""
-    return any((root / RESULTS / scale / paper).rglob("*.json"))
+    return any((RESULTS / scale / paper).rglob("*.json"))
 
 
-def _shipped(config: Config, paper: str, scale: str, root: Path) -> bool:
+def _shipped(config: Config, paper: str, scale: str) -> bool:
     """Say whether numbers of a paper at a scale came with the repository."""
-    return config.shipped and (root / REPRODUCED / scale / f"{paper}.csv").is_file()
+    return config.shipped and (REPRODUCED / scale / f"{paper}.csv").is_file()
 
 
-def _widened(config: Config, root: Path) -> Config:
+def _widened(plan: Plan) -> Plan:
     """Add the datasets with results on disk to those of the scale, unless the user has named some."""
-    folder = root / RESULTS / config.scale / config.paper
-    if config.datasets is not None or not folder.is_dir():
-        return config
-    run = [cell.dataset for cell in cells_of(config, config.paper, None, root / CONFIG_DIR)]
-    known = load_paper(config.paper, root / CONFIG_DIR).datasets
-    kept = [name for name in known if (folder / name).is_dir() and name not in run]
-    return config.model_copy(update={"datasets": [*dict.fromkeys(run), *kept]}) if kept else config
+    study, folder = plan.study, RESULTS / plan.scale.name / plan.study.key
+    if plan.config.datasets is not None or not folder.is_dir():
+        return plan
+    specs: list[TableSpec | FigureSpec] = [*study.tables.values(), *study.figures.values()]
+    run = list(dict.fromkeys(dataset for spec in specs for dataset, _, _ in plan.places(spec)))
+    kept = [name for name in study.datasets if (folder / name).is_dir() and name not in run]
+    return plan.at(plan.config.model_copy(update={"datasets": [*run, *kept]})) if kept else plan
 
 
-def chapter(config: Config, file: Config, root: Path = Path(), claims: bool = True) -> Chapter:
-    """Gather the configured paper and scale; ``file`` is what the commands of cells need not repeat."""
-    config, config_dir = _widened(config, root), root / CONFIG_DIR
-    paper, scale = load_paper(config.paper, config_dir), scale_of(config, config_dir)
-    cells, store = cells_of(config, paper.key, None, config_dir), Store(root / STORE)
-    views = {
-        _place_of(cell): CellView(cell, paper, log_of(cell, root), whereabouts(cell, store)) for cell in cells
-    }
-    made = [_table(name, config, views, root) for name in paper.tables]
-    asked = paper.figures if _trained(paper.key, scale.name, root) else {}  # shipped numbers have no curves
-    drawn = [_figure(paper, scale, name, config, views, root) for name in asked]
+def chapter(plan: Plan, file: Config, claims: bool = True) -> Chapter:
+    """Gather a study at a scale; ``file`` is what the commands of cells need not repeat."""
+    plan = _widened(plan)
+    paper, scale, config, cells, store = plan.study, plan.scale, plan.config, plan.cells(), Store()
+    views = {_place_of(cell): CellView(cell, paper, log_of(cell), whereabouts(cell, store)) for cell in cells}
+    made = [_table(plan, name, views) for name in paper.tables]
+    asked = paper.figures if _trained(paper.key, scale.name) else {}  # shipped numbers have no curves
+    drawn = [_figure(plan, name, views) for name in asked]
     for each in views.values():
-        each.complete(config, file, root)
-    origin = provenance(cells, root)
-    asserted = claim_tables.make(paper.key, config, root) if claims and paper.claims else None
+        each.complete(config, file)
+    origin = provenance(cells)
+    asserted = claim_tables.make(plan) if claims and paper.claims else None
     view = ClaimsView(asserted, draw(asserted)) if asserted else None
     said = described.changed(config.set)
     return Chapter(paper, scale, made, drawn, list(views.values()), origin, view, said)
 
 
-def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
-    shown = TableView(tables.make(config.paper, name, config, root), views)
+def _table(plan: Plan, name: str, views: Views) -> TableView:
+    shown = TableView(tables.make(plan, name), views)
     for entry in shown.entries:
         behind = shown.cell(entry)
         if behind:
@@ -273,18 +273,17 @@ def _table(name: str, config: Config, views: Views, root: Path) -> TableView:
     return shown
 
 
-def _figure(paper: Paper, scale: Scale, name: str, config: Config, views: Views, root: Path) -> FigureView:
-    spec = paper.figures[name]
+def _figure(plan: Plan, name: str, views: Views) -> FigureView:
+    spec, tables_ = plan.figure(name), plan.study.tables.values()
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
-        shared["metrics"] = next((table.metrics for table in paper.tables.values() if table.metrics), [])
-    cells = cells_of(config, paper.key, name, root / CONFIG_DIR)
-    for item in compare.compare(config, paper, scale, TableSpec(**shared), cells, root)[0]:
+        shared["metrics"] = next((table.metrics for table in tables_ if table.metrics), [])
+    for item in compare.compare(plan, TableSpec(**shared), plan.cells(name))[0]:
         behind = views.get(_place(item.place)) if item.here else None
         if behind:
             value, spread = state_text(item, tables.DECIMALS)
             behind.add(Entry(value, spread, item=item), name)
-    return FigureView(figures.make(paper.key, name, config, root))
+    return FigureView(figures.make(plan, name))
 
 
 def _place(place: Mapping[str, Value]) -> Place:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.plan.schema import Config, Paper
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
@@ -216,21 +217,20 @@ class ClaimTable:
         return json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
 
 
-def make(paper_key: str, config: Config, root: Path = Path()) -> ClaimTable:
+def make(plan: Plan) -> ClaimTable:
     """Hold a paper's claims against all that was measured."""
-    paper, findings = find(paper_key, config, root)
-    words = described.changed(config.set)
-    return ClaimTable(paper, findings, f"Scale {config.scale}: {words}" if words else "")
+    words = described.changed(plan.config.set)
+    return ClaimTable(plan.study, find(plan), f"Scale {plan.scale.name}: {words}" if words else "")
 
 
-def build(paper_key: str, config: Config, root: Path = Path()) -> list[Path]:
+def build(plan: Plan) -> list[Path]:
     """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
-    return save(make(paper_key, config, root), root)
+    return save(make(plan))
 
 
-def save(table: ClaimTable, root: Path = Path()) -> list[Path]:
+def save(table: ClaimTable) -> list[Path]:
     """Write a table that was made already."""
-    return write_forms(root / TABLES / table.paper.key / NAME, table.forms())
+    return write_forms(TABLES / table.paper.key / NAME, table.forms())
 
 
 def _cell(at: AtScale, grey: str, bold: str) -> str:

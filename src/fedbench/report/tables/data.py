@@ -8,9 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.data.summary import DataRow, data_rows
-from fedbench.plan.cells import cell_at, datasets_run
-from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.schema import Config, Paper, Scale
+from fedbench.plan.plan import Plan
 from fedbench.report.numbers import described
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.document import Table
@@ -20,31 +18,31 @@ from fedbench.report.tables.layout import Block, Entry, Grid, Row
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 
 
-def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+def make(plan: Plan, name: str) -> Table:
     """Assemble a table of kind ``data``: the datasets it lists, then our own that the scale runs.
 
     A dataset that is not partitioned yet keeps its line; the notes say why it is empty.
     """
-    spec = paper.tables[table_name]
-    here = datasets_run(config, paper, scale, spec)
+    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
+    here = plan.datasets(spec)
     labels = [*spec.datasets, *(label for label in here if label not in spec.datasets)]
-    seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
+    seed = plan.seeds[0]
     setting = {name: first for name, (first, *_) in paper.values(spec).items()}
     method = next(iter(paper.methods))
-    cells = [cell_at(config, paper, scale, label, setting, method, root / CONFIG_DIR) for label in labels]
+    cells = [plan.cell(label, setting, method) for label in labels]
     rules = {cell.dataset: cell.runs[0].data for cell in cells}
-    rows = data_rows([(label, rule, seed) for label, rule in rules.items()], root / config.data_dir)
+    rows = data_rows([(label, rule, seed) for label, rule in rules.items()], Path(config.data_dir))
     keys = {label: rule.partition_key(seed) for label, rule in rules.items()}
     return Table(
         paper=paper.key,
-        name=table_name,
+        name=name,
         title=described.caption(spec, scale, config.set),
         grid=shape(rows),
         notes=_notes(rows, seed),
-        rows=_tidy(paper.key, table_name, rows),
+        rows=_tidy(paper.key, name, rows),
         provenance={
             "paper": paper.key,
-            "table": table_name,
+            "table": name,
             "scale": scale.name,
             "stamp": f"partitions of seed {seed}",
             "partitions": keys,

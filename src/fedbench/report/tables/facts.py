@@ -11,9 +11,8 @@ from typing import Any
 import pandas as pd
 
 from fedbench.data.summary import Counts, split_counts
-from fedbench.plan.cells import cell_at, datasets_run
-from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
@@ -28,11 +27,7 @@ EQUAL, DIFFERENT = "=", "≠"
 class Facts:
     """Counts a table's facts; each dataset and setting is read once, what is missing is remembered."""
 
-    config: Config
-    paper: Paper
-    scale: Scale
-    seed: int
-    root: Path
+    plan: Plan
     splits: Sequence[str]
     keys: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -40,7 +35,7 @@ class Facts:
 
     def value(self, place: Mapping[str, Value]) -> float | None:
         """Return one fact, None where it is not known here."""
-        setting = {name: place[name] for name in self.paper.settings}
+        setting = {name: place[name] for name in self.plan.study.settings}
         where = (place["dataset"], *setting.values())
         if where not in self._known:
             self._known[where] = self._read(str(place["dataset"]), setting)
@@ -48,44 +43,44 @@ class Facts:
         return None if counts is None else counts.fact(str(place["metric"]))
 
     def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
-        method, folder = next(iter(self.paper.methods)), self.root / CONFIG_DIR
-        run = cell_at(self.config, self.paper, self.scale, dataset, dict(setting), method, folder).runs[0]
-        counts, reason = split_counts(run.data, run.seed, self.root / self.config.data_dir)
+        method = next(iter(self.plan.study.methods))
+        run = self.plan.cell(dataset, setting, method).runs[0]
+        counts, reason = split_counts(run.data, run.seed, Path(self.plan.config.data_dir))
         if reason and not {*self.splits} <= counts.keys():
             self.missing[dataset] = reason
         self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
         return counts
 
 
-def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+def make(plan: Plan, name: str) -> Table:
     """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
-    spec = paper.tables[table_name]
-    here = datasets_run(config, paper, scale, spec)
+    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
+    here = plan.datasets(spec)
     axes: dict[str, list[Value]] = {
         "dataset": [*spec.datasets, *(label for label in here if label not in spec.datasets)],
         **paper.values(spec),
         "split": [*spec.splits],
         "metric": [*spec.metrics],
     }
-    compare.check_axes(spec, axes, f"{paper.key}/{table_name}")
-    seed = (config.seeds if config.seeds is not None else scale.seeds)[0]
-    facts = Facts(config, paper, scale, seed, root, spec.splits)
-    published = load(paper.key, spec.published, root, paper.measures) if spec.published else None
+    compare.check_axes(spec, axes, f"{paper.key}/{name}")
+    seed = plan.seeds[0]
+    facts = Facts(plan, spec.splits)
+    published = load(paper.key, spec.published, own=paper.measures) if spec.published else None
     builder = _Builder(paper, spec, axes, facts, published)
     grid = builder.grid()
     return Table(
         paper=paper.key,
-        name=table_name,
+        name=name,
         title=described.caption(spec, scale, config.set),
         grid=grid,
         notes=_notes(facts, builder),
-        rows=pd.DataFrame([{"paper": paper.key, "table": table_name, **row} for row in builder.tidy]),
+        rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in builder.tidy]),
         provenance={
             "paper": paper.key,
-            "table": table_name,
+            "table": name,
             "scale": scale.name,
             "stamp": f"data of seed {seed}",
             "partitions": facts.keys,
@@ -174,7 +169,7 @@ class _Builder:
 
 
 def _notes(facts: Facts, builder: _Builder) -> list[str]:
-    lines = [f"Ours: counted from the data as prepared here (seed {facts.seed})."]
+    lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
     if any(row["published"] for row in builder.tidy):
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
     if facts.missing:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedbench.plan.cells import cells_of
-from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.schema import BoardSpec, Config, Paper, Scale, TableSpec
-from fedbench.plan.untuned import methods_by_dataset, untuned
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import BoardSpec, Paper, TableSpec
+from fedbench.plan.untuned import methods_by_dataset
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
@@ -34,41 +33,41 @@ OF_PRINT = (
 WORDS = {"floats_up": "numbers sent", "samples": "samples", "seconds": "seconds"}
 
 
-def make(paper: Paper, scale: Scale, table_name: str, config: Config, root: Path = Path()) -> Table:
+def make(plan: Plan, name: str) -> Table:
     """Assemble a leaderboard from what was trained here or came with the repository."""
-    spec = paper.tables[table_name]
+    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
     assert spec.board is not None
-    cells = cells_of(config, paper.key, table_name, root / CONFIG_DIR)
-    found = boards(config, paper, scale, spec, cells, root)
-    made = provenance(cells, root)
+    cells = plan.cells(name)
+    found = boards(plan, spec, cells)
+    made = provenance(cells)
     shown = [item for board in found for line in board.lines for item in line.shown]
     keys = sorted({item.measured.key for item in shown} - {""})
     commits = sorted({c for item in shown for c in item.measured.commit.split()})
     origin = {
         "paper": paper.key,
-        "table": table_name,
+        "table": name,
         "scale": scale.name,
         "stamp": stamp(commits, keys),
         **made,
     }
     title = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", described.changed(config.set)]
     ranked = [board for board in found if board.ranked]
-    not_tuned = untuned(cells, config, root / CONFIG_DIR)
-    facts = [*described.trained(cells), *described.chosen(paper, scale, cells, root / CONFIG_DIR)]
+    not_tuned = plan.untuned(cells)
+    facts = [*described.trained(cells), *described.chosen(plan, cells)]
     return Table(
         paper=paper.key,
-        name=table_name,
+        name=name,
         title=". ".join(filter(None, title)) + ".",
         grid=_grid(paper, spec, spec.board, found),
         notes=[
             *_own(paper, found),
             *notes_rules.untuned(methods_by_dataset(not_tuned)),
-            *notes_rules.other_data(described.other_data(cells, made["data"], root / config.data_dir)),
+            *notes_rules.other_data(described.other_data(cells, made["data"], Path(config.data_dir))),
             *map(_ties, ranked),
             *_shipped(shown),
         ],
         details=[*_rules(spec.board, found, tuned=not not_tuned), *facts, f"{origin['stamp']}."],
-        rows=_tidy(found, shown, table_name),
+        rows=_tidy(found, shown, name),
         provenance=origin,
     )
 
@@ -219,12 +218,12 @@ def _shipped(shown: Sequence[Compared]) -> list[str]:
     return [f"{SHIPPED}: {count} of {len(shown)} numbers are shipped, not trained here."] if count else []
 
 
-def _tidy(found: Sequence[Board], shown: Sequence[Compared], table_name: str) -> pd.DataFrame:
+def _tidy(found: Sequence[Board], shown: Sequence[Compared], name: str) -> pd.DataFrame:
     """Return one row per number, with the rank of its method on its dataset."""
     placed: dict[tuple[str, str], Rank | None] = {
         (board.dataset, line.method): line.rank for board in found if board.dataset for line in board.lines
     }
-    rows = compare.tidy(shown, table_name)
+    rows = compare.tidy(shown, name)
     if rows.empty:
         return rows
     own = [placed[place] for place in zip(rows["dataset"], rows["method"], strict=True)]

@@ -1,0 +1,58 @@
+"""Whatever reads the runs of a study plans it once: its YAML is checked once, and each cell is resolved once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_project import Project, localscgdam
+
+from fedbench.plan import plan as planning
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Config
+from fedbench.report.page import build as page
+from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is planned: the studies that are read, the places that are resolved with which constants."""
+    read, resolve, calls = planning.load_paper, planning.resolve, list[str]()
+
+    def counted_study(key: str) -> Any:
+        calls.append(key)
+        return read(key)
+
+    def counted_cell(study: Any, scale: Any, *place: Any) -> Any:
+        calls.append(repr((study.key, scale.name, scale.constants, place)))
+        return resolve(study, scale, *place)
+
+    monkeypatch.setattr(planning, "load_paper", counted_study)
+    monkeypatch.setattr(planning, "resolve", counted_cell)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda config: claims.make(Plan(config)),
+        lambda config: tables.make(Plan(config), "table1"),
+        page.build,
+    ],
+    ids=["claims", "tables", "page"],
+)
+def test_each_cell_is_resolved_once(
+    project: Project, reduced: Config, asked: list[str], make: Callable[[Config], object]
+) -> None:
+    """At all scales, and with published constants instead of tuned ones for the method that has some."""
+    paper = localscgdam()
+    paper["methods"]["CoDA"] |= {"params": {"lr": 0.1}, "published": ["lr"]}
+    project.save_paper("localscgdam", paper)
+    project.fill("localscgdam", "table1", reduced)
+    Path("config/config.yaml").write_text("scale: reduced\n")
+    asked.clear()
+    make(reduced)
+    assert len(asked) == len(set(asked)) > 10 and "localscgdam" in asked
