@@ -46,6 +46,7 @@ GPU = int(CONFIG.device == "cuda" or (CONFIG.device == "auto" and shutil.which("
 FORMS = ["tex", "pdf"] if shutil.which("latexmk") and shutil.which("pdflatex") else ["tex"]
 EVERYTHING = checked(INPUTS.everything, FORMS)
 LOGS_BEFORE = {}
+CHECKED = set()
 
 
 if workflow.is_main_process:
@@ -91,7 +92,9 @@ def asking_for_results(question, *names):
         paths = ask(wildcards)
         if workflow.dryrun:
             known = INPUTS.cells_by_path(wildcards.paper)
-            check_cells([known[path] for path in paths if path in known and not os.path.exists(path)])
+            new = [path for path in paths if path in known and path not in CHECKED and not os.path.exists(path)]
+            check_cells([known[path] for path in new])
+            CHECKED.update(new)
         return paths
 
     return asked
