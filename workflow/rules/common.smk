@@ -92,7 +92,9 @@ def asking_for_results(question, *names):
         paths = ask(wildcards)
         if workflow.dryrun:
             known = INPUTS.cells_by_path(wildcards.paper)
-            new = [path for path in paths if path in known and path not in CHECKED and not os.path.exists(path)]
+            new = [
+                path for path in paths if path in known and path not in CHECKED and not os.path.exists(path)
+            ]
             check_cells([known[path] for path in new])
             CHECKED.update(new)
         return paths
@@ -207,7 +209,9 @@ def stop_for_disk():
 def tell_untuned(trained):
     """Say in a line for each paper which of its cells are not tuned, before a night of training."""
     for paper in dict.fromkeys(cell.paper for cell in trained):
-        if line := checked(untuned.warning, INPUTS.plan(paper), [cell for cell in trained if cell.paper == paper]):
+        if line := checked(
+            untuned.warning, INPUTS.plan(paper), [cell for cell in trained if cell.paper == paper]
+        ):
             tell([line])
 
 
