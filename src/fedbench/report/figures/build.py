@@ -183,7 +183,8 @@ def subtitle(
         interval = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
         spread = interval if spec.kind in ("final", "pareto") else "band from lowest to highest"
         spread = forest.WORDS if spec.kind == "forest" else spread
-        words.append("one seed" if seeds == "1" else f"mean over {seeds} seeds, {spread}")
+        alone = seeds == "1" and spec.kind != "forest"  # whose bars are over test samples
+        words.append("one seed" if alone else f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}")
     own = [name for name in here if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
     words += [f"{name} stands in for {replaced}" for name in own]
