@@ -24,7 +24,7 @@ def cells_at(scale: str, target: str | None = None) -> list[Cell]:
 
 @pytest.mark.parametrize("table", PRINTED)
 def test_every_printed_auc_finds_its_cell(table: str) -> None:
-    published = load("cycp", f"cycp_{table}.csv", ROOT)
+    published = load("cycp", f"cycp_{table}.csv")
     assert len(published.rows) == PRINTED[table]
     found = {
         value.row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import shutil
@@ -17,6 +18,7 @@ from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec
 from fedbench.report.numbers import rates
+from fedbench.report.numbers.aggregate import measurements
 from fedbench.report.numbers.evidence import Evidence
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.tables import build
@@ -79,7 +81,9 @@ def put(
 
 
 def measured(root: Path, budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
-    return {one.metric: one for one in rates.measure([cell_of(t) for t in budgets], SPEC, root)}
+    with contextlib.chdir(root):
+        runs = rates.table_of_rates([cell_of(t) for t in budgets], SPEC)
+        return {one.metric: one for one in measurements(runs, SPEC.metrics)}
 
 
 def test_planted_exponents_are_found(tmp_path: Path) -> None:
@@ -112,12 +116,15 @@ def test_an_epsilon_that_stands_still_gives_no_slope(tmp_path: Path) -> None:
     assert rates.exponent([rates.Point(e, 8.0) for e in (0.4, 0.2, 0.1)]) == pytest.approx(0)
 
 
-def test_epsilon_is_the_mean_of_the_run_or_of_its_end(tmp_path: Path) -> None:
+def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     """The curve of ``put`` is 9, 1.5 and 0.5 times epsilon; its second half begins at the second point."""
     cell = cell_of(16)
     put(tmp_path, cell, 0.2)
     for word, expected in (("mean", 0.2), ("end", 0.2)):
-        point = rates._point(cell, 0, "round", tmp_path, word)
+        point = rates._point(cell, 0, "round", word)
         assert point is not None and point.epsilon == pytest.approx(expected)
     path = tmp_path / "results" / "runs" / cell.runs[0].key / "curve.csv"
     curve = pd.DataFrame({"round": range(6), "test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
@@ -127,7 +134,7 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(tmp_path: Path) -> None:
     seal.write(
         path.with_name("run.json"), {**record, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
     )
-    found = {word: rates._point(cell, 0, "round", tmp_path, word) for word in rates.EPSILONS}
+    found = {word: rates._point(cell, 0, "round", word) for word in rates.EPSILONS}
     assert found == {
         "mean": rates.Point(pytest.approx(1.92), 5.0),
         "end": rates.Point(pytest.approx(0.2), 5.0),
@@ -194,4 +201,5 @@ def test_a_seed_without_all_budgets_does_not_count(tmp_path: Path) -> None:
         put(tmp_path, cell_of(budget), budget**-0.25, seeds=(0,) if budget == 256 else (0, 1))
     one = measured(tmp_path)["sample_exponent"]
     assert one.status == "incomplete" and list(one.values) == [0] and "1 of 2 seeds" in one.reason
+    (tmp_path / "nowhere").mkdir()
     assert measured(tmp_path / "nowhere")["sample_exponent"].status == "not run"

@@ -13,6 +13,7 @@ from report_project import Project, run_result
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
+from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 
 
@@ -22,7 +23,7 @@ def cell(project: Project, reduced: Config) -> Cell:
 
 
 def row(project: Project, cell: Cell, metric: str = "test_auc") -> Measurement:
-    return collect.measure([cell], [metric])[0]
+    return measure_cells([cell], [metric])[0]
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:

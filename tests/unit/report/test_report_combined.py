@@ -79,11 +79,14 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     def one(status: str, values: dict[int | str, float], p: int = 4, **more: Any) -> Measurement:
         return Measurement("a", "b", "c", {"p": p}, "m", "x", status, values=values, n_wanted=2, **more)
 
-    full = one("finished", {0: 0.2, 1: 0.4})
+    full = one("finished", {0: 0.2, 1: 0.4}, paces={0: 0.01, 1: 0.02})
     part = averaged([full, one("incomplete", {1: 0.8}, 8)], "p", 2)
     assert (part.status, part.values, part.setting) == ("incomplete", {1: pytest.approx(0.6)}, {"p": "AVG"})
     broken = averaged([full, one("diverged", {1: 0.8}, 8, reason="1 of 2 seeds: nan", n_bad=1)], "p", 2)
     assert (broken.status, broken.n_bad) == ("diverged", 1) and "nan" in broken.reason
+    fast = one("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
+    assert averaged([full, fast], "p", 2).paces == {1: pytest.approx(0.03)}
+    assert pooled([full, fast], ["p"]).paces == {"p4 seed0": 0.01, "p4 seed1": 0.02, "p8 seed1": 0.04}
     few = averaged([full], "p", 3)
     assert (few.status, few.reason) == ("not run", "only 1 of its 3 values are run")
     repeats = pooled([full, one("finished", {0: 0.6, 1: 0.8}, 8)], ["p"])

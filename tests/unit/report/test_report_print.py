@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedbench.plan.configuration import load_paper
-from fedbench.report.numbers.evidence import printed, printed_in
+from fedbench.report.numbers.prints import printed, printed_in
 from fedbench.results.claims.effects import effects, rule_of
 from fedbench.results.claims.judge import verdict
 from fedbench.results.places import places_of

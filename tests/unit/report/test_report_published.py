@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 from collections import Counter
@@ -66,7 +67,7 @@ def test_published_numbers_of_cells_are_as_printed() -> None:
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
-    table = load("cycp", "cycp_table1.csv", ROOT)
+    table = load("cycp", "cycp_table1.csv")
     found = table.find("ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
     assert found is not None
     assert (found.mean, found.comparable_std, found.n_seeds) == (0.6012, 0.0016, 3)
@@ -75,14 +76,14 @@ def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> Non
 
 
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
-    climb = load("climb", "climb_table2.csv", ROOT)
+    climb = load("climb", "climb_table2.csv")
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
     taken = climb.find("CIFAR10", "CLIMB", place, "test_minority_accuracy")
     lost = climb.find("CIFAR10", "Baseline", place, "test_minority_accuracy")
     assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.text == "0.0402"
     assert lost is not None and lost.mean is None and lost.text == ""
-    assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv", ROOT).values)
-    bold = load("cycp", "cycp_table3.csv", ROOT).find(
+    assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv").values)
+    bold = load("cycp", "cycp_table3.csv").find(
         "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
     )
     assert bold is not None and bold.note == "bold in print" and not bold.doubt
@@ -117,7 +118,8 @@ def test_a_column_that_is_no_setting_is_a_slip(project: Project) -> None:
 def test_users_own_file(tmp_path: Path) -> None:
     header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
-    found = load("localscgdam", "mine.csv", tmp_path).find("Toy", "Mine_1", {"p": 4}, "test_auc")
+    with contextlib.chdir(tmp_path):
+        found = load("localscgdam", "mine.csv").find("Toy", "Mine_1", {"p": 4}, "test_auc")
     assert found is not None and (found.mean, found.comparable_std, found.n_seeds) == (0.9, 0.02, 5)
 
 
@@ -139,10 +141,11 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> N
         "gain": Measure(name="gain", label="gain", high=50.0),
         "test_auc": Measure(name="test_auc", label="AUC"),
     }
-    with pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
-        load("localscgdam", "mine.csv", tmp_path, own)
+    with contextlib.chdir(tmp_path), pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
+        load("localscgdam", "mine.csv", own)
     own["gain"] = Measure(name="gain", label="gain")
-    assert [value.mean for value in load("localscgdam", "mine.csv", tmp_path, own).values] == [80.1, 1.5]
+    with contextlib.chdir(tmp_path):
+        assert [value.mean for value in load("localscgdam", "mine.csv", own).values] == [80.1, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
     with pytest.raises(UserError, match=message):
         PublishedTable(write(tmp_path / "bad.csv", text))
     with pytest.raises(UserError, match=r"nowhere\.csv do not exist"):
-        load("localscgdam", "nowhere.csv", tmp_path)
+        load("localscgdam", "nowhere.csv")
 
 
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
@@ -208,7 +211,7 @@ def test_a_setting_that_never_takes_a_printed_value_is_listed(tmp_path: Path) ->
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)
 def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
     paper = load_paper(key)
-    assert not unknown_names(paper, paper.tables[name], ROOT)
+    assert not unknown_names(paper, paper.tables[name])
 
 
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
@@ -220,7 +223,7 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     assert found is not None and found.mean == 0.8
 
 
-def test_a_table_without_published_file_compares_nothing(tmp_path: Path) -> None:
+def test_a_table_without_published_file_compares_nothing() -> None:
     spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
-    compared, table = compare(Plan(Config(scale="paper")), spec, [], tmp_path)
+    compared, table = compare(Plan(Config(scale="paper")), spec, [])
     assert table is None and all(math.isnan(item.printed) for item in compared)

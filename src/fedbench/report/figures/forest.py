@@ -17,6 +17,7 @@ from fedbench.plan.schema import FigureSpec, Paper
 from fedbench.report.figures.parts import Across, Curve, Panel
 from fedbench.report.figures.style import Style
 from fedbench.report.numbers import collect
+from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.shipped import Shipped
@@ -46,7 +47,7 @@ def panels(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequen
             label = ", ".join(
                 [cell.method, *(axis_text(paper, name, cell.setting[name]) for name in several)]
             )
-            measured = collect.measure([cell], spec.metrics, shipped=shipped)
+            measured = measure_cells([cell], spec.metrics, shipped=shipped)
             counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
             if curve := _curve(label, measured, counts):
                 curves.append(curve)

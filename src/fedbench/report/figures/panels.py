@@ -14,12 +14,14 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import FigureSpec, Paper, Value
 from fedbench.report.figures import forest
 from fedbench.report.figures.parts import Bundle, Curve, Panel
-from fedbench.report.figures.printed import Printed
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
 from fedbench.report.numbers import collect
+from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import NOT_RUN, Measurement
 from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.prints import printed_results
 from fedbench.report.numbers.shipped import Shipped
+from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import half_width
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
@@ -28,6 +30,8 @@ BUNDLES = {
     TOP: Style(RED, "-", "", 0.8),
     MEAN: Style(BLACK, (0, (4, 2)), "", 1.6),
 }
+Printed = Mapping[tuple[Place, str, str], float]
+"""Printed values by place, method and metric."""
 COLUMNS = 3
 """Panels in a row of a figure whose panels are one axis."""
 
@@ -99,7 +103,7 @@ def panels_of(
     shipped: Shipped,
 ) -> list[Panel]:
     """Collect the panels of a figure, row after row; one without results shows nothing."""
-    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), Printed(paper)
+    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), printed_results(paper)
     inside = [*order, *([spec.x] if spec.kind == "final" else [])]
     labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
     labels = list(dict.fromkeys(labels)) or ["method"]
@@ -163,13 +167,18 @@ def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> C
     points = spread(wide)
     if x == "seconds":
         points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
-    points["published"] = printed.value(cell, metric)
+    points["published"] = _printed(printed, cell, metric)
     return Curve(label, points, remark, broken=bool(bad), seeds=seeds)
+
+
+def _printed(printed: Printed, cell: Cell, metric: str) -> float:
+    """Return the printed value of a cell, NaN where no table has it."""
+    return printed.get((place_of(cell.dataset, cell.setting), cell.method, metric), math.nan)
 
 
 def _ended(cells: Sequence[Cell], metric: str, shipped: Shipped) -> list[tuple[Cell, Measurement]]:
     """Return the final values of cells: trained here, else shipped."""
-    return [*zip(cells, collect.measure(cells, [metric], shipped=shipped), strict=True)]
+    return [*zip(cells, measure_cells(cells, [metric], shipped=shipped), strict=True)]
 
 
 def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:
@@ -186,7 +195,7 @@ def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], prin
         if math.isfinite(one.mean):
             half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
             ends = {"low": one.mean - half, "high": one.mean + half}
-            rows.append({"x": at, "mean": one.mean, **ends, "published": printed.value(cell, one.metric)})
+            rows.append({"x": at, "mean": one.mean, **ends, "published": _printed(printed, cell, one.metric)})
             repeats += [{"x": at, "value": value} for value in one.values.values()]
     if not rows:
         return None

@@ -1,79 +1,100 @@
-"""From the rows of a cell's runs to one number: its seeds, status, costs and sources."""
+"""From the table of runs to one number: a metric of a cell, its seeds, status, costs and sources."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.measurement import Cost, Measurement, Repeat, of_cell
+from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
 from fedbench.report.numbers.rows import (
     AVERAGED,
     COSTS,
     DIVERGED,
     FAILED,
     FINISHED,
+    HERE,
     INCOMPLETE,
     NAN,
     NOT_REACHED,
     NOT_RUN,
+    SHIPPED,
     UNDEFINED,
-    Row,
-    Run,
-    Runs,
     device_metrics,
 )
+from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import digest
 
 SAME = 1e-5
 """Up to which two costs are called equal: shipped ones have six digits."""
+Run = Mapping[str, Any]
+"""The rows of a run by metric, as a frame iterates over them."""
 
 
-def measurement(
-    cell: Cell, metric: str, here: Runs, shipped: Runs, missing: str = "", failure: str = ""
-) -> Measurement:
-    """Return a metric of a cell over its runs.
+def measure_cells(
+    cells: Sequence[Cell],
+    metrics: Sequence[str],
+    data_dir: Path | None = None,
+    shipped: Shipped | None = None,
+) -> list[Measurement]:
+    """Return a measurement for each cell and metric, cell after cell; see :func:`table_of_runs`."""
+    return measurements(table_of_runs(cells, metrics, shipped, data_dir), metrics)
+
+
+def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> list[Measurement]:
+    """Return a measurement for each cell of a table of runs and each metric, cell after cell."""
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for row in runs.itertuples(index=False):
+        groups.setdefault((row.scale, row.place, row.method), []).append(row)
+    return [measurement(rows, metric) for rows in groups.values() for metric in metrics]
+
+
+def measurement(of_cell: Sequence[Any], metric: str) -> Measurement:
+    """Return a metric of a cell over the rows of its runs.
 
     The seeds that are wanted are those of the configuration; of a cell of which nothing was trained here, those that
-    were shipped.
-
-    Args:
-        cell: the cell.
-        metric: what was measured.
-        here: runs that were trained here, by seed.
-        shipped: runs that came with the repository, of other seeds.
-        missing: why some seeds lack, if that is known.
-        failure: the last words of a job that left no result.
+    were shipped. No mean is taken over a part of the seeds unless it says so.
     """
-    order = [run.seed for run in cell.runs]
-    runs = {seed: run for seed, run in {**here, **shipped}.items() if "" in run or metric in run}
-    seeds = sorted(runs, key=lambda seed: (seed not in order, order.index(seed) if seed in order else seed))
-    rows = {seed: runs[seed].get("") or runs[seed][metric] for seed in seeds}
+    runs: dict[Repeat, dict[str, Any]] = {}
+    for row in of_cell:
+        if row.origin:
+            runs.setdefault(row.seed, {})[row.metric] = row
+    rows = {seed: run.get("") or run[metric] for seed, run in runs.items() if "" in run or metric in run}
     ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
-    local = bool(here) or not rows
-    n_wanted = len(cell.runs) if local else len(rows)
-    status, reason = _status(metric, [*rows.values()], n_wanted, missing, failure)
+    first = of_cell[0]
+    local = not rows or any(row.origin == HERE for row in of_cell)
+    n_wanted = first.planned if local else len(rows)
+    lacking = next((row for row in of_cell if not row.origin), None)
+    status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
     device_mean, device_variance = (
         _mean([runs[seed].get(name) for seed in ended]) for name in device_metrics(metric)
     )
-    values: dict[Repeat, float] = {seed: row.value for seed, row in ended.items()}
     return Measurement(
-        **of_cell(cell, metric),
+        paper=first.study,
+        scale=first.scale,
+        dataset=str(first.place[0][1]),
+        setting=dict(first.place[1:]),
+        method=first.method,
+        metric=metric,
         status=status,
         reason=reason,
-        values=values,
+        values={seed: row.value for seed, row in ended.items()},
         n_wanted=n_wanted,
         n_bad=len(rows) - len(ended),
         diverged=tuple(seed for seed, row in rows.items() if row.status == DIVERGED),
         commit=_words((row.commit for row in rows.values()), " "),
         device_mean=device_mean,
         device_variance=device_variance,
-        key=cell.key if local else key_of([row.key for row in rows.values()]),
+        key=first.cell if local else key_of([row.key for row in rows.values()]),
         cost=_cost([runs[seed] for seed in ended]),
-        shipped=any(seed in shipped for seed in rows),
+        shipped=any(row.origin == SHIPPED for row in rows.values()),
         again=bool(rows) and all(row.again for row in rows.values()),
         source=_sources(row.source for row in rows.values()),
         signs={seed: row.sign for seed, row in ended.items() if row.sign},
@@ -81,15 +102,16 @@ def measurement(
     )
 
 
-def _status(metric: str, rows: Sequence[Row], n_wanted: int, missing: str, failure: str) -> tuple[str, str]:
+def _status(metric: str, rows: Sequence[Any], n_wanted: int, lacking: Any) -> tuple[str, str]:
     """Return what is to be said of a cell's metric, and why if that is not ``finished``."""
     for status in (DIVERGED, FAILED):
         if bad := [row for row in rows if row.status == status]:
             reasons = sorted({row.reason or "no reason recorded" for row in bad})
             count = f"{len(bad)} of {n_wanted} seeds" if n_wanted > 1 else "the only seed"
             return status, f"{count}: {'; '.join(reasons)}"
+    missing = lacking.reason if lacking is not None else ""
     if not rows:
-        return (FAILED, failure) if failure else (NOT_RUN, missing)
+        return (NOT_RUN if lacking is None else lacking.status), missing
     if all(row.status == UNDEFINED for row in rows):
         return UNDEFINED, rows[0].reason
     if measures.target(metric) and (short := [row for row in rows if row.value == math.inf]):
@@ -103,7 +125,7 @@ def _status(metric: str, rows: Sequence[Row], n_wanted: int, missing: str, failu
     return FINISHED, ""
 
 
-def _mean(rows: Iterable[Row | None]) -> float:
+def _mean(rows: Iterable[Any]) -> float:
     """Return the mean of the numbers that are known, NaN where none is."""
     known = [row.value for row in rows if row is not None and math.isfinite(row.value)]
     return float(np.mean(known)) if known else NAN
@@ -119,7 +141,7 @@ def _cost(runs: Sequence[Run]) -> Cost:
     )
 
 
-def _equal(name: str, rows: Sequence[Row | None]) -> bool:
+def _equal(name: str, rows: Sequence[Any]) -> bool:
     """Say whether all runs share a cost, so that it is each run's; seconds are those of one run alone."""
     known = [row.value for row in rows if row is not None and row.status != AVERAGED]
     if not known or len(known) < len(rows) or (name == "seconds" and len(rows) > 1):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from fedbench.data import datasets
 from fedbench.data.dataset import Dataset
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers import collect
-from fedbench.report.numbers.rows import Run
+from fedbench.report.numbers.rows import HERE, Run
+from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec
 
@@ -64,12 +64,14 @@ def runs_behind(cells: Sequence[Cell], shipped: Shipped, metrics: Sequence[str] 
     """List the runs of some cells that ended, each once, with their costs and some ``metrics``."""
     listed: dict[str, Behind] = {}
     for cell in cells:
-        here = collect.rows_of(cell, collect.runs_of(cell)[0], metrics, Path())
-        for of_seed, local in ((here, True), (shipped.runs(cell, here), False)):
-            for seed, rows in of_seed.items():
-                run = cell.runs[0].seeded(seed)
-                if rows:
-                    listed.setdefault(run.key, Behind(cell, run, local, rows))
+        runs = table_of_runs([cell], metrics, shipped)
+        by_seed: dict[int, dict[str, Any]] = {}
+        ran: Iterable[Any] = runs[runs["origin"] != ""].itertuples(index=False)
+        for row in ran:
+            by_seed.setdefault(row.seed, {})[row.metric] = row
+        for seed, rows in by_seed.items():
+            run, first = cell.runs[0].seeded(seed), next(iter(rows.values()))
+            listed.setdefault(run.key, Behind(cell, run, first.origin == HERE, rows))
     return list(listed.values())
 
 

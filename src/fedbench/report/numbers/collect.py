@@ -1,8 +1,4 @@
-"""Results on disk: a :class:`Measurement` per cell and metric, curves as frames with a row per point.
-
-Whatever is missing stays visible: a cell without results is one with status ``not run``, or ``failed`` with the last
-words of its job, and no mean is taken over a part of the seeds unless it says so.
-"""
+"""Results on disk: the rows of runs that were trained here, and their curves as frames with a row for each point."""
 
 from __future__ import annotations
 
@@ -19,10 +15,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers import logs
-from fedbench.report.numbers.aggregate import measurement
-from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.rows import COSTS, NAN, Row, Runs, device_metrics
+from fedbench.report.numbers.rows import COSTS, NAN, Row, device_metrics
 from fedbench.report.numbers.rows import DIVERGED as DIVERGED
 from fedbench.report.numbers.rows import FAILED as FAILED
 from fedbench.report.numbers.rows import FINISHED as FINISHED
@@ -30,91 +23,49 @@ from fedbench.report.numbers.rows import INCOMPLETE as INCOMPLETE
 from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
 from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
 from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
-from fedbench.report.numbers.shipped import Shipped
 from fedbench.results import idle
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.store import results
 from fedbench.store.record import Facts
-from fedbench.store.runs import STORE, Store
+from fedbench.store.runs import Store
 
 
-def runs_of(cell: Cell, root: Path = Path()) -> tuple[list[dict[str, Any]], str]:
+def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
     """Return the results on file for the runs of a cell, in the order of its seeds, and why some are missing.
 
     A result counts only when its key is the cell's: numbers of an older configuration are never shown as this
     one's. A cell's file has the seeds of the last call alone, so those of earlier calls come from the store.
     """
     try:
-        on_file = results.read(cell.path, root)
+        on_file = results.read(cell.path)
     except ValueError as error:
         broken = {"status": FAILED, "metrics": {}, "reason": f"{cell.path} {error}"}
         return [{"seed": run.seed, "key": run.key, **broken} for run in cell.runs], ""
     by_key = {run["key"]: run for run in on_file}
     if on_file:
-        by_key |= _earlier(cell, by_key, root)
+        by_key |= _earlier(cell, by_key)
     found = [by_key[run.key] for run in cell.runs if run.key in by_key]
     lacking = {run.seed for run in cell.runs if run.key not in by_key}
     stale = any(run.get("seed") in lacking for run in on_file)
     return found, "results on file belong to other hyper-parameters or another version" if stale else ""
 
 
-def _earlier(cell: Cell, on_file: Container[str], root: Path) -> dict[str, dict[str, Any]]:
+def _earlier(cell: Cell, on_file: Container[str]) -> dict[str, dict[str, Any]]:
     """Return those runs of a cell that its file lacks and the store has, by their keys."""
     found = {}
     for run in cell.runs:
         if run.key not in on_file:
             with contextlib.suppress(UserError):
-                if record := Store(root / STORE).load(run.key):
+                if record := Store().load(run.key):
                     found[run.key] = results.entry(run.seed, record)
     return found
-
-
-def measure(
-    cells: Sequence[Cell],
-    metrics: Sequence[str],
-    root: Path = Path(),
-    data_dir: Path | None = None,
-    shipped: Shipped | None = None,
-) -> list[Measurement]:
-    """Collect the results of ``cells``: one measurement per cell and metric, cell after cell.
-
-    With ``data_dir``, where partitions are, runs that predict one class are told from others. Seeds that were not
-    trained here are those of ``shipped``, unless a job failed here.
-    """
-    found = []
-    for cell in cells:
-        read = read_rows(cell, metrics, root, data_dir, shipped)
-        found += [measurement(cell, metric, *read) for metric in metrics]
-    return found
-
-
-def read_rows(
-    cell: Cell,
-    metrics: Sequence[str],
-    root: Path,
-    data_dir: Path | None = None,
-    shipped: Shipped | None = None,
-) -> tuple[Runs, Runs, str, str]:
-    """Return the rows of a cell's runs trained here and shipped, why some lack, and the last words of a failed job."""
-    runs, missing = runs_of(cell, root)
-    failure = _failure(cell, root) if len(runs) < len(cell.runs) else ""
-    here = rows_of(cell, runs, metrics, root, data_dir)
-    return here, shipped.runs(cell, here) if shipped is not None and not failure else {}, missing, failure
-
-
-def shipped_alone(cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped) -> list[Measurement]:
-    """Return what came with the repository of some cells, whatever was trained here; nothing of those without."""
-    runs = [(cell, shipped.runs(cell)) for cell in cells]
-    found = [measurement(cell, metric, {}, of_cell, "", "") for cell, of_cell in runs for metric in metrics]
-    return [one for one in found if one.shipped]
 
 
 def rows_of(
     cell: Cell,
     runs: Sequence[dict[str, Any]],
     metrics: Sequence[str],
-    root: Path,
     data_dir: Path | None = None,
 ) -> dict[int, dict[str, Row]]:
     """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
@@ -134,19 +85,19 @@ def rows_of(
         if run["status"] != FINISHED:
             found[seed] = {"": fact._replace(reason=run.get("reason", ""))}
             continue
-        given = {**run["metrics"], "seconds": seconds_of(run["key"], root) or None}
-        facts = _facts(cell, specs[seed], run, root, data_dir)
-        curve = functools.partial(curve_of, cell, run["key"], root)
+        given = {**run["metrics"], "seconds": seconds_of(run["key"]) or None}
+        facts = _facts(cell, specs[seed], run, data_dir)
+        curve = functools.partial(curve_of, cell, run["key"])
         found[seed] = _rows(fact, given, metrics, facts, curve)
     return found
 
 
-def _facts(cell: Cell, spec: RunSpec, run: Mapping[str, Any], root: Path, data_dir: Path | None) -> Facts:
+def _facts(cell: Cell, spec: RunSpec, run: Mapping[str, Any], data_dir: Path | None) -> Facts:
     """Return what a run wrote when it ended beside its metrics, made from its curve where it wrote nothing."""
     if (facts := run.get("facts")) is not None:
         return cast(Facts, facts)
     counts = idle.class_counts(spec, data_dir) if data_dir is not None else {}
-    return run_facts(run["metrics"], curve_of(cell, spec.key, root), spec.train, counts)
+    return run_facts(run["metrics"], curve_of(cell, spec.key), spec.train, counts)
 
 
 def _rows(
@@ -212,39 +163,33 @@ def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
     return {"sign": str(sign)} if sign in (idle.FLAT, idle.ONE_CLASS) else {}
 
 
-def _failure(cell: Cell, root: Path) -> str:
-    """Return the last words of a job that ended with an error and left no result, empty where none did."""
-    log = logs.log_of(cell, root)
-    return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == logs.FAILED else ""
-
-
 def _number(given: Mapping[str, Any], metric: str) -> float:
     value = given.get(metric)
     return math.nan if value is None else float(value)
 
 
-def _provenance(key: str, root: Path) -> dict[str, Any]:
+def _provenance(key: str) -> dict[str, Any]:
     """Return what the store says of how a run was made, nothing where it does not say."""
     with contextlib.suppress(UserError):
-        if record := Store(root / STORE).load(key):
+        if record := Store().load(key):
             return record.provenance
     return {}
 
 
-def seconds_of(key: str, root: Path) -> float:
+def seconds_of(key: str) -> float:
     """Return how long a run trained, 0 where the store does not say."""
-    return float(_provenance(key, root).get("seconds", 0.0))
+    return float(_provenance(key).get("seconds", 0.0))
 
 
-def curves(cells: Sequence[Cell], metric: str, root: Path = Path(), x: str = "iteration") -> pd.DataFrame:
+def curves(cells: Sequence[Cell], metric: str, x: str = "iteration") -> pd.DataFrame:
     """Collect the curves: one row per evaluation with dataset, setting, method, seed, status, x, value.
 
     A run without a ``curve.csv``, or whose curve lacks the metric or x, contributes no row; a damaged one is an error.
     """
     parts = []
     for cell in cells:
-        for run in runs_of(cell, root)[0]:
-            curve = curve_of(cell, run["key"], root)
+        for run in runs_of(cell)[0]:
+            curve = curve_of(cell, run["key"])
             if metric not in curve or x not in curve:
                 continue
             part = pd.DataFrame({"x": curve[x], "value": curve[metric]})
@@ -258,39 +203,39 @@ def curves(cells: Sequence[Cell], metric: str, root: Path = Path(), x: str = "it
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def curve_of(cell: Cell, key: str, root: Path = Path()) -> pd.DataFrame:
+def curve_of(cell: Cell, key: str) -> pd.DataFrame:
     """Return the curve of a run, empty where there is none.
 
     The file's columns, and where they are known ``cycle`` (turns of all groups of clients) and ``seconds`` of training
     at each evaluation; those lie beside the curve, which is the same on every machine.
     """
-    curve = _table(key, "curve.csv", root)
+    curve = _table(key, "curve.csv")
     groups = cell.runs[0].train.participation.groups
     if groups is not None and "round" in curve:
         curve["cycle"] = curve["round"] / groups
-    seconds = _provenance(key, root).get("curve_seconds", [])
+    seconds = _provenance(key).get("curve_seconds", [])
     if len(seconds) == len(curve):
         curve["seconds"] = seconds
     return curve
 
 
-def _table(key: str, name: str, root: Path) -> pd.DataFrame:
+def _table(key: str, name: str) -> pd.DataFrame:
     """Return a run's ``curve.csv`` or ``clients.csv`` as it was written, empty where the store has none."""
-    content = Store(root / STORE).table(key, name)
+    content = Store().table(key, name)
     return pd.read_csv(io.BytesIO(content)) if content else pd.DataFrame()
 
 
-def lacking(cells: Sequence[Cell], names: Sequence[str], root: Path = Path()) -> tuple[list[str], list[str]]:
+def lacking(cells: Sequence[Cell], names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
-    curves = (curve_of(cell, run["key"], root) for cell in cells for run in runs_of(cell, root)[0])
+    curves = (curve_of(cell, run["key"]) for cell in cells for run in runs_of(cell)[0])
     known = list(dict.fromkeys(str(name) for curve in curves for name in curve.columns))
     return [name for name in names if known and name not in known], known
 
 
-def clients(cell: Cell, quantity: str, root: Path = Path()) -> pd.DataFrame | None:
+def clients(cell: Cell, quantity: str) -> pd.DataFrame | None:
     """Return what the method traced for each client in the first seed: index round, one column per client."""
-    for run in runs_of(cell, root)[0][:1]:
-        table = _table(run["key"], "clients.csv", root)
+    for run in runs_of(cell)[0][:1]:
+        table = _table(run["key"], "clients.csv")
         if not table.empty:
             rows = table[table["quantity"] == quantity].set_index("round").drop(columns="quantity")
             return None if rows.empty else rows

@@ -43,14 +43,15 @@ def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str],
 
 def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
     """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
-    values, signs = dict[Repeat, float](), dict[Repeat, str]()
+    values, paces, signs = dict[Repeat, float](), dict[Repeat, float](), dict[Repeat, str]()
     for part in parts:
         where = " ".join(f"{name}{part.setting[name]}" for name in settings)
         values |= {f"{where} seed{seed}": value for seed, value in part.values.items()}
+        paces |= {f"{where} seed{seed}": pace for seed, pace in part.paces.items()}
         signs |= {f"{where} seed{seed}": word for seed, word in part.marked.items()}
     wanted = sum(part.n_wanted for part in parts)
     setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
-    return replace(joined(parts, values, wanted), setting=setting, signs=signs)
+    return replace(joined(parts, values, wanted), setting=setting, paces=paces, signs=signs)
 
 
 def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
@@ -72,10 +73,11 @@ def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measuremen
         )
     else:
         result = joined(parts, values, max(part.n_wanted for part in parts))
-    first = parts[0]
+    paces = {seed: float(np.mean(each)) for seed, each in _by_seed(parts, "paces").items()}
+    result = replace(result, paces=paces)
     if axis == "dataset":
         return replace(result, dataset=AVERAGE)
-    return replace(result, setting={**first.setting, axis: AVERAGE})
+    return replace(result, setting={**parts[0].setting, axis: AVERAGE})
 
 
 def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
@@ -117,10 +119,10 @@ def _along(
     return groups
 
 
-def _by_seed(parts: Sequence[Measurement]) -> dict[Repeat, list[float]]:
-    """Return the values of the parts for each seed that all of them have."""
-    shared = set[Repeat].intersection(*(set(part.values) for part in parts))
-    return {seed: [part.values[seed] for part in parts] for seed in parts[0].values if seed in shared}
+def _by_seed(parts: Sequence[Measurement], what: str = "values") -> dict[Repeat, list[float]]:
+    """Return the values, or paces, of the parts for each seed that all of them have."""
+    numbers = [getattr(part, what) for part in parts]
+    return {seed: [of[seed] for of in numbers] for seed in numbers[0] if all(seed in of for of in numbers)}
 
 
 def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
@@ -149,8 +151,10 @@ def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted:
         device_variance=NAN,
         key=" ".join(part.key for part in parts),
         cost=Cost(),
+        paces={},
         source=" ".join(_each(part.source for part in parts)),
         shipped=any(part.shipped for part in parts),
+        again=all(part.again for part in parts),
         signs={seed: word for part in parts for seed, word in part.marked.items() if seed in values},
     )
 

@@ -17,11 +17,14 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, Scale, TableSpec, Value
 from fedbench.report.numbers import collect, combine, rates
+from fedbench.report.numbers.aggregate import measurements
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
+from fedbench.results.places import place_of
 from fedbench.results.print_verdicts import MATCHES, hold_against_print
 from fedbench.results.statistics import LEAST, rank_agreement
 
@@ -117,7 +120,7 @@ def _check_slope(
 
 
 def compare(
-    plan: Plan, spec: TableSpec, cells: Sequence[Cell], root: Path = Path(), shipped: Shipped | None = None
+    plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped | None = None
 ) -> tuple[list[Compared], PublishedTable | None]:  # fmt: skip
     """Hold every number of a table against its published value, in the order of its axes and metrics.
 
@@ -125,12 +128,13 @@ def compare(
     travel with the repository, where they have been read already.
     """
     paper, scale, config = plan.study, plan.scale, plan.config
-    table = load(paper.key, spec.published, root, paper.measures) if spec.published else None
-    shipped = shipped or Shipped(plan, root)
+    table = load(paper.key, spec.published, paper.measures) if spec.published else None
+    shipped = shipped or Shipped(plan)
     if spec.kind == "rates":
-        listed = rates.measure(cells, spec, root, shipped)
+        runs = rates.table_of_rates(cells, spec, shipped)
     else:
-        listed = collect.measure(cells, spec.metrics, root, root / config.data_dir, shipped)
+        runs = table_of_runs(cells, spec.metrics, shipped, Path(config.data_dir))
+    listed = measurements(runs, spec.metrics)
     measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
     grid = axes(plan, spec)
     if spec.kind != "rates":
@@ -175,33 +179,35 @@ def _from_elsewhere(
     All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
     from this one, then from the one nearest to the paper.
     """
-    found: dict[tuple[Place, str], Measurement] = {}
     settings = paper.values(spec)
     datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
-    for dataset, *values in itertools.product(datasets if shipped.scales else (), *settings.values()):
-        setting = dict(zip(settings, values, strict=True))
-        lacking = [
-            method
-            for method in spec.methods
-            if (_place(dataset, setting, method), spec.metrics[0]) not in measured
-        ]
-        most: list[Measurement] = []
-        for name in dict.fromkeys((scale.name, *shipped.scales)):
-            cells = [shipped.cell(name, dataset, setting, method) for method in lacking]
-            listed = collect.shipped_alone(
-                [cell for cell in cells if cell is not None], spec.metrics, shipped
-            )
-            most = listed if len(listed) > len(most) else most
-        found |= {(_place(dataset, setting, one.method), one.metric): one for one in most}
-    return found
+    lacking = [
+        (dataset, setting, method)
+        for dataset, *values in itertools.product(datasets, *settings.values())
+        for setting in [dict(zip(settings, values, strict=True))]
+        for method in spec.methods
+        if (_place(dataset, setting, method), spec.metrics[0]) not in measured
+    ]
+    listed: dict[Place, dict[str, list[Measurement]]] = {}
+    for name in dict.fromkeys((scale.name, *shipped.scales)):
+        cells = [cell for at in lacking if (cell := shipped.cell(name, *at)) is not None]
+        runs = table_of_runs(cells, spec.metrics, shipped, trained=False)
+        for one in measurements(runs, spec.metrics):
+            if one.shipped:
+                listed.setdefault(place_of(one.dataset, one.setting), {}).setdefault(name, []).append(one)
+    return {
+        (_place(one.dataset, one.setting, one.method), one.metric): one
+        for by_scale in listed.values()
+        for one in max(by_scale.values(), key=len)
+    }
 
 
-def unknown_names(paper: Paper, spec: TableSpec, root: Path = Path()) -> list[str]:
+def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
     """List the names in a table's published file that nothing of the paper is called."""
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    return load(paper.key, spec.published, root, paper.measures).unknown_names(
+    return load(paper.key, spec.published, paper.measures).unknown_names(
         paper.methods, metrics, paper.values(spec)
     )
 

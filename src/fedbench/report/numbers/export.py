@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -12,15 +13,17 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.files import write
-from fedbench.report.numbers import collect, rates, verified
+from fedbench.report.numbers import verified
+from fedbench.report.numbers.rates import table_of_rates
 from fedbench.report.numbers.rows import DIVERGED, FINISHED, Row
-from fedbench.report.numbers.shipped import COLUMNS, joint_key, path_of
+from fedbench.report.numbers.runs import OF_CELL, table_of_runs
+from fedbench.report.numbers.shipped import COLUMNS, path_of
 from fedbench.report.numbers.strict_csv import StrictCsv
 
 Place = Mapping[str, Value]
 
 
-def export_reproduced(plan: Plan, table_name: str, root: Path = Path()) -> Path:
+def export_reproduced(plan: Plan, table_name: str) -> Path:
     """Add the runs of a table that were trained here to ``reproduced/<scale>/<paper>.csv``, and return its path.
 
     A row for each run and metric: where it stands, then the columns of :class:`~fedbench.report.numbers.rows.Row`.
@@ -39,16 +42,16 @@ def export_reproduced(plan: Plan, table_name: str, root: Path = Path()) -> Path:
         )
     place = ["dataset", *paper.settings]
     cells = plan.cells(table_name)
-    made = _fitted(cells, spec, root) if spec.kind == "rates" else _trained(cells, spec, root, config)
+    made = _trained(cells, spec, config)
     if not made:
         raise UserError(f"no run of {paper.key}/{table_name} at scale {config.scale} was trained here")
     new = pd.DataFrame([_cells(at, method, row) for at, method, row in made], columns=[*place, *COLUMNS])
     new = new.fillna("")
-    path = root / path_of(config.scale, paper.key)
+    path = path_of(config.scale, paper.key)
     if path.exists():
         before = pd.DataFrame(StrictCsv(path).rows)
         if len(again := verified.repeated(new, before)):
-            verified.add(again, root)
+            verified.add(again)
             new = new[~pd.MultiIndex.from_frame(new[verified.NUMBER]).isin(_numbers_of(before, again["key"]))]
         new = _with_others(new, before, [*place, "method", "seed"])
     write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
@@ -60,30 +63,17 @@ def _numbers_of(rows: pd.DataFrame, keys: pd.Series[str]) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(rows.loc[rows["key"].isin(keys), verified.NUMBER])
 
 
-def _trained(
-    cells: Sequence[Cell], spec: TableSpec, root: Path, config: Config
-) -> list[tuple[Place, str, Row]]:
+def _trained(cells: Sequence[Cell], spec: TableSpec, config: Config) -> list[tuple[Place, str, Row]]:
     """Return the numbers of the runs of cells that were trained here and ended, with where they stand."""
-    found: list[tuple[Place, str, Row]] = []
-    for cell in cells:
-        metrics = spec.metrics_on(cell.dataset)
-        runs = collect.rows_of(cell, collect.runs_of(cell, root)[0], metrics, root, root / config.data_dir)
-        for row in (row for run in runs.values() for row in run.values()):
-            if row.status == DIVERGED or (row.status == FINISHED and pd.notna(row.value)):
-                found.append(({"dataset": cell.dataset, **cell.setting}, cell.method, row))
-    return found
-
-
-def _fitted(cells: Sequence[Cell], spec: TableSpec, root: Path) -> list[tuple[Place, str, Row]]:
-    """Return the exponents that were fitted to runs trained here, a value for each seed that has all budgets."""
-    found: list[tuple[Place, str, Row]] = []
-    for one in rates.measure(cells, spec, root):
-        group = [cell for cell in cells if cell.key in one.key.split()]
-        for seed, value in one.values.items():
-            key = joint_key(group, int(seed))
-            row = Row(key, int(seed), one.metric, value, commit=one.commit, hardware=one.cost.hardware)
-            found.append(({"dataset": one.dataset, **one.setting}, one.method, row))
-    return found
+    if spec.kind == "rates":
+        runs = table_of_rates(cells, spec)
+    else:
+        data = Path(config.data_dir)
+        runs = pd.concat([table_of_runs([c], spec.metrics_on(c.dataset), data_dir=data) for c in cells])
+    broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
+    ended = runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
+    rows: Iterable[Any] = ended.itertuples(index=False)
+    return [(dict(row.place), row.method, Row(*row[len(OF_CELL) :])) for row in rows]
 
 
 def _cells(place: Place, method: str, row: Row) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,8 @@ from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.configuration import CONFIG_DIR, load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers.evidence import Evidence, is_end, printed, printed_in
+from fedbench.report.numbers.evidence import Evidence, is_end
+from fedbench.report.numbers.prints import printed, printed_in
 from fedbench.report.numbers.variants import LONGER, Variants
 from fedbench.results.claims.effects import Effects, asked, effects, rule_of
 from fedbench.results.claims.judge import (
@@ -207,7 +207,7 @@ class Finding:
         return len({leans for _, leans in self.strip}) > 1
 
 
-def find(plan: Plan, root: Path = Path()) -> list[Finding]:
+def find(plan: Plan) -> list[Finding]:
     """Hold the claims of a paper against print and all scales; ``plan`` is that of its own scale."""
     paper, config = plan.study, plan.config
     names = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
@@ -221,9 +221,9 @@ def find(plan: Plan, root: Path = Path()) -> list[Finding]:
     for name in names:
         update = {"scale": name, "shipped": config.shipped}
         there = plan.at((config if name == config.scale else file).model_copy(update=update))
-        own = Evidence(there, *about, root)
-        readers[name] = own, Variants(there, *about, own, root)
-    prints = printed(paper, *about, root)
+        own = Evidence(there, *about)
+        readers[name] = own, Variants(there, *about, own)
+    prints = printed(paper, *about)
     log = read_log()
     found = [
         replace(

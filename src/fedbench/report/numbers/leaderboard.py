@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -111,16 +110,16 @@ class Board:
         return None if at is None else lines[at].method
 
 
-def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell], root: Path = Path()) -> list[Board]:
+def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
     """Collect the boards of a table: averages first, where a scale has several datasets."""
     assert spec.board is not None
     found, paper = [], plan.study
-    shipped = Shipped(plan, root)
+    shipped = Shipped(plan)
     for dataset in compare.axes(plan, spec)["dataset"]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         own = [cell for cell in cells if cell.dataset == name]
-        compared, _ = compare.compare(plan, spec.model_copy(update=alone), own, root, shipped)
+        compared, _ = compare.compare(plan, spec.model_copy(update=alone), own, shipped)
         if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
             found.append(
                 _board(name, spec.board, compared, paper.measure(spec.metrics[0]), _twins(paper, own))

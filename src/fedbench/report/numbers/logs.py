@@ -26,7 +26,7 @@ class Log:
     says: str
 
 
-def log_of(cell: Cell, root: Path = Path()) -> Log | None:
+def log_of(cell: Cell) -> Log | None:
     """Return the end of the log that the workflow's job of a cell left, None where there is none.
 
     ``says`` is empty where there is a result, which the job would have removed before it began, or where the log
@@ -35,12 +35,12 @@ def log_of(cell: Cell, root: Path = Path()) -> Log | None:
     """
     path = LOGS / Path(*cell.path.parts[2:]).with_suffix(".log")
     try:
-        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     lines = [ESCAPES.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip().split("\n")]
     says = UNFINISHED
-    if (root / cell.path).exists():
+    if cell.path.exists():
         says = ""
     elif any(BROKEN.match(line) for line in lines):
         says = FAILED

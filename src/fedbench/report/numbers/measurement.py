@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers.rows import COSTS as COSTS
@@ -46,15 +44,6 @@ class Cost:
     seconds: float = NAN
     hardware: str = ""
     equal_costs: str = ""
-
-
-def of_cell(cell: Cell, metric: str) -> dict[str, Any]:
-    """Return what a measurement takes over from its cell."""
-    return {
-        **{name: getattr(cell, name) for name in ("paper", "scale", "dataset", "method")},
-        "setting": dict(cell.setting),
-        "metric": metric,
-    }
 
 
 @dataclass(frozen=True)

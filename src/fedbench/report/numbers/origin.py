@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers.collect import NOT_RUN, runs_of, seconds_of
 
 
-def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
+def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
     """Say where the numbers come from: commits, versions, hardware, data, seconds, key of every run."""
     listed, commits, hardware, seconds = [], set(), set(), 0.0
     versions: dict[str, set[str]] = {}
     data: dict[str, set[str]] = {}
     for cell in cells:
-        runs, _ = runs_of(cell, root)
+        runs, _ = runs_of(cell)
         by_key = {run["key"]: run for run in runs}
         entries = []
         for spec in cell.runs:
@@ -24,7 +23,7 @@ def provenance(cells: Sequence[Cell], root: Path = Path()) -> dict[str, Any]:
             made = run.get("provenance", {})
             commits.add(made.get("commit", ""))
             hardware.add(str(made.get("hardware", "")))
-            seconds += seconds_of(spec.key, root)
+            seconds += seconds_of(spec.key)
             for name, version in made.get("versions", {}).items():
                 versions.setdefault(name, set()).add(str(version))
             if digest := made.get("data"):  # runs of earlier versions have none

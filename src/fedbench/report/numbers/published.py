@@ -205,34 +205,32 @@ def _measure(metric: str, own: Mapping[str, Measure]) -> Measure | None:
     return measures.find(metric.strip(), own) or measures.find("_".join(words), own)
 
 
-def locate(paper: str, filename: str, root: Path = Path()) -> Path:
-    """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file under ``root``."""
+def locate(paper: str, filename: str) -> Path:
+    """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file ."""
     usual = FOLDER / paper / filename
-    return usual if (root / usual).exists() or not (root / filename).is_file() else Path(filename)
+    return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
 
 
-def load(
-    paper: str, filename: str, root: Path = Path(), own: Mapping[str, Measure] | None = None
-) -> PublishedTable:
+def load(paper: str, filename: str, own: Mapping[str, Measure] | None = None) -> PublishedTable:
     """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
     What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
     standard deviation over runs, unless its column ``spread`` says something else. ``own`` are metrics that the
     paper adds.
     """
-    path, index = locate(paper, filename, root), root / FOLDER / "index.csv"
+    path, index = locate(paper, filename), FOLDER / "index.csv"
     if index.exists() and path.is_relative_to(FOLDER):
         listed = StrictCsv(index)
         for number, row in enumerate(listed.rows):
             if row.get("file") == path.relative_to(FOLDER).as_posix():
                 runs = listed.number(number, "n_seeds", least=1, whole=True)
-                return PublishedTable(root / path, row["spread"], None if runs is None else int(runs), own)
-    table = PublishedTable(root / path, "std", own=own)
-    _check_columns(table, paper, root)
+                return PublishedTable(path, row["spread"], None if runs is None else int(runs), own)
+    table = PublishedTable(path, "std", own=own)
+    _check_columns(table, paper)
     return table
 
 
-def _check_columns(table: PublishedTable, paper: str, root: Path) -> None:
+def _check_columns(table: PublishedTable, paper: str) -> None:
     """Refuse a column of a user's own file that is neither one of ours nor a setting of the paper: a slip, mostly."""
     settings = load_paper(paper).settings if paper in paper_keys() else None
     if settings is None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from fedbench.plan.cells import Cell
-from fedbench.plan.schema import TableSpec, Value
+from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.aggregate import measurement
-from fedbench.report.numbers.combine import joined
-from fedbench.report.numbers.measurement import FINISHED, UNDEFINED, Measurement, Repeat
-from fedbench.report.numbers.shipped import Shipped
+from fedbench.report.numbers.rows import FINISHED, NOT_RUN, SHIPPED, UNDEFINED, Row
+from fedbench.report.numbers.runs import OF_CELL, table_of_runs
+from fedbench.report.numbers.shipped import Shipped, joint_key
+from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import LEAST, slope
 
 EPSILON = "test_gradient_norm"
@@ -66,77 +66,86 @@ def exponent(points: Sequence[Point]) -> float:
     return round(found, 9) + 0.0  # what is 0 but for rounding has no sign
 
 
-def measure(
-    cells: Sequence[Cell], spec: TableSpec, root: Path = Path(), shipped: Shipped | None = None
-) -> list[Measurement]:
-    """Fit the exponents of cells that differ in the budget alone; a budget that failed is named, never fitted.
+def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None = None) -> pd.DataFrame:
+    """Return the exponents of cells that differ in the budget alone, in the form of :func:`table_of_runs`.
 
-    Where nothing was trained here, ``shipped`` gives the exponents that travel with the repository.
+    A row for each seed and exponent, under the keys of its budgets' runs; a budget that failed is named, never fitted.
+    Where nothing could be fitted here, ``shipped`` gives the exponents that travel with the repository.
     """
-    groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], list[Cell]] = {}
+    groups: dict[tuple[Place, str], list[Cell]] = {}
     for cell in cells:
-        rest = tuple((name, value) for name, value in cell.setting.items() if name not in spec.pool)
-        groups.setdefault((cell.dataset, cell.method, rest), []).append(cell)
-    found = []
-    for (_, _, rest), group in groups.items():
-        for metric in spec.metrics:
-            one = _fitted(group, dict(rest), metric, root, spec.epsilon)
-            if one.status == collect.NOT_RUN and shipped is not None:
-                others = measurement(group[0], metric, {}, shipped.fitted(group))
-                one = replace(others, setting=dict(rest)) if others.shipped else one
-            found.append(one)
-    return found
+        rest = {name: value for name, value in cell.setting.items() if name not in spec.pool}
+        groups.setdefault((place_of(cell.dataset, rest), cell.method), []).append(cell)
+    rows = []
+    for (place, method), group in groups.items():
+        first = group[0]
+        key = " ".join(cell.key for cell in group)
+        of_group = (first.paper, first.scale, place, method, key, len(first.runs))
+        rows += [(*of_group, *row) for row in _rows(group, spec, shipped)]
+    return pd.DataFrame(rows, columns=[*OF_CELL, *Row._fields])
 
 
-def _fitted(
-    cells: Sequence[Cell], setting: Mapping[str, Value], metric: str, root: Path, epsilon: str
-) -> Measurement:
-    """Fit one exponent over the budgets of a method, a value for each seed that has them all."""
+def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> Iterator[Row]:
+    """Yield the exponents of a method, and why some lack."""
+    known: dict[int, dict[str, Any]] = {}
+    lacking = ""
+    for cell in cells:
+        budget: Iterable[Any] = table_of_runs([cell], [EPSILON]).itertuples(index=False)
+        for row in budget:
+            said = f"{cell.setting_label}: {row.reason}" if row.reason else ""
+            if not row.origin:
+                lacking = "; ".join(filter(None, [lacking, said]))
+            elif row.metric in ("", EPSILON):
+                known.setdefault(row.seed, {})[cell.name] = row._replace(reason=said)
+    complete = {seed: [*parts.values()] for seed, parts in known.items() if len(parts) == len(cells)}
+    fits = [
+        row
+        for metric in spec.metrics
+        for seed, parts in complete.items()
+        if (row := _fitted(cells, seed, metric, parts, spec.epsilon)) is not None
+    ]
+    troubled = {row.metric for row in fits if row.status != FINISHED}
+    fits = [row for row in fits if row.status != FINISHED or row.metric not in troubled]
+    if not fits and shipped is not None:
+        fits = [
+            row._replace(origin=SHIPPED) for run in shipped.fitted(cells).values() for row in run.values()
+        ]
+    yield from fits
+    if len({row.seed for row in fits}) < len(cells[0].runs):
+        lacking = lacking or "no seed has all budgets" * (not fits)
+        yield Row("", -1, "", status=NOT_RUN, reason=lacking, origin="")
+
+
+def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Any], epsilon: str) -> Row | None:
+    """Fit one exponent to the runs of all budgets with one seed; None where one of them has no curve."""
     spent = SPENT.get(metric)
     if spent is None:
         raise ValueError(f"{metric} is no exponent; a table of kind rates has {', '.join(SPENT)}")
-    parts = [_named(part, cell) for cell in cells for part in collect.measure([cell], [EPSILON], root)]
-    whole = replace(
-        joined(parts, _points(cells, parts), len(cells[0].runs)), metric=metric, setting=setting, paces={}
+    made = Row(
+        joint_key(cells, seed),
+        seed,
+        metric,
+        status=UNDEFINED,
+        commit=" ".join(part.commit for part in parts),
+        source=" ".join(part.source for part in parts),
     )
-    if whole.status not in (FINISHED, collect.INCOMPLETE):
-        return replace(whole, values={})
-    values: dict[Repeat, float] = {}
-    for run in cells[0].runs:
-        points = [_point(cell, run.seed, spent, root, epsilon) for cell in cells]
-        if all(point is not None for point in points):
-            try:
-                values[run.seed] = exponent([point for point in points if point is not None])
-            except ValueError as error:
-                return replace(whole, status=UNDEFINED, reason=f"seed {run.seed}: {error}", values={})
-    if not values:
-        return replace(whole, status=collect.NOT_RUN, reason="no seed has all budgets", values={})
+    if broken := next((part for part in parts if part.status != FINISHED), None):
+        return made._replace(status=broken.status, reason=broken.reason)
+    points = [point for cell in cells if (point := _point(cell, seed, spent, epsilon))]
+    if len(points) < len(cells):
+        return None
     if len(cells) < LEAST:
-        reason = f"{len(cells)} budgets are too few for a slope, which takes {LEAST}"
-        return replace(whole, status=UNDEFINED, reason=reason, values={})
-    partial = len(values) < len(cells[0].runs)
-    return replace(
-        whole,
-        values=values,
-        status=collect.INCOMPLETE if partial else FINISHED,
-        reason=f"{len(values)} of {len(cells[0].runs)} seeds have all budgets" if partial else "",
-    )
+        return made._replace(reason=f"{len(cells)} budgets are too few for a slope, which takes {LEAST}")
+    try:
+        return made._replace(status=FINISHED, value=exponent(points))
+    except ValueError as error:
+        return made._replace(reason=f"seed {seed}: {error}")
 
 
-def _points(cells: Sequence[Cell], parts: Sequence[Measurement]) -> dict[Repeat, float]:
-    """Return the seeds that some budget has, so that the status says what is missing and what went wrong."""
-    return {seed: value for part in parts for seed, value in part.values.items()}
-
-
-def _named(part: Measurement, cell: Cell) -> Measurement:
-    """Put the cell's setting before the reason why it has no value."""
-    return replace(part, reason=f"{cell.setting_label}: {part.reason}" if part.reason else "")
-
-
-def _point(cell: Cell, seed: int, spent: str, root: Path, epsilon: str) -> Point | None:
+def _point(cell: Cell, seed: int, spent: str, epsilon: str) -> Point | None:
     """Return what a run reached and spent, None where it is not there."""
     key = next(run.key for run in cell.runs if run.seed == seed)
-    curve = collect.curve_of(cell, key, root)
+    curve = collect.curve_of(cell, key)
     if EPSILON not in curve or spent not in curve or len(curve) < 2:
         return None
     first = 1 if epsilon == "mean" else len(curve) // 2

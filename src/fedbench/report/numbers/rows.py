@@ -19,6 +19,8 @@ AVERAGED = "averaged"
 COSTS = ("floats_up", "floats_down", "samples", "seconds")
 """What a run costs: numbers that a client sends, and receives; samples that all clients draw; time."""
 NAN = float("nan")
+HERE, SHIPPED = "here", "shipped"
+"""Where a run was trained."""
 
 
 class Row(NamedTuple):
@@ -29,7 +31,7 @@ class Row(NamedTuple):
         seed: the run's seed.
         metric: what was measured; empty where the run broke, which then has this row alone.
         value: NaN where it is undefined, infinite where a target was not reached.
-        status: finished, averaged, undefined, diverged or failed.
+        status: finished, averaged, undefined, diverged or failed; not run where runs lack.
         reason: why it is that, or how near it came to a target.
         pace: how much the metric still changed in the last fifth of training, NaN where nobody knows.
         sign: the word of :mod:`idle` for what shows that the run learned nothing, else empty.
@@ -37,8 +39,9 @@ class Row(NamedTuple):
         hardware: what it ran on; several are separated by semicolons.
         source: the file it was read from, with the line of one that was shipped.
         other: the metric at another evaluation than the one that counts, where the curve has it.
-        tried: of a target, how much the run spent as a whole, where the curve says so.
+        tried: of a target, how much the run spent as a whole, NaN where nobody knows.
         again: the hardware on which a shipped number was found again, empty where it was not.
+        origin: trained here or shipped; empty in a row that says why runs of its cell lack.
     """
 
     key: str
@@ -55,12 +58,11 @@ class Row(NamedTuple):
     other: float = NAN
     tried: float = NAN
     again: str = ""
+    origin: str = HERE
 
 
 Run = Mapping[str, Row]
 """The rows of a run by metric."""
-Runs = Mapping[int, Run]
-"""The runs of a cell by seed."""
 
 
 def device_metrics(metric: str) -> tuple[str, str]:

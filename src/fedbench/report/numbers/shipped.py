@@ -47,7 +47,7 @@ def path_of(scale: str, study: str) -> Path:
 class Shipped:
     """The shipped runs of a paper. They are found by the keys that the configuration gives today."""
 
-    def __init__(self, plan: Plan, root: Path = Path()) -> None:
+    def __init__(self, plan: Plan) -> None:
         """Read the files; :class:`UserError` where one is not what ``fedbench export`` writes."""
         self._plan, paper = plan, plan.study
         self._scales: dict[str, list[_File]] = {}
@@ -57,9 +57,9 @@ class Shipped:
         ]  # the runs of the paper it extends too, by key
         known = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
         for scale, study in itertools.product(known if plan.config.shipped else (), studies):
-            if mark := files.mark(root / path_of(scale, study)):
-                marks = mark, files.mark(root / verified.FILE)
-                self._scales.setdefault(scale, []).append(_read(root, path_of(scale, study), *marks))
+            if mark := files.mark(path_of(scale, study)):
+                marks = mark, files.mark(verified.FILE)
+                self._scales.setdefault(scale, []).append(_read(path_of(scale, study), *marks))
         self.scales = sorted(self._scales, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
 
     def runs(self, cell: Cell, here: Iterable[int] = ()) -> dict[int, Run]:
@@ -126,13 +126,13 @@ class _File:
         seeds: that any run of a (dataset, method) has.
     """
 
-    def __init__(self, root: Path, path: Path) -> None:
-        read = StrictCsv(root / path)
+    def __init__(self, path: Path) -> None:
+        read = StrictCsv(path)
         if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
             raise UserError(
                 f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
             )
-        again = verified.read(root)
+        again = verified.read()
         self.runs: dict[str, dict[str, Row]] = {}
         self.seeds: dict[tuple[str, str], set[int]] = {}
         for row, line in zip(read.rows, read.lines, strict=True):
@@ -150,8 +150,8 @@ class _File:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(root: Path, path: Path, *_marks: files.Mark | None) -> _File:
-    return _File(root, path)
+def _read(path: Path, *_marks: files.Mark | None) -> _File:
+    return _File(path)
 
 
 def _row(row: Mapping[str, str], source: str) -> Row:

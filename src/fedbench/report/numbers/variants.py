@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,16 +43,16 @@ class Variants:
     """The other ways to read one scale, which ``own`` is the usual one of."""
 
     def __init__(
-        self, plan: Plan, targets: Sequence[str], metrics: Sequence[str], own: Evidence, root: Path = Path()
+        self, plan: Plan, targets: Sequence[str], metrics: Sequence[str], own: Evidence
     ) -> None:  # fmt: skip
-        self._plan, self._targets, self._metrics, self._own, self._root = plan, targets, metrics, own, root
+        self._plan, self._targets, self._metrics, self._own = plan, targets, metrics, own
 
     @cached_property
     def _flipped(self) -> Evidence | None:
         """The runs with published constants instead of tuned ones, or the other way round."""
         if not any(entry.published for entry in self._plan.study.methods.values()):
             return None
-        return Evidence(self._plan.with_other_constants(), self._targets, self._metrics, self._root)
+        return Evidence(self._plan.with_other_constants(), self._targets, self._metrics)
 
     def _ways(
         self, metric: str, measure: Measure, places: Sequence[Place]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,11 +19,11 @@ NUMBER = ["key", "metric"]
 """What names a number of a run."""
 
 
-def read(root: Path = Path()) -> dict[tuple[str, str], str]:
+def read() -> dict[tuple[str, str], str]:
     """Return on which hardware a number of a run was found again, by (key, metric); empty without the file."""
-    if not (root / FILE).is_file():
+    if not FILE.is_file():
         return {}
-    return {(row["key"], row["metric"]): row["hardware"] for row in StrictCsv(root / FILE).rows}
+    return {(row["key"], row["metric"]): row["hardware"] for row in StrictCsv(FILE).rows}
 
 
 def repeated(new: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
@@ -50,12 +49,12 @@ def _again(row: Mapping[Hashable, str]) -> bool:
     return equal and not same and row["commit"] != "" and not row["commit"].endswith("+")
 
 
-def add(again: pd.DataFrame, root: Path = Path()) -> None:
+def add(again: pd.DataFrame) -> None:
     """Write numbers that were found again to ``reproduced/verified.csv``; one of the same hardware and code once."""
-    known: Sequence[object] = StrictCsv(root / FILE).rows if (root / FILE).is_file() else []
+    known: Sequence[object] = StrictCsv(FILE).rows if FILE.is_file() else []
     today = str(datetime.datetime.now(datetime.UTC).date())
     listed = pd.concat([pd.DataFrame(known, columns=list(COLUMNS)), again.assign(date=today)[list(COLUMNS)]])
     listed = listed.drop_duplicates([*NUMBER, "hardware", "commit"]).sort_values(
         [*NUMBER, "date"], kind="stable"
     )
-    write(root / FILE, listed.to_csv(index=False, lineterminator="\n"))
+    write(FILE, listed.to_csv(index=False, lineterminator="\n"))

@@ -1,0 +1,81 @@
+"""One table of runs: a row for each run and metric, trained here or shipped, of the cells that are asked for.
+
+All that is said of results is made of it: measurements, what claims are held against, exports, what was trained where.
+Whatever is missing stays visible: a cell some of whose runs lack has a row that says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench import measures
+from fedbench.plan.cells import Cell
+from fedbench.report.numbers import collect, logs
+from fedbench.report.numbers.rows import FAILED, HERE, NAN, NOT_RUN, SHIPPED, Row, Run
+from fedbench.report.numbers.shipped import Shipped
+from fedbench.results.places import place_of
+
+OF_CELL = ("study", "scale", "place", "method", "cell", "planned")
+"""Columns before those of :class:`Row`: ``cell`` is the cell's key, ``planned`` how many seeds are wanted."""
+
+
+def table_of_runs(
+    cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None, data_dir: Path | None = None,
+    trained: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the runs of cells with some metrics and costs, a row each, in the order of the cells and their seeds.
+
+    Args:
+        cells: whose runs are wanted; they are found by their keys.
+        metrics: what is wanted of them; one that diverged has a single row instead.
+        shipped: runs for the seeds that were not trained here, unless a job failed here.
+        data_dir: where partitions are, so that old runs that predict one class are told from others.
+        trained: whether runs that were trained here count.
+    """
+    rows = [
+        (cell.paper, cell.scale, place_of(cell.dataset, cell.setting), cell.method, cell.key, len(cell.runs), *row)
+        for cell in cells
+        for row in _rows(cell, metrics, shipped, data_dir, trained)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[*OF_CELL, *Row._fields])
+
+
+def _rows(
+    cell: Cell, metrics: Sequence[str], shipped: Shipped | None, data_dir: Path | None, trained: bool
+) -> Iterator[Row]:
+    on_file, missing = collect.runs_of(cell) if trained else ([], "")
+    failure = _failure(cell) if trained and len(on_file) < len(cell.runs) else ""
+    here = collect.rows_of(cell, on_file, metrics, data_dir)
+    others = shipped.runs(cell, here) if shipped is not None and not failure else {}
+    order = {run.seed: at for at, run in enumerate(cell.runs)}
+    for seed, run in sorted(
+        {**here, **others}.items(), key=lambda pair: (order.get(pair[0], math.inf), pair[0])
+    ):
+        for name, row in run.items():
+            if name in metrics and measures.target(name):
+                row = row._replace(tried=_tried(cell, name, row, run))
+            yield row._replace(origin=HERE if seed in here else SHIPPED)
+    if len(here) < len(cell.runs):
+        yield Row("", -1, "", status=FAILED if failure else NOT_RUN, reason=failure or missing, origin="")
+
+
+def _tried(cell: Cell, metric: str, row: Row, run: Run) -> float:
+    """Return how much of a cost a run spent as a whole; of one without a curve as far as its other numbers say so."""
+    target = measures.target(metric)
+    if target is None or not math.isnan(row.tried):
+        return row.tried
+    x = measures.SPENT[target.spent]
+    spent = run[x].value if x in run else NAN
+    if x == "round":
+        spent = cell.runs[0].train.known_rounds or NAN
+    return row.value if math.isnan(spent) and math.isfinite(row.value) else spent
+
+
+def _failure(cell: Cell) -> str:
+    """Return the last words of a job that ended with an error and left no result, empty where none did."""
+    log = logs.log_of(cell)
+    return f"{log.lines[-1].strip()} ({log.path})" if log is not None and log.says == logs.FAILED else ""
