@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import resource
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -89,8 +90,11 @@ def test_a_read_only_store_gives_what_it_has_and_says_why_it_takes_nothing(disk:
 
 
 def test_a_workflow_stops_at_the_first_error_of_a_disk_and_goes_on_once_there_is_room(
-    disk: Disk, project: Project
+    disk: Disk, built: Project
 ) -> None:
+    project = built
+    for folder in ("results", "logs"):
+        shutil.rmtree(project.root / folder)
     (project.root / "results").symlink_to(disk.path)
     with project.edit("config/papers/localscgdam.yaml") as paper:
         paper["tables"]["table1"]["methods"] = ["LocalSGDAM", "LocalSGDM", "CoDA"]

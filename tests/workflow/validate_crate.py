@@ -1,6 +1,6 @@
 """Holds an RO-Crate against its profiles, for an environment with roc-validator and rocrate; nothing is downloaded.
 
-python validate_crate.py FOLDER
+python validate_crate.py FOLDER [PROFILE...]
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _get(_: HttpRequester, address: str, **__: Any) -> _Context:
     return _Context()
 
 
-def main(folder: str) -> int:
+def main(folder: str, *profiles: str) -> int:
     """Print what is wrong; the status says whether something is."""
     type(HttpRequester()).get = _get  # type: ignore[method-assign]
     print(f"rocrate reads {len(ROCrate(folder).get_entities())} entities")
     wrong = 0
-    for profile in PROFILES:
+    for profile in profiles or PROFILES:
         asked = services.ValidationSettings(
             rocrate_uri=folder,
             profile_identifier=profile,
@@ -57,4 +57,4 @@ def main(folder: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))
