@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +15,11 @@ import pytest
 from workflow_process import WorkflowProcess
 
 from fedbench.store import journal
-from projects import Project, jobs
+from projects import Project, fedbench, jobs
 
 TARGET = "tables/table1.tex"
+METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
+CELL = f"results/cells/tiny/{METHOD}.json"
 YEARS = 10 * 365 * 86400.0
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="finds the jobs to kill in /proc")
 
@@ -31,23 +35,37 @@ def lengthen(project: Project, iterations: int) -> None:
         scale["papers"]["localscgdam"]["train"]["iterations"] = iterations
 
 
-@needs_proc
-def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_needs_no_unlock(
+def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_same_bytes(
     built: Project, workflows: list[WorkflowProcess]
 ) -> None:
-    lengthen(built, 400_000)
-    workflows.append(WorkflowProcess(built, TARGET, "--cores", "1"))
-    workflows[0].until_it_trains()
-    assert workflows[0].process.poll() is None
-    said = built.snakemake(TARGET, fails=True)
-    assert f"another workflow is at work in this folder (process {workflows[0].process.pid})" in said
+    """From its checkpoint, and no folder needs to be unlocked."""
+    lengthen(built, 1600)
+    with built.edit("config/config.yaml") as config:
+        config |= {"seeds": [0], "checkpoint_seconds": 0}
+    old = set(built.runs())
+    workflows.append(WorkflowProcess(built, CELL, "--cores", "1"))
+    first = workflows[0].process
+    while not list(built.root.glob("results/runs/*.unfinished/checkpoint.pt")):
+        assert first.poll() is None, (built.root / "said.txt").read_text()
+        time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGSTOP)  # it would end while the second one starts
+    said = built.snakemake(CELL, fails=True)
+    assert f"another workflow is at work in this folder (process {first.pid})" in said
     assert "Directory cannot be locked" in said
-    assert workflows[0].process.poll() is None, "the first one is not disturbed"
+    assert first.poll() is None, "the first one is not disturbed"
     workflows[0].kill()
-    workflows[0].process.wait()
-    lengthen(built, 12)
-    built.snakemake(TARGET)
-    assert {row["status"] for row in built.table().values()} == {"finished"}
+    first.wait()
+
+    built.snakemake(CELL, "--cores", "1")
+    log = (built.root / f"logs/train/tiny/{METHOD}.log").read_text()
+    shown = re.search(r"round (\d+)/400", log)
+    assert shown and int(shown[1]) > 1, "it began again instead of going on:\n" + log
+    (key,) = set(built.runs()) - old
+    resumed = built.curves()[key]
+    assert not list(built.root.glob("results/runs/*.unfinished"))
+    (built.root / f"results/runs/{key}").rename(built.root / "set_aside")
+    fedbench(built, "run", METHOD, "--scale", "tiny")
+    assert built.curves()[key] == resumed
 
 
 def test_two_workflows_with_one_store_train_every_run_once(
@@ -81,6 +99,7 @@ def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
     workflows.append(WorkflowProcess(built, TARGET, "--cores", "1"))
     while not workflows[0].jobs():
         assert workflows[0].process.poll() is None
+        time.sleep(0.02)
     os.kill(workflows[0].jobs()[0], signal.SIGKILL)
     assert workflows[0].process.wait() != 0
     said = (built.root / "said.txt").read_text()
@@ -102,42 +121,11 @@ def shift(paths: list[Path], seconds: float) -> None:
         os.utime(path, (when, when))
 
 
-def test_data_made_while_the_clock_was_ahead_are_used_as_they_are(built: Project) -> None:
-    before, table = built.runs(), (built.root / TARGET).read_bytes()
-    shift([path for path in (built.root / "data").rglob("*") if path.is_file()], YEARS)
-    shutil.rmtree(built.root / "results/cells")
-    shutil.rmtree(built.root / "tables/localscgdam")
-    (built.root / TARGET).unlink()
-    built.snakemake(TARGET)
-    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
-    assert "Nothing to be done" in built.snakemake(TARGET)
-
-
-def test_results_made_while_the_clock_was_behind_are_not_trained_again(built: Project) -> None:
-    before, table = built.runs(), (built.root / TARGET).read_bytes()
-    shift([path for path in (built.root / "results").rglob("*") if path.is_file()], -YEARS)
-    shift([path for path in (built.root / "tables/localscgdam").iterdir() if path.is_file()], -YEARS)
-    before = {key: (name, when) for key, (name, when) in built.runs().items()}
-    built.snakemake(TARGET)
-    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
-    assert "Nothing to be done" in built.snakemake(TARGET)
-
-
-def test_notes_of_snakemake_that_a_power_cut_emptied_are_no_obstacle(built: Project) -> None:
-    before, table = built.runs(), (built.root / TARGET).read_bytes()
-    notes = [path for path in (built.root / ".snakemake/metadata").rglob("*") if path.is_file()]
-    assert notes
-    for path in notes:
-        path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2 * (len(path.name) % 2)])
-    (built.root / ".snakemake/locks").mkdir(exist_ok=True)
-    (built.root / ".snakemake/locks/0.output.lock").write_text(f"{TARGET}\n")
-    (built.root / TARGET).unlink()
-    built.snakemake(TARGET)
-    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
-
-
-def test_runs_copied_in_by_hand_are_not_trained(built: Project, tmp_path: Path) -> None:
+def test_data_of_the_future_and_runs_copied_in_by_hand_are_used_as_they_are(
+    built: Project, tmp_path: Path
+) -> None:
     table = (built.root / TARGET).read_bytes()
+    shift([path for path in (built.root / "data").rglob("*") if path.is_file()], YEARS)
     (built.root / "results").rename(tmp_path / "elsewhere")
     shutil.rmtree(built.root / "tables/localscgdam")
     (built.root / TARGET).unlink()
@@ -146,6 +134,25 @@ def test_runs_copied_in_by_hand_are_not_trained(built: Project, tmp_path: Path) 
     for key in keys:
         shutil.copytree(tmp_path / "elsewhere/runs" / key, built.root / "results/runs" / key)
     (built.root / f"results/runs/{keys[0]} (copy)").mkdir()  # a copy that someone broke off
-    built.snakemake(TARGET)
-    assert len(keys) == 4 and trained(built) == {}
+    before = built.runs()
+    assert jobs(built.snakemake(TARGET)) == {"train": 2, "table": 1, "own_table": 1}
+    assert len(keys) == 4 and trained(built) == {} and built.runs() == before
     assert (built.root / TARGET).read_bytes() == table
+    assert "Nothing to be done" in built.snakemake(TARGET)
+
+
+def test_results_of_the_past_and_notes_that_a_power_cut_emptied_train_nothing(built: Project) -> None:
+    table = (built.root / TARGET).read_bytes()
+    shift([path for path in (built.root / "results").rglob("*") if path.is_file()], -YEARS)
+    shift([path for path in (built.root / "tables/localscgdam").iterdir() if path.is_file()], -YEARS)
+    notes = [path for path in (built.root / ".snakemake/metadata").rglob("*") if path.is_file()]
+    assert notes
+    for path in notes:
+        path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2 * (len(path.name) % 2)])
+    (built.root / ".snakemake/locks").mkdir(exist_ok=True)
+    (built.root / ".snakemake/locks/0.output.lock").write_text(f"{TARGET}\n")
+    (built.root / TARGET).unlink()
+    before = built.runs()
+    built.snakemake(TARGET)
+    assert built.runs() == before and (built.root / TARGET).read_bytes() == table
+    assert "Nothing to be done" in built.snakemake(TARGET)
