@@ -59,7 +59,6 @@ YET_LONGER = {
     "report/numbers/aggregate.py: measurement",
     "report/numbers/compare.py: compare",
     "report/numbers/findings.py: _at_scale",
-    "report/tables/build.py: _results",
     "report/tables/claims.py: _row",
     "report/tables/leaderboard.py: _rules",
     "results/claims/judge.py: verdict",

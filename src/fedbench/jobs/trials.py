@@ -46,8 +46,7 @@ def _with_cells(paper: Paper, dataset: str) -> list[str]:
         added = spec.additions if isinstance(spec, TableSpec) else []
         return dataset in spec.datasets or (ours if added is None else dataset in added)
 
-    specs: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
-    shown = {name for spec in specs if stands_in(spec) for name in spec.methods}
+    shown = {name for spec in paper.targets.values() if stands_in(spec) for name in spec.methods}
     return [name for name in paper.methods if name in (shown or paper.methods)]
 
 

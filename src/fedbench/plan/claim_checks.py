@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.claims import ClaimSpec, Value
@@ -22,7 +22,7 @@ def claim_mistakes(paper: Paper) -> Iterator[str]:
 
 
 def _check(paper: Paper, claim: ClaimSpec) -> None:
-    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
+    specs = paper.targets
     for target in claim.targets:
         _known("table or figure", target, specs)
         if specs[target].kind == "data":

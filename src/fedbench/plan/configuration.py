@@ -113,8 +113,7 @@ def load_paper(key: str) -> Paper:
 
 def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str]]]:
     """List what the parts of a paper name: the part, the kind of thing, the names, and those there are."""
-    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
-    for name, spec in specs.items():
+    for name, spec in paper.targets.items():
         yield name, "dataset", spec.datasets, paper.datasets
         yield name, "method", spec.methods, paper.methods
         yield name, "setting", spec.settings, paper.settings
@@ -154,16 +153,14 @@ def _values(paper: Paper, setting: str) -> set[str]:
     if setting == "dataset":
         return {*paper.datasets}
     entry = paper.settings[setting]
-    asked: list[TableSpec | FigureSpec] = [*paper.tables.values(), *paper.figures.values()]
-    shown = {value for spec in asked for value in spec.settings.get(setting, [])}
+    shown = {value for spec in paper.targets.values() for value in spec.settings.get(setting, [])}
     tried = {paper.tune.setting[setting]} if paper.tune and setting in paper.tune.setting else set()
     return {str(value) for value in {entry.default, *entry.values, *shown, *tried}}
 
 
 def _impossible(paper: Paper) -> Iterator[str]:
     """List what fits no cell: methods of a table or figure without one, grids that a setting would overrule."""
-    specs: Mapping[str, TableSpec | FigureSpec] = {**paper.tables, **paper.figures}
-    for name, spec in specs.items():
+    for name, spec in paper.targets.items():
         for method in spec.methods:
             for setting, values in paper.methods[method].only.items():
                 asked = _asked(paper, spec, setting)

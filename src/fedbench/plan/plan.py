@@ -73,7 +73,7 @@ class Plan:
     def cells(self, target: str | None = None) -> list[Cell]:
         """List the cells of a table or figure (``None``: of the whole study) that the scale runs, each once."""
         if target not in self._cells:
-            specs: Mapping[str, TableSpec | FigureSpec] = {**self.study.tables, **self.study.figures}
+            specs = self.study.targets
             if target is not None and target not in specs:
                 raise unknown(f"table or figure of {self.study.key}", target, specs)
             chosen = specs.values() if target is None else [specs[target]]

@@ -162,6 +162,11 @@ class Paper(Spec):
         }
 
     @property
+    def targets(self) -> dict[str, TableSpec | FigureSpec]:
+        """Its tables and figures by name."""
+        return {**self.tables, **self.figures}
+
+    @property
     def controls(self) -> list[str]:
         """The methods that leaderboards show without a rank."""
         boards = [table.board for table in self.tables.values() if table.board is not None]

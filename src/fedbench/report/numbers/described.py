@@ -13,7 +13,7 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Paper, Scale, TableSpec
+from fedbench.plan.schema import Paper
 from fedbench.plan.tuned import Tuned
 from fedbench.report.numbers.names import phrase
 from fedbench.specs import RunSpec
@@ -74,9 +74,15 @@ def changed(chosen: Mapping[str, Any]) -> str:
     )
 
 
-def caption(spec: TableSpec, scale: Scale, given: Mapping[str, Any]) -> str:
-    """Return the caption of a table about the data: title, scale, and what a call sets."""
-    parts = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", changed(given)]
+def caption(plan: Plan, name: str, run: str = "") -> str:
+    """Return the caption of a table: title, scale with what was ``run`` at it, and what a call sets."""
+    spec = plan.table(name)
+    parts = [
+        phrase(spec.title),
+        phrase(spec.caption),
+        f"Scale: {plan.scale.name}{run}",
+        changed(plan.config.set),
+    ]
     return f"{'. '.join(filter(None, parts))}."
 
 

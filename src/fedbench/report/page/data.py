@@ -15,7 +15,7 @@ from fedbench.jobs.progress import whereabouts
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR, load_config, paper_keys
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, FigureSpec, Paper, Scale, TableSpec, Value
+from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.claims import Forest, draw
 from fedbench.report.figures.plot import render
@@ -241,8 +241,9 @@ def _widened(plan: Plan) -> Plan:
     study, folder = plan.study, RESULTS / plan.scale.name / plan.study.key
     if plan.config.datasets is not None or not folder.is_dir():
         return plan
-    specs: list[TableSpec | FigureSpec] = [*study.tables.values(), *study.figures.values()]
-    run = list(dict.fromkeys(dataset for spec in specs for dataset, _, _ in plan.places(spec)))
+    run = list(
+        dict.fromkeys(dataset for spec in study.targets.values() for dataset, _, _ in plan.places(spec))
+    )
     kept = [name for name in study.datasets if (folder / name).is_dir() and name not in run]
     return plan.at(plan.config.model_copy(update={"datasets": [*run, *kept]})) if kept else plan
 

@@ -16,6 +16,7 @@ from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.findings import AtScale, Finding, find
 from fedbench.report.numbers.names import ABSENT, SHIPPED
+from fedbench.report.tables import latex
 from fedbench.report.tables.claim_words import (
     PRINT,
     RULES,
@@ -160,29 +161,18 @@ class ClaimTable:
             *[round(WIDTHS["scales"] / max(len(self.scales), 1), 2)] * len(self.scales),
             WIDTHS["effect"],
         ]
-        lines = [f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}"]
-        for at in range(0, max(len(self.findings), 1), A_FLOAT):
-            caption = r"\caption{(continued)}" if at else rf"\caption{{{escape(self.title)}}}"
-            lines += [
-                r"\begin{table}[tbp]",
-                r"\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{3pt}",
-                *([r"\addtocounter{table}{-1}"] if at else []),
-                caption,
-                *([] if at else [rf"\label{{tab:{self.paper.key}-{NAME}}}"]),
-                r"\scriptsize",
-                rf"\begin{{tabular}}{{@{{}}r{'l' * len(widths)}@{{}}}}",
-                r"\toprule",
-                " & ".join(map(escape, heads)) + r" \\",
-                r"\midrule",
-                *(self._tex_row(one, widths) for one in self.findings[at : at + A_FLOAT]),
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-            if at + A_FLOAT >= len(self.findings):
-                start = r"\par\vspace{4pt}\begin{minipage}{\linewidth}\scriptsize\raggedright"
-                lines += [start, *(escape(note) + r"\par" for note in self.notes), r"\end{minipage}"]
-            lines.append(r"\end{table}")
-        return "\n".join([*lines, ""])
+        begin = [
+            r"\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\begin{{tabular}}{{@{{}}r{'l' * len(widths)}@{{}}}}",
+            r"\toprule",
+            " & ".join(map(escape, heads)) + r" \\",
+            r"\midrule",
+        ]
+        rows = [self._tex_row(one, widths) for one in self.findings]
+        pages = [rows[at : at + A_FLOAT] for at in range(0, max(len(rows), 1), A_FLOAT)]
+        label = f"tab:{self.paper.key}-{NAME}"
+        lines = latex.floats(pages, begin, self.title, self.notes, label)
+        return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", *lines, ""])
 
     def _tex_row(self, one: Finding, widths: list[float]) -> str:
         effect = f"{effect_text(one)}; {seeds_text(one)}" if one.main.ran else ABSENT

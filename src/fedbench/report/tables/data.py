@@ -11,7 +11,7 @@ from fedbench.data.summary import DataRow, data_rows
 from fedbench.plan.plan import Plan
 from fedbench.report.numbers import described
 from fedbench.report.numbers.names import ABSENT
-from fedbench.report.tables.document import Table
+from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import Block, Entry, Grid, Row
 
@@ -23,30 +23,22 @@ def make(plan: Plan, name: str) -> Table:
 
     A dataset that is not partitioned yet keeps its line; the notes say why it is empty.
     """
-    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
-    here = plan.datasets(spec)
-    labels = [*spec.datasets, *(label for label in here if label not in spec.datasets)]
-    seed = plan.seeds[0]
+    paper, spec, seed = plan.study, plan.table(name), plan.seeds[0]
+    labels = dict.fromkeys([*spec.datasets, *plan.datasets(spec)])
     setting = {name: first for name, (first, *_) in paper.values(spec).items()}
     method = next(iter(paper.methods))
     cells = [plan.cell(label, setting, method) for label in labels]
     rules = {cell.dataset: cell.runs[0].data for cell in cells}
-    rows = data_rows([(label, rule, seed) for label, rule in rules.items()], Path(config.data_dir))
+    rows = data_rows([(label, rule, seed) for label, rule in rules.items()], Path(plan.config.data_dir))
     keys = {label: rule.partition_key(seed) for label, rule in rules.items()}
     return Table(
         paper=paper.key,
         name=name,
-        title=described.caption(spec, scale, config.set),
+        title=described.caption(plan, name),
         grid=shape(rows),
         notes=_notes(rows, seed),
         rows=_tidy(paper.key, name, rows),
-        provenance={
-            "paper": paper.key,
-            "table": name,
-            "scale": scale.name,
-            "stamp": f"partitions of seed {seed}",
-            "partitions": keys,
-        },
+        provenance=origin(plan, name, f"partitions of seed {seed}", partitions=keys),
     )
 
 

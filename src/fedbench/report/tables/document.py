@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedbench.plan.plan import Plan
 from fedbench.report.tables import latex, macros, text
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Grid
@@ -96,6 +97,11 @@ class Table:
             "json": self.json(),
             "macros.tex": self.macros(),
         }
+
+
+def origin(plan: Plan, table: str, stamp: str, **more: Any) -> dict[str, Any]:
+    """Return the provenance of a table: whose it is, at which scale, its stamp, and what its kind says besides."""
+    return {"paper": plan.study.key, "table": table, "scale": plan.scale.name, "stamp": stamp, **more}
 
 
 def stamp(commits: Sequence[str], keys: Sequence[str]) -> str:

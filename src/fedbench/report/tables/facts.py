@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +15,9 @@ from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
-from fedbench.report.tables.document import Table
+from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
-from fedbench.report.tables.layout import Block, Entry, Grid, Row
+from fedbench.report.tables.layout import WITHIN, At, Block, Entry, Grid, Row, blocks_of, columns_of
 
 EQUAL, DIFFERENT = "=", "≠"
 
@@ -57,16 +56,14 @@ def make(plan: Plan, name: str) -> Table:
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
-    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
-    here = plan.datasets(spec)
+    paper, spec = plan.study, plan.table(name)
     axes: dict[str, list[Value]] = {
-        "dataset": [*spec.datasets, *(label for label in here if label not in spec.datasets)],
+        "dataset": [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])],
         **paper.values(spec),
         "split": [*spec.splits],
         "metric": [*spec.metrics],
     }
     compare.check_axes(spec, axes, f"{paper.key}/{name}")
-    seed = plan.seeds[0]
     facts = Facts(plan, spec.splits)
     published = load(paper.key, spec.published, own=paper.measures) if spec.published else None
     builder = _Builder(paper, spec, axes, facts, published)
@@ -74,17 +71,11 @@ def make(plan: Plan, name: str) -> Table:
     return Table(
         paper=paper.key,
         name=name,
-        title=described.caption(spec, scale, config.set),
+        title=described.caption(plan, name),
         grid=grid,
         notes=_notes(facts, builder),
         rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in builder.tidy]),
-        provenance={
-            "paper": paper.key,
-            "table": name,
-            "scale": scale.name,
-            "stamp": f"data of seed {seed}",
-            "partitions": facts.keys,
-        },
+        provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
     )
 
 
@@ -103,9 +94,8 @@ class _Builder:
         self.tidy: list[dict[str, Any]] = []
 
     def grid(self) -> Grid:
-        outer = itertools.product(*(self.axes[axis] for axis in self.spec.rows[:-1]))
-        blocks = [self._block(dict(zip(self.spec.rows[:-1], values, strict=True))) for values in outer]
-        columns = [dict(zip(self.spec.columns, values, strict=True)) for values in self._columns()]
+        columns = columns_of(self.spec, self.axes)
+        blocks = [self._block(*block, columns) for block in blocks_of(self.spec, self.axes, self.axes)]
         names = [", ".join(self._text(*pair) for pair in column.items()) for column in columns]
         header = [(name, 1) for name in names or [self._text("metric", self.spec.metrics[0])]]
         stub = axis_name(self.paper, self.spec.rows[-1])
@@ -113,18 +103,13 @@ class _Builder:
             stub, [header], blocks, compares=any(row["published"] for row in self.tidy), absent=NOT_PREPARED
         )
 
-    def _columns(self) -> list[tuple[Value, ...]]:
-        return list(itertools.product(*(self.axes[axis] for axis in self.spec.columns)))
-
-    def _block(self, shared: Mapping[str, Value]) -> Block:
-        first = {axis: values[0] for axis, values in self.axes.items()}
-        axis, rows = self.spec.rows[-1], []
-        for value in self.axes[axis]:
-            columns = (dict(zip(self.spec.columns, values, strict=True)) for values in self._columns())
-            entries = [self._entry({**first, **shared, axis: value, **column}) for column in columns]
-            rows.append(Row(self._text(axis, value), [entries], []))
-        heading = " · ".join(self._text(*pair) for pair in shared.items())
-        return Block(heading, rows, [])
+    def _block(self, shared: At, places: Sequence[At], columns: Sequence[At]) -> Block:
+        axis = self.spec.rows[-1]
+        rows = [
+            Row(self._text(axis, place[axis]), [[self._entry({**place, **column}) for column in columns]], [])
+            for place in places
+        ]
+        return Block(WITHIN.join(self._text(*pair) for pair in shared.items()), rows, [])
 
     def _entry(self, place: Mapping[str, Value]) -> Entry:
         value, found = self.facts.value(place), self._find(place)

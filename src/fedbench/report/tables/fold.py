@@ -8,14 +8,12 @@ from dataclasses import replace
 
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.names import ABSENT
-from fedbench.report.tables.layout import Block, Entry, Grid, Row
+from fedbench.report.tables.layout import WITHIN, Block, Entry, Grid, Row
 
 NOT_PREPARED = "Not prepared here"
 """Of tables about the data."""
 NAMED = 6
 """Blocks, rows or columns that are named; of more the rest is counted."""
-WITHIN = " · "
-"""Between the parts of a block's heading."""
 
 
 def fold(grid: Grid) -> Grid:

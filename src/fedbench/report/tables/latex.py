@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fedbench.errors import visible
-from fedbench.report.numbers.names import ABSENT, together
+from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.latex_text import breakable, escape, label_text
-from fedbench.report.tables.layout import Block, Entry, Grid, stacked_agreement
+from fedbench.report.tables.layout import Block, Entry, Grid, stacked
 
 SIZES = {"small": (4.7, 11.0), "footnotesize": (4.3, 9.5), "scriptsize": (4.0, 8.0)}
 """Type sizes: the width of a digit and the height of a line in points."""
@@ -43,29 +43,38 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     size, stacked = fitting or "scriptsize", fitting is None
     head = [r"\toprule", *(_stacked_head(grid) if stacked else _head(grid)), r"\midrule"]
     blocks = [_stacked_block(block, grid) if stacked else _block(block, grid) for block in grid.blocks]
-    floats = [*_comment(comment), r"% needs \usepackage{booktabs}"]
+    begin = [rf"\{size}", rf"\begin{{tabular}}{{@{{}}{_columns(grid, stacked)}@{{}}}}", *head]
     pages = _pages(blocks, SIZES[size][1], sum(math.ceil(len(note) / NOTE_LINE) * 8.0 + 2 for note in notes))
-    for number, page in enumerate(pages):
-        rows = [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
-        floats += [
+    rows = [
+        [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
+        for page in pages
+    ]
+    needs = r"% needs \usepackage{booktabs}"
+    return "\n".join([*_comment(comment), needs, *floats(rows, begin, title, notes, label), ""])
+
+
+def floats(
+    pages: Sequence[Sequence[str]], begin: Sequence[str], title: str, notes: Sequence[str], label: str
+) -> list[str]:
+    """Return the lines of a ``table`` environment for each page of rows, of one number, the notes below the last.
+
+    ``begin`` sets the type and opens the ``tabular``, its head included.
+    """
+    lines = []
+    for number, rows in enumerate(pages):
+        continued = [r"\addtocounter{table}{-1}", r"\caption{(continued)}"]
+        lines += [
             r"\begin{table}[tbp]",
             r"\centering\setlength{\tabcolsep}{4pt}\setlength{\belowcaptionskip}{3pt}",
-            *(
-                [r"\addtocounter{table}{-1}", r"\caption{(continued)}"]
-                if number
-                else [rf"\caption{{{escape(title)}}}"]
-            ),
-            *([] if number else [rf"\label{{{_reference(label)}}}"]),
-            rf"\{size}",
-            rf"\begin{{tabular}}{{@{{}}{_columns(grid, stacked)}@{{}}}}",
-            *head,
+            *(continued if number else [rf"\caption{{{escape(title)}}}", rf"\label{{{_reference(label)}}}"]),
+            *begin,
             *rows,
             r"\bottomrule",
             r"\end{tabular}",
             *(_notes(notes) if number == len(pages) - 1 else []),
             r"\end{table}",
         ]
-    return "\n".join([*floats, ""])
+    return lines
 
 
 def _caption_alone(title: str, notes: Sequence[str], label: str, comment: str) -> str:
@@ -193,14 +202,10 @@ def _stacked_block(block: Block, grid: Grid) -> list[str]:
     lines = _heading(block)
     for row in block.rows:
         label = r"\quad " * bool(block.heading) + label_text(row.label)
-        taus = [escape(tau) for tau in stacked_agreement(row)]
-        for name in ("ours", "±", "paper", "Δ"):
-            parts = [[_side(line[column], name) for line in row.entries] for column in range(len(grid.names))]
-            cells = [together(texts, escape(ABSENT)) for texts in parts]
-            if any(cells):
-                tau = [taus.pop(0) if taus else ""] * grid.has_agreement_column
-                lines.append(" & ".join([label, escape(name), *cells, *tau]) + r" \\")
-                label = ""
+        for name, *cells, tau in stacked(row, _side, escape(ABSENT)):
+            last = [escape(tau)] * grid.has_agreement_column
+            lines.append(" & ".join([label, escape(name), *cells, *last]) + r" \\")
+            label = ""
     return lines
 
 

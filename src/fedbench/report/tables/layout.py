@@ -7,16 +7,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, SLOPE, axis_name, axis_text, signed
+from fedbench.report.numbers.names import (
+    ABSENT,
+    AGAIN,
+    SHIPPED,
+    SLOPE,
+    axis_name,
+    axis_text,
+    signed,
+    together,
+)  # fmt: skip
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
+At = Mapping[str, Value]
+"""Values of some axes."""
+WITHIN = " · "
+"""Between the parts of a block's heading."""
 METRIC = "metric"
 """The axis of metrics, for a table that has a row or a column for each; else they share a place."""
 
@@ -108,12 +121,29 @@ class Grid:
         return any(any(row.agreement) for row in self.rows)
 
 
+def blocks_of(spec: TableSpec, axes: Axes, fixed: Axes) -> Iterator[tuple[At, list[At]]]:
+    """Yield, for each block of a table, the values that its rows share, and where each row stands.
+
+    Axes of ``fixed`` that are no rows have their first value.
+    """
+    *outer, last = spec.rows
+    first = {axis: values[0] for axis, values in fixed.items()}
+    for values in itertools.product(*(axes[axis] for axis in outer)):
+        shared = dict(zip(outer, values, strict=True))
+        yield shared, [{**first, **shared, last: value} for value in axes[last]]
+
+
+def columns_of(spec: TableSpec, axes: Axes) -> list[At]:
+    """Return where each column of a table stands."""
+    values = itertools.product(*(axes[axis] for axis in spec.columns))
+    return [dict(zip(spec.columns, each, strict=True)) for each in values]
+
+
 def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
     """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
     arranger = _Arranger(paper, spec, grid, compared, decimals)
-    values = list(itertools.product(*(arranger.shown[axis] for axis in spec.rows[:-1])))
     compares = any(item.published for item in compared)
-    blocks = [block for each in values if (block := arranger.block(each))]
+    blocks = [block for part in blocks_of(spec, arranger.shown, grid) if (block := arranger.block(*part))]
     return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, arranger.shown), blocks, compares)
 
 
@@ -132,13 +162,9 @@ class _Arranger:
             (_key(group[0].place, grid, "method"), group[0].metric): _tau(group, self.digits(group[0]))
             for group in method_groups(compared)
         }
-        self.fixed = {axis: values[0] for axis, values in grid.items()}
         self.placed = METRIC in (*spec.rows, *spec.columns)
         self.shown = {**grid, METRIC: spec.metrics}
-        self.columns = [
-            dict(zip(spec.columns, values, strict=True))
-            for values in itertools.product(*(self.shown[axis] for axis in spec.columns))
-        ]
+        self.columns = columns_of(spec, self.shown)
 
     def digits(self, item: Compared) -> int:
         """Return how many decimals of a number the table shows: as many as print, else those of its metric."""
@@ -148,11 +174,9 @@ class _Arranger:
         """Return the metrics that share a place: one where they are rows or columns, else all."""
         return [str(place[METRIC])] if METRIC in place else self.spec.metrics
 
-    def block(self, values: Sequence[Value]) -> Block | None:
-        """Return the rows that share the values of all row axes but the last, None where no cell does."""
-        shared = dict(zip(self.spec.rows[:-1], values, strict=True))
+    def block(self, shared: At, places: Sequence[At]) -> Block | None:
+        """Return the rows at some places, None where no cell is at any of them."""
         axis = self.spec.rows[-1]
-        places = [{**self.fixed, **shared, axis: value} for value in self.shown[axis]]
         rows = [self.row(place, axis) for place in places if self.exists(place)]
         if not rows:
             return None
@@ -161,8 +185,8 @@ class _Arranger:
         away = f" ({SHIPPED} scale {', '.join(scales)})"
         if not scales or any(item.here for item in inside):
             away = ""
-        heading = " · ".join(axis_text(self.paper, *pair) for pair in shared.items())
-        below = [self.tau({**self.fixed, **shared, **column}) for column in self.columns]
+        heading = WITHIN.join(axis_text(self.paper, *pair) for pair in shared.items())
+        below = [self.tau({**places[0], **column}) for column in self.columns]
         return Block(
             heading=heading + away if heading else "",
             rows=rows,
@@ -258,10 +282,20 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     return (status if status in (collect.UNDEFINED, collect.NOT_REACHED) else ABSENT), ""
 
 
-def stacked_agreement(row: Row) -> list[str]:
-    """Return Kendall's tau of each metric of a row for lines below each other, from the second on in parentheses."""
+def stacked(row: Row, side: Callable[[Entry, str], str], absent: str = ABSENT) -> Iterator[list[str]]:
+    """Yield what a row has below each other where its sides are too wide: the side's name, its cells, Kendall's tau.
+
+    All metrics of a place share a cell; a line without anything is left out. ``side`` writes one side of an entry.
+    """
     first, *more = row.agreement or [""]
-    return [first, *(f"({tau})" if tau else "" for tau in more)]
+    taus = [first, *(f"({tau})" if tau else "" for tau in more)]
+    for name in ("ours", "±", "paper", "Δ"):
+        cells = [
+            together([side(entry, name) for entry in column], absent)
+            for column in zip(*row.entries, strict=True)
+        ]
+        if any(cells):
+            yield [name, *cells, taus.pop(0) if taus else ""]
 
 
 def _tau(group: Sequence[Compared], decimals: int) -> str:

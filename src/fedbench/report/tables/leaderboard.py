@@ -15,11 +15,11 @@ from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
 from fedbench.report.numbers.measurement import NOT_REACHED
-from fedbench.report.numbers.names import ABSENT, SHIPPED, phrase
+from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.ranking import Rank
 from fedbench.report.tables import notes_rules
-from fedbench.report.tables.document import Table, stamp
+from fedbench.report.tables.document import Table, origin, stamp
 from fedbench.report.tables.layout import Block, Entry, Grid, Row, state_text
 from fedbench.results.claims.judge import FEWEST
 
@@ -35,40 +35,32 @@ WORDS = {"floats_up": "numbers sent", "samples": "samples", "seconds": "seconds"
 
 def make(plan: Plan, name: str) -> Table:
     """Assemble a leaderboard from what was trained here or came with the repository."""
-    paper, scale, config, spec = plan.study, plan.scale, plan.config, plan.table(name)
+    paper, spec, cells = plan.study, plan.table(name), plan.cells(name)
     assert spec.board is not None
-    cells = plan.cells(name)
     found = boards(plan, spec, cells)
     made = provenance(cells)
     shown = [item for board in found for line in board.lines for item in line.shown]
     keys = sorted({item.measured.key for item in shown} - {""})
     commits = sorted({c for item in shown for c in item.measured.commit.split()})
-    origin = {
-        "paper": paper.key,
-        "table": name,
-        "scale": scale.name,
-        "stamp": stamp(commits, keys),
-        **made,
-    }
-    title = [phrase(spec.title), phrase(spec.caption), f"Scale: {scale.name}", described.changed(config.set)]
+    mark = stamp(commits, keys)
     ranked = [board for board in found if board.ranked]
     not_tuned = plan.untuned(cells)
     facts = [*described.trained(cells), *described.chosen(plan, cells)]
     return Table(
         paper=paper.key,
         name=name,
-        title=". ".join(filter(None, title)) + ".",
+        title=described.caption(plan, name),
         grid=_grid(paper, spec, spec.board, found),
         notes=[
             *_own(paper, found),
             *notes_rules.untuned(methods_by_dataset(not_tuned)),
-            *notes_rules.other_data(described.other_data(cells, made["data"], Path(config.data_dir))),
+            *notes_rules.other_data(described.other_data(cells, made["data"], Path(plan.config.data_dir))),
             *map(_ties, ranked),
             *_shipped(shown),
         ],
-        details=[*_rules(spec.board, found, tuned=not not_tuned), *facts, f"{origin['stamp']}."],
+        details=[*_rules(spec.board, found, tuned=not not_tuned), *facts, f"{mark}."],
         rows=_tidy(found, shown, name),
-        provenance=origin,
+        provenance=origin(plan, name, mark, **made),
     )
 
 

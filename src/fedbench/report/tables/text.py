@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.numbers.names import together
-from fedbench.report.tables.layout import Entry, Grid, stacked_agreement
+from fedbench.report.tables.layout import Entry, Grid, stacked
 
 WIDEST = 120
 """Characters. A terminal form wider than this puts ours, paper and difference below each other."""
@@ -87,15 +86,8 @@ def _stacked(grid: Grid) -> list[list[str]]:
         if block.heading:
             body.append([block.heading, *[""] * (len(body[0]) - 1)])
         for row in block.rows:
-            label, taus = row.label, stacked_agreement(row)
-            for name in ("ours", "±", "paper", "Δ"):
-                parts = [
-                    [_side(line[column], name) for line in row.entries] for column in range(len(grid.names))
-                ]
-                cells = [together(texts) for texts in parts]
-                if any(cells):
-                    body.append([label, name, *cells, *[taus.pop(0) if taus else ""] * tau])
-                    label = ""
+            lines = [line if tau else line[:-1] for line in stacked(row, _side)]
+            body += [["" if number else row.label, *line] for number, line in enumerate(lines)]
     return body
 
 
