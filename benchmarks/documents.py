@@ -186,11 +186,17 @@ def cell(rows: pd.DataFrame, digits: int) -> str:
             )
         elif row["status"] == "diverged":
             texts.append(
-                f"{row['reason'].partition(' seed')[0]} diverged; {each(row['values'], digits)}".rstrip("; ")
+                f"{count_of(row['reason'])}diverged; {each(row['values'], digits)}".rstrip("; ")
             )
         else:
             texts.append(WORDS.get(row["status"], row["status"]))
     return " ".join([*texts[:1], *(f"({text})" for text in texts[1:])]) or "-"
+
+
+def count_of(reason: str) -> str:
+    """Return how many of several seeds a reason speaks of, as ``1 of 3 ``; nothing where there is one seed."""
+    count, seeds, _ = reason.partition(" seeds")
+    return f"{count} " if seeds else ""
 
 
 def each(values: str, digits: int) -> str:
