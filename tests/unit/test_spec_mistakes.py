@@ -94,7 +94,7 @@ def test_misspelt_keys_are_named_with_the_nearest() -> None:
         validated(RunSpec, changed("data.imbalance", {"imration": 0.1}), "here")
     with pytest.raises(UserError, match=r"data\.dataset: Field required"):
         validated(RunSpec, changed("data", {"clients": 3}), "here")
-    with pytest.raises(UserError, match=r"^here: the whole: "):
+    with pytest.raises(UserError, match=r"^here: [^:]"):
         validated(RunSpec, [1], "here")
 
 

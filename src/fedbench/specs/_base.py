@@ -101,7 +101,8 @@ def validated(model: type[Model], data: Any, source: str | Path) -> Model:
                 lines.append(f"{where}: unknown key." + (f" Did you mean {near[0]!r}?" if near else ""))
             else:
                 given = "" if item["type"] == "missing" else f" (got {shortened(repr(item['input']))})"
-                lines.append(f"{where or 'the whole'}: {item['msg'].removeprefix('Value error, ')}{given}")
+                place = f"{where}: " if where else ""  # the mistake may lie in several keys together
+                lines.append(f"{place}{item['msg'].removeprefix('Value error, ')}{given}")
         more = f"; and {len(lines) - MISTAKES} more" if len(lines) > MISTAKES else ""
         raise UserError(visible(f"{source}: " + "; ".join(lines[:MISTAKES]) + more)) from None
 

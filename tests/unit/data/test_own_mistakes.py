@@ -23,7 +23,7 @@ def test_bases_that_lead_in_a_circle_are_named(own, tmp_path):
     [
         ("fil: x.npz", r"mine\.yaml: .*Did you mean 'file'"),
         ("title: x", r"mine\.yaml: .*give either file"),
-        ("file: x.txt", r"mine\.yaml: .*\.npz or \.csv"),
+        ("file: x.txt", r"mine\.yaml: .*\.npz, \.csv or \.xlsx"),
         ("file: x.csv", r"mine\.yaml: .*label names the column"),
         ("file: [", r"mine\.yaml"),
         ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),

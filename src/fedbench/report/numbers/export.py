@@ -45,8 +45,8 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
     made = _trained(cells, spec, config)
     if not made:
         raise UserError(f"no run of {paper.key}/{table_name} at scale {config.scale} was trained here")
-    new = pd.DataFrame([_cells(at, method, row) for at, method, row in made], columns=[*place, *COLUMNS])
-    new = new.fillna("")
+    rows = [_cells(at, method, row) for at, method, row in made]
+    new = pd.DataFrame(rows, columns=[*place, *COLUMNS], dtype=object).fillna("")
     path = path_of(config.scale, paper.key)
     if path.exists():
         before = pd.DataFrame(StrictCsv(path).rows)
