@@ -185,9 +185,7 @@ def cell(rows: pd.DataFrame, digits: int) -> str:
                 f"{row['mean']:.{short}f}" + (f" ± {row['std']:.{short}f}" if row["n_seeds"] > 1 else "")
             )
         elif row["status"] == "diverged":
-            texts.append(
-                f"{count_of(row['reason'])}diverged; {each(row['values'], digits)}".rstrip("; ")
-            )
+            texts.append(f"{count_of(row['reason'])}diverged; {each(row['values'], digits)}".rstrip("; "))
         else:
             texts.append(WORDS.get(row["status"], row["status"]))
     return " ".join([*texts[:1], *(f"({text})" for text in texts[1:])]) or "-"
