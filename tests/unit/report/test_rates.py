@@ -43,9 +43,17 @@ def cell_of(budget: int, seeds: tuple[int, ...] = (0, 1)) -> Cell:
 
 
 def put(
-    root: Path, cell: Cell, epsilon: float, status: str = "finished", seeds: tuple[int, ...] = (0, 1)
+    root: Path,
+    cell: Cell,
+    epsilon: float,
+    status: str = "finished",
+    seeds: tuple[int, ...] = (0, 1),
+    flat: int = -1,
 ) -> None:
-    """Write results of a cell whose gradient norm is ``epsilon`` on average after the first evaluation."""
+    """Write results of a cell whose gradient norm is ``epsilon`` on average after the first evaluation.
+
+    That of the seed ``flat`` never moves.
+    """
     budget = float(cell.setting["T"])
     runs = []
     for run in cell.runs:
@@ -60,7 +68,7 @@ def put(
         curve = {
             "round": [0, budget**0.75 / 2, budget**0.75],
             "samples": [0, budget, budget**1.5],
-            "test_gradient_norm": [9.0, 1.5 * epsilon, 0.5 * epsilon],
+            "test_gradient_norm": [epsilon] * 3 if run.seed == flat else [9.0, 1.5 * epsilon, 0.5 * epsilon],
         }
         content = pd.DataFrame(curve).to_csv(index=False).encode()
         (folder / "curve.csv").write_bytes(content)
@@ -97,6 +105,13 @@ def test_planted_exponents_are_found(tmp_path: Path) -> None:
     assert found["sample_exponent"].status == "finished" and dict(found["sample_exponent"].setting) == {
         "sigma": 1.0
     }
+
+
+def test_a_budget_that_learned_nothing_marks_the_exponents_of_its_seed(tmp_path: Path) -> None:
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), budget**-0.25, flat=1 if budget == 256 else -1)
+    for one in measured(tmp_path).values():
+        assert one.status == "finished" and one.marked == {1: "flat"}
 
 
 def test_two_budgets_give_no_slope(tmp_path: Path) -> None:
