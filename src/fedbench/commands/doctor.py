@@ -43,6 +43,6 @@ def report(config: Config, folder: Path) -> Iterator[str]:
             said = f"{status.state}: {status.detail}"
         except UserError as error:
             said = f"broken: {error}"
-        except Exception as error:  # code of anybody's: one that is broken hides no other
+        except Exception as error:  # a user's code: one that is broken hides no other
             said = f"broken: {type(error).__name__}: {error}"
         yield f"  {name:14} {said}" + (f" (of {origins[name]})" if name in origins else "")

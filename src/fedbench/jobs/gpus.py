@@ -30,7 +30,7 @@ def take(locks: Path = LOCKS) -> str | None:
         The identifier of the GPU, or None where there was nothing to choose.
 
     Raises:
-        UserError: the folder of the locks belongs to somebody else.
+        UserError: the folder of the locks belongs to another user.
     """
     if _held:
         return os.environ[VISIBLE]

@@ -20,7 +20,7 @@ Classes = Callable[[RunSpec], int | None]
 
 
 def mistakes(cells: Iterable[Cell], classes: Classes) -> Iterator[str]:
-    """Say which metrics the tables and figures of some cells ask for in vain, and what there is instead.
+    """Say which metrics the tables and figures of some cells ask for that no run will have, and what there is instead.
 
     A table of several tasks has columns for each: a metric is a mistake where no task in it has the metric, or where
     a dataset that it lists has none of those that are asked for. One that is added to every table is a mistake where

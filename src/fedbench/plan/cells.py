@@ -167,8 +167,8 @@ def _count_sites(names: Sequence[str], folder: Path) -> int:
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
     """What a scale runs of a paper, and what it shortens: as the scale's file says, and over it the paper's own.
 
-    A paper that extends another runs what that one does and the datasets it adds. One that nobody names runs as it
-    is written, all of it.
+    A paper that extends another runs what that one does and the datasets it adds. One that the scale does not name runs
+    in full.
     """
     plan = scale.papers.get(paper.key)
     if plan is None and paper.extends in scale.papers:

@@ -15,7 +15,7 @@ from fedbench.reading import parse_yaml
 ALTERNATIVES = (
     ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
 )  # fmt: skip
-"""Keys of ``train`` of which one is given: saying one takes the others away."""
+"""Keys of ``train`` that exclude each other: saying one takes the others away."""
 OF_CLASSES = ("labels", "imbalance", "sources", "tests")
 """Keys of ``data`` that are about one dataset: rules for its classes, and what is joined to it."""
 ROOTS = ("params", *PIECES)

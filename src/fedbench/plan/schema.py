@@ -180,7 +180,7 @@ class Paper(Spec):
         """Return what is known of a metric: by this paper's own ``measures``, else by the table of all.
 
         Raises:
-            UserError: nobody measures it.
+            UserError: nothing measures it.
         """
         return measures.measure(metric, self.measures)
 

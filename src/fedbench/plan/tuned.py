@@ -37,7 +37,7 @@ class Tuned:
     protocol: dict[str, Any] = field(default_factory=dict)
 
     def trials(self, run: RunSpec) -> str:
-        """Say how long the trials were, and that it is too short for ``run`` if it is; empty if nobody knows."""
+        """Say how long the trials were, and that it is too short for ``run`` if it is; empty if it is not known."""
         train = self.protocol.get("train") or {}
         unit = next((name for name in LENGTHS if train.get(name) is not None), None)
         if unit is None or not self.values:

@@ -46,7 +46,7 @@ class _Study:
 
     @property
     def measured(self) -> list[Cell]:
-        """The cells of which a run ended."""
+        """The cells with a run that ended."""
         return list({run.cell.name: run.cell for run in self.behind}.values())
 
 

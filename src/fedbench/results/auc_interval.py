@@ -28,7 +28,7 @@ def auc_interval(auc: float, positives: int, negatives: int) -> tuple[float, flo
 
 
 def _lower(auc: float, positives: int, negatives: int) -> float:
-    """Return the least AUC of which the measured one lies a quantile of its standard errors above."""
+    """Return the AUC that lies a quantile of its standard errors below the measured one."""
     often, more = float(quantile(1 - LEVEL, math.inf)), (positives + negatives) / 2 - 1
 
     def distance(true: float) -> float:

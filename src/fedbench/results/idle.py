@@ -38,7 +38,7 @@ def sign(
     Args:
         metric: what the table shows of the run.
         metrics: all final metrics of the run.
-        curve: its evaluations, a column per metric; empty where nobody kept it.
+        curve: its evaluations, a column per metric; empty where it was not kept.
         counts: samples of each class in a part of the data (``test``, ``val``), where they are known.
     """
     part, _, name = metric.partition("_")
@@ -55,7 +55,7 @@ def sign(
 
 
 def class_counts(run: RunSpec, data_dir: Path) -> dict[str, list[int]]:
-    """Return the samples of each class in the test and validation parts of a run; empty where nobody knows."""
+    """Return the samples of each class in the test and validation parts of a run; empty where they are not known."""
     with contextlib.suppress(UserError):
         facts = read_facts(run.data, run.seed, data_dir)
         return {name: [*facts[part]["class_counts"].values()] for name, part in PARTS.items()}
@@ -90,7 +90,7 @@ def _flat(curve: pd.DataFrame, part: str) -> bool:
 
 
 def _still(curve: pd.DataFrame, metric: str, last: int) -> bool:
-    """Say whether so many last evaluations are the same; of fewer than :data:`STILL` nobody can tell."""
+    """Say whether so many last evaluations are the same; fewer than :data:`STILL` show nothing."""
     if metric not in curve or len(curve) < max(last, STILL):
         return False
     return curve[metric].iloc[-last:].nunique() == 1

@@ -17,12 +17,12 @@ PARTS = 5
 WINDOW = 2 / PARTS
 """The end of a training that it is fitted to."""
 FEWEST = 3
-"""Evaluations there, without which nobody can tell."""
+"""Evaluations there; with fewer the pace is not known."""
 ROUNDING = 1e-9
 
 
 def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> float:
-    """Return by how much a metric changed in the last fifth of a training; NaN where nobody can tell.
+    """Return by how much a metric changed in the last fifth of a training; NaN where it is not known.
 
     The slope of a least-squares line through the evaluations of its last two fifths. Where step sizes fall, a training
     is the part of the run before they first do.

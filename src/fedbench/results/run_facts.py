@@ -18,7 +18,7 @@ from fedbench.store.record import Facts
 def run_facts(
     metrics: Mapping[str, Any], curve: pd.DataFrame, train: TrainSpec, counts: Mapping[str, Iterable[int]]
 ) -> Facts:
-    """Return the facts of a finished run for each of its final metrics of which any is known.
+    """Return the facts of a finished run for each of its final metrics that has any.
 
     ``pace`` is how much the metric still changed at the end (:mod:`~fedbench.results.pace`), ``other`` its value at
     another evaluation than the one that counts, ``sign`` the word for what shows that the run learned nothing

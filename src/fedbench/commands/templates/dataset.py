@@ -21,7 +21,7 @@ class ExampleName(Dataset):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the raw files into arrays. As it stands, two clouds of points are drawn instead."""
-        # Randomness comes from a stream, so that everybody prepares the same bytes.
+        # Randomness comes from a stream, so that every machine prepares the same bytes.
         rng = stream(0, "example_name")
         y = np.arange(1000) % 2
         x = rng.normal(size=(1000, 10)) + 0.7 * y[:, None]

@@ -62,7 +62,7 @@ def layout(
     datasets: Sequence[str],
     shipped: Shipped,
 ) -> Layout:
-    """Collect the panels of a figure; final values that nobody trained here come from ``shipped``, curves do not.
+    """Collect the panels of a figure; final values that were not trained here come from ``shipped``, curves do not.
 
     One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
     and columns; those are left out that are empty as a whole.

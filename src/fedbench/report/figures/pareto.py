@@ -1,4 +1,4 @@
-"""What methods reach against what they cost: a point each, and the front of those that nobody dominates."""
+"""What methods reach against what they cost: a point each, and the front of those that none dominates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found(plan: Plan, name: str) -> list[Board]:
     """Collect the board of each dataset with results, trained here or shipped.
 
     Raises:
-        UserError: the paper has no leaderboard, so nobody says which methods are controls.
+        UserError: the paper has no leaderboard, so no entry says which methods are controls.
     """
     paper, spec = plan.study, plan.figure(name)
     given = next((table.board for table in paper.tables.values() if table.board is not None), None)

@@ -59,7 +59,7 @@ def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> list[Measurement
 def measurement(of_cell: Sequence[Any], metric: str) -> Measurement:
     """Return a metric of a cell over the rows of its runs.
 
-    The seeds that are wanted are those of the configuration; of a cell of which nothing was trained here, those that
+    The seeds that are wanted are those of the configuration; of a cell without any run of this machine, those that
     were shipped. No mean is taken over a part of the seeds unless it says so.
     """
     runs: dict[Repeat, dict[str, Any]] = {}

@@ -32,7 +32,7 @@ class Evidence:
 
     Attributes:
         planned: the places and methods of the ``targets`` that the scale runs, whether it has or not.
-        cells: those of which there may be runs, also where the paper has numbers and the scale runs nothing.
+        cells: those that may have runs, also where the paper has numbers and the scale runs nothing.
     """
 
     def __init__(

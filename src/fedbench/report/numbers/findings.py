@@ -78,7 +78,7 @@ class AtScale:
             (:class:`~fedbench.report.numbers.variants.Variants`).
         early: whether there is no verdict because it would lean another way if training had gone on.
         waiting: at how many further places fewer seeds ran than a verdict needs.
-        of_ends: whether it compares what runs end with, on a metric of which it is known what matters.
+        of_ends: whether it compares what runs end with, on a metric whose better end is known.
         q: of the verdict's p-value among all claims of the paper at this scale.
         needed: seeds that an undecided one takes (:mod:`fedbench.results.claims.needed`).
         against: the rival over which the deciding effect is, empty without a choice.
@@ -116,7 +116,7 @@ class AtScale:
 
     @property
     def unproven(self) -> bool:
-        """Whether it is a verdict of trainings that may be too short, as far as anybody knows.
+        """Whether it is a verdict of trainings that may be too short, as far as it is known.
 
         Exponents and ratios of costs are no ends of curves.
         """

@@ -27,7 +27,7 @@ Repeat = int | str
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run of a cell costs, the mean over its seeds; NaN or empty where nobody noted it.
+    """What a run of a cell costs, the mean over its seeds; NaN or empty where it was not noted.
 
     Attributes:
         floats_up: numbers that a client sends to the server.
@@ -65,7 +65,7 @@ class Measurement:
         n_bad: how many diverged or failed.
         diverged: the seeds of those that diverged.
         commit: the commits of the code that made the runs, separated by blanks.
-        device_mean: mean over seeds of the mean over the devices' own models, NaN where nobody measured it.
+        device_mean: mean over seeds of the mean over the devices' own models, NaN where it was not measured.
         device_variance: likewise of the variance over devices.
         key: the cell's key, a digest of all that decides its runs.
         cost: what its runs cost.
@@ -146,7 +146,7 @@ class Measurement:
 
     @property
     def pace(self) -> float:
-        """How much the metric still changed in a fifth of a run, the mean over seeds; NaN where nobody knows."""
+        """How much the metric still changed in a fifth of a run, the mean over seeds; NaN where it is not known."""
         return float(np.mean(list(self.paces.values()))) if self.paces else NAN
 
     @property

@@ -52,7 +52,7 @@ def dominators(costs: Sequence[float], values: Sequence[float]) -> list[int | No
     """Return for each method the best that is as good for no more, or better for as much; None on the Pareto front.
 
     Args:
-        costs: what each spends; NaN where nobody knows, which neither dominates nor is dominated.
+        costs: what each spends; NaN where it is not known, which neither dominates nor is dominated.
         values: what each reaches, larger is better.
     """
     found: list[int | None] = []

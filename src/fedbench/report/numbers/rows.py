@@ -15,7 +15,7 @@ FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
     "not reached",
 )
 AVERAGED = "averaged"
-"""The status of a row whose value is the mean over the seeds of its cell, as nobody kept those of single runs."""
+"""The status of a row whose value is the mean over the seeds of its cell, as those of single runs were not kept."""
 COSTS = ("floats_up", "floats_down", "samples", "seconds")
 """What a run costs: numbers that a client sends, and receives; samples that all clients draw; time."""
 NAN = float("nan")
@@ -33,13 +33,13 @@ class Row(NamedTuple):
         value: NaN where it is undefined, infinite where a target was not reached.
         status: finished, averaged, undefined, diverged or failed; not run where runs lack.
         reason: why it is that, or how near it came to a target.
-        pace: how much the metric still changed in the last fifth of training, NaN where nobody knows.
+        pace: how much the metric still changed in the last fifth of training, NaN where it is not known.
         sign: the word of :mod:`idle` for what shows that the run learned nothing, else empty.
         commit: of the code that made it; several are separated by blanks.
         hardware: what it ran on; several are separated by semicolons.
         source: the file it was read from, with the line of one that was shipped.
         other: the metric at another evaluation than the one that counts, where the curve has it.
-        tried: of a target, how much the run spent as a whole, NaN where nobody knows.
+        tried: of a target, how much the run spent as a whole, NaN where it is not known.
         again: the hardware on which a shipped number was found again, empty where it was not.
         origin: trained here or shipped; empty in a row that says why runs of its cell lack.
     """

@@ -91,7 +91,7 @@ class Shipped:
         return any((dataset, method) in file.seeds for file in self._scales.get(scale, []))
 
     def cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
-        """Return a cell of which runs may have been shipped, at any scale, with the constants that this call asks for.
+        """Return a cell that may have shipped runs, at any scale, with the constants that this call asks for.
 
         None where nothing was, or where the scale has no such cell.
         """

@@ -81,7 +81,7 @@ class Variants:
             own = effects(claim, measure, wanted, methods, self._own.of(metric))
             there = ~np.isnan(other.values).any(0).all(-1)
             if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
-                continue  # it would speak for places of which it is not known
+                continue  # it would speak for places that are not known to have it
             both = [verdict(values[:, there], rule) for values in (_of_seeds(own, other.seeds), other.values)]
             if all(judged.kind != NOT_RUN for judged in both):
                 yield label, means_agree(both[0], rule) == means_agree(both[1], rule)

@@ -34,7 +34,7 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     r"""Return complete ``table`` environments that need ``\usepackage{booktabs}`` and nothing else.
 
     Ours, paper and difference stand beside each other, or below each other when that would be too wide; a
-    table longer than a page continues in further floats of the same number. One of which nothing was run is a caption
+    table longer than a page continues in further floats of the same number. A table without any run is a caption
     with its notes.
     """
     if not grid.blocks:

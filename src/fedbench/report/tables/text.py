@@ -15,7 +15,7 @@ WIDEST = 120
 def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
     """Return the table as a Markdown document: headings of blocks are bold lines, best values are bold.
 
-    Of a table of which nothing was run there are title and notes.
+    A table without any run has title and notes alone.
     """
     said = [*(f"* {note}" for note in notes), ""]
     if not grid.blocks:
