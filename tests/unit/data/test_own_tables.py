@@ -160,6 +160,11 @@ def test_the_first_sheet_of_a_workbook_is_the_same_table_as_its_csv() -> None:
     assert plain.classes == other.classes == ("1", "2")
 
 
+def test_a_word_such_as_none_is_a_word_in_a_workbook_too() -> None:
+    cells: list[list[object]] = [["dose", "kind"], *([n, ["NA", "None"][n % 2]] for n in range(20))]
+    assert load(workbook("t", cells), name="t.xlsx").classes == ("NA", "None")
+
+
 def test_mistakes_in_a_workbook_name_its_row_and_column() -> None:
     cells: list[list[object]] = [["dose", "kind"], *([n, "ab"[n % 2]] for n in range(20)), [None, "a"]]
     with pytest.raises(UserError, match=r"t\.xlsx, line 22: column 'dose' is empty"):

@@ -66,6 +66,19 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
     assert r"$^\ddagger$" in table.tex()
 
 
+def test_a_job_that_failed_here_is_not_covered_by_shipped_numbers(shipped: Project, reduced: Config) -> None:
+    (cell, *_) = shipped.cells("localscgdam", "table1", reduced)
+    log = shipped.root / "logs/train/reduced" / f"{cell.name}.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("error: the disk is full\n")
+    rows = tables.make(Plan(reduced), "table1").rows
+    (failed,) = rows[rows["status"] == "failed"].to_dict("records")
+    assert (failed["method"], failed["shipped"]) == (cell.method, False) and "disk is full" in failed[
+        "reason"
+    ]
+    assert rows["shipped"].sum() == 29
+
+
 def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) -> None:
     (cell, *_) = shipped.cells("localscgdam", "table1", reduced)
     shipped.finish(cell, [0.5, 0.5, 0.5])

@@ -28,6 +28,15 @@ def test_each_final_metric_has_what_is_known_of_it() -> None:
     assert facts == {"test_auc": {"pace": pytest.approx(pace(CURVE, "test_auc")), "other": 0.7}}
 
 
+def test_the_pace_is_that_before_step_sizes_fell() -> None:
+    """The metric rises by 0.1 in each fifth of the first half, and stands still after it."""
+    steps = range(0, 401, 20)
+    curve = pd.DataFrame({"iteration": steps, "test_auc": [0.3 + min(step, 200) / 400 for step in steps]})
+    falling = TRAIN.model_copy(update={"decay_at": (0.5,)})
+    paces = [run_facts({"test_auc": 0.8}, curve, train, {})["test_auc"]["pace"] for train in (falling, TRAIN)]
+    assert paces == pytest.approx([0.1, 0.0], abs=1e-9)
+
+
 def test_a_run_that_predicts_one_class_says_so() -> None:
     facts = run_facts({"test_accuracy": 0.7, "val_accuracy": 0.7}, pd.DataFrame(), TRAIN, {"test": [7, 3]})
     assert facts == {"test_accuracy": {"sign": "one class"}}
