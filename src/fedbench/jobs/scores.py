@@ -1,8 +1,8 @@
-"""Scores of a method's trials: from the files that have them, and from the runs that are trained."""
+"""Scores of a method's trials: from the file that has them, and from the runs that are trained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fedbench.errors import UserError, unknown
@@ -16,15 +16,14 @@ Trial = tuple[dict[str, Any], list[RunSpec]]
 
 
 class Scores:
-    """Scores of a method's runs: those that the files have, and those of the runs that are trained now.
+    """Scores of a method's runs: those that the file has, and those of the runs that are trained now.
 
     Args:
         trials: the values of each trial, and its runs.
         rule: how these are judged.
-        known: the trials that each of the files has, and the commits they were made at.
+        known: the trials that the file has, and the commits they were made at.
         whose: dataset and method, for the eye.
         say: told every score.
-        note: told all trials with a score and their commits, whenever a run has been trained.
 
     Attributes:
         commits: commits of all runs that were trained or asked for so far.
@@ -34,19 +33,16 @@ class Scores:
         self,
         trials: Sequence[Trial],
         rule: Rule,
-        known: Sequence[tuple[Rows, str]],
+        known: tuple[Rows, str],
         whose: str,
         say: Callable[[str], None],
-        note: Callable[[Rows, str], None],
     ) -> None:
-        self._trials, self._rule, self._whose, self._say, self._note = trials, rule, whose, say, note
-        self._known: Runs = {}
-        self._made_at = dict[str, list[str]]()
-        for rows, commits in known:
-            for key, score in (
-                run for row in rows for run in {**row["runs"], **row.get("short", {})}.items()
-            ):
-                self._known[key], self._made_at[key] = score, commits.split()
+        self._trials, self._rule, self._whose, self._say = trials, rule, whose, say
+        rows, commits = known
+        self._known: Runs = {
+            key: score for row in rows for key, score in {**row["runs"], **row.get("short", {})}.items()
+        }
+        self._known_commits = commits.split()
         self._trained: Runs = {}
         self.commits = set[str]()
 
@@ -57,19 +53,14 @@ class Scores:
     def add(self, spec: RunSpec, record: Record, left: str = "") -> None:
         """Take the score of a run that has been trained, and say it with how long others take that are ``left``."""
         self._trained[spec.key] = self._score(record, self._rule.metric_of(spec.key))
-        self._made_at[spec.key] = [record.provenance.get("commit", "")]
-        self.commits.update(self._made_at[spec.key])
-        scores = self._known | self._trained
-        found = [{run.key: scores[run.key] for run in runs if run.key in scores} for _, runs in self._trials]
-        made_at = {commit for runs in found for key in runs for commit in self._made_at[key]}
-        self._note(self.rows(found), listed(made_at))
+        self.commits.add(record.provenance.get("commit", ""))
         self._tell(spec, left)
 
     def of(self, spec: RunSpec) -> float | None:
         """Return a run's score to five digits, None where it diverged."""
         if spec.key in self._trained:
             return self._trained[spec.key]
-        self.commits.update(self._made_at[spec.key])
+        self.commits.update(self._known_commits)
         self._tell(spec)
         return self._known[spec.key]
 
@@ -105,8 +96,3 @@ class Scores:
                 " hold out more (`validation` in the section `tune`)"
             )
         return round(value, 5)
-
-
-def listed(commits: Iterable[str]) -> str:
-    """Write commits as the files do: sorted, a blank between them."""
-    return " ".join(sorted(commits))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,15 +9,16 @@ from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.jobs import metric_checks, preflight
-from fedbench.jobs.choices import Choices
+from fedbench.jobs.choices import Choice, Choices
 from fedbench.jobs.progress import time_left
 from fedbench.jobs.race import Race, Rule, Runs, margin, race
-from fedbench.jobs.scores import Scores, Trial, listed
+from fedbench.jobs.scores import Scores, Trial
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
 from fedbench.jobs.workers import Workers, workers
 from fedbench.plan import configuration
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.plan.tuned import edges
+from fedbench.store.runs import Store
 
 
 def tune_dataset(
@@ -52,11 +52,10 @@ def tune_dataset(
 class Tuning:
     """The tuning on a dataset at one of ``tune.points()``, whose choices go to one file.
 
-    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the files have already
-    (:class:`~fedbench.jobs.choices.Choices`) is not made again, wherever its store is: remove them to tune from
-    nothing. A trial with a failed run, a short one too, has no score. Methods that are not named keep what was
-    chosen for them; where that was by another protocol, the file stays as it is until the last of them is tuned by
-    this one.
+    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the file has already is
+    not made again, wherever its store is: remove the file to tune from nothing. A trial with a failed run, a short one
+    too, has no score. Methods that are not named keep what was chosen for them; where that was by another protocol,
+    the file stays as it is until one call tunes all of them.
     """
 
     def __init__(
@@ -90,13 +89,11 @@ class Tuning:
         self._check(trials)
         rules = {name: self._rule(trials[name]) for name in here}
         scores = {
-            name: Scores(
-                trials[name], rules[name], known[name], f"{self._path.stem} {name}", self._say,
-                functools.partial(self._choices.note, name),
-            )
+            name: Scores(trials[name], rules[name], known[name], f"{self._path.stem} {name}", self._say)
             for name in here
-        }  # fmt: skip
+        }
         races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in here}
+        chosen = dict[str, Choice]()
         for name, (runs, best) in _run(races, scores, pool):
             if rules[name].mean(runs[best]) is None:
                 raise UserError(
@@ -104,7 +101,9 @@ class Tuning:
                 )
             tried = [params for params, _ in trials[name]]
             self._say(_choice(f"{self._dataset} {name}", tried, runs, best, rules[name]))
-            self._choices.choose(name, tried[best], scores[name].rows(runs), listed(scores[name].commits))
+            commits = " ".join(sorted(scores[name].commits))
+            chosen[name] = Choice(commits, tried[best], scores[name].rows(runs))
+            self._choices.write(chosen)
         if here:
             self._tell_waiting(here)
         return self._path
@@ -158,11 +157,11 @@ class Tuning:
         """Say which other methods have to be tuned too before the file is replaced."""
         if not (waiting := self._choices.waiting(here)):
             return
-        command = f"fedbench tune {self._dataset} {' '.join(waiting)} --paper {self._paper.key}"
+        command = f"fedbench tune {self._dataset} {' '.join([*here, *waiting])} --paper {self._paper.key}"
         self._say(
-            f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune them too "
-            f"({command}{', with the same --set' if self._config.set else ''}) or remove the file; until then the new "
-            f"choices wait in {self._choices.unfinished(here[0]).parent}"
+            f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune all in one call "
+            f"({command}{', with the same --set' if self._config.set else ''}): the trials made now are in "
+            f"{Store().root} and are not trained again. Or remove the file"
         )
 
 

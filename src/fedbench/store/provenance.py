@@ -17,14 +17,14 @@ def commit() -> str:
 
 
 def commit_of(root: Path) -> str:
-    """Return the commit of a checkout, as :func:`commit`. Scores of a tuning that goes on change nothing that runs."""
+    """Return the commit of a checkout, as :func:`commit`."""
     try:
         here = ["git", "-C", str(root)]
         head = subprocess.run(
             [*here, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
         )
         changed = subprocess.run(
-            [*here, "status", "--porcelain", "--", "src", "config", ":(exclude)config/tuned/*/unfinished/*"],
+            [*here, "status", "--porcelain", "--", "src", "config"],
             capture_output=True,
             text=True,
             check=True,

@@ -148,22 +148,23 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     assert tried[0].startswith("Digits Plain, trial 1 of 4, seed 100: val_auc ") and " left" in tried[0]
     assert any(line.startswith("Digits Plain, trial 2 of 4, seed 100: ") for line in tried)
     assert path.read_text() == before, "what stands there was compared another way"
-    for file in (path, path.parent / "unfinished/Digits/Plain.yaml"):  # as if of two commits
-        content = yaml.safe_load(file.read_text())
-        content["commits"]["Plain"] = {"Digits": "old", "Plain": "new"}[file.stem]
-        file.write_text(choices.sealed(yaml.dump({k: v for k, v in content.items() if k != "checksum"})))
+    content = yaml.safe_load(before)
+    content["commits"]["Plain"] = "old"
+    path.write_text(choices.sealed(yaml.dump({k: v for k, v in content.items() if k != "checksum"})))
     assert "Proximal were tuned with another protocol" in said[-1]
-    assert (
-        "fedbench tune Digits Proximal --paper toy" in said[-1] and "config/tuned/toy/unfinished" in said[-1]
-    )
+    assert "fedbench tune Digits Plain Plain_too Proximal --paper toy" in said[-1]
     assert "--set" not in said[-1]
 
-    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)  # all its scores are known
-    tune_dataset(config, "toy", "Digits", ["Proximal"], said.append)  # the last of them
+    tune_dataset(config, "toy", "Digits", ["Proximal"], said.append)
+    assert "Plain were tuned with another protocol" in said[-1] and chosen("Proximal") == {
+        "lr": 0.1,
+        "mu": 0.0,
+    }
+    tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too", "Proximal"], said.append)
     found = yaml.safe_load(path.read_text())
-    assert found["protocol"]["validation"] == 0.3 and not (path.parent / "unfinished").exists()
+    assert found["protocol"]["validation"] == 0.3
     assert chosen("Plain") == {"lr": 0.01} and chosen("Proximal") == {"lr": 0.05, "mu": 0.0}
-    assert found["commits"]["Plain"] == "new", "a run of the old protocol is none of these trials"
+    assert "old" not in found["commits"]["Plain"], "a run of the old protocol is none of these trials"
     assert {*found["scores"]} == {"Plain", "Proximal", "Plain_too"} and said[-1].startswith(
         "Digits Proximal: chosen"
     )
@@ -178,41 +179,25 @@ def test_what_the_call_sets_is_part_of_the_protocol(monkeypatch: pytest.MonkeyPa
     assert "Proximal were tuned with another protocol" in said[-1] and "with the same --set" in said[-1]
 
 
-def test_choices_that_wait_are_given_up_for_a_third_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tuning_that_was_cut_off_goes_on_from_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fedbench.engine.simulate import Simulation
+
     config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
-    monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
-    tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], quiet)
-    for validation, method in ((0.3, "Plain"), (0.4, "Proximal")):
-        change(tune=PAPER["tune"] | {"validation": validation})
-        tune_dataset(config, "toy", "Digits", [method], quiet)
-    assert yaml.safe_load(path.read_text())["protocol"]["validation"] == PAPER["tune"]["validation"]
-    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
-    assert yaml.safe_load(path.read_text())["protocol"]["validation"] == 0.4
+    run, trained = Simulation.run, list[float]()
 
-
-def test_a_tuning_that_was_cut_off_goes_on_without_its_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    config, path = configuration.load_config(), Path("config/tuned/toy/Digits.yaml")
-    train, asked = fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.95, 0.5: 0.8}), list[float]()
-
-    def dies(spec: RunSpec, config: Config, store: Store) -> Record:
-        asked.append(spec.params["lr"])
-        if len(asked) == 3:
+    def dies(self: Simulation) -> Any:
+        trained.append(self.spec.params["lr"])
+        if len(trained) == 3:
             raise KeyboardInterrupt
-        record: Record = train(spec, config, store)
-        return record
+        return run(self)
 
-    monkeypatch.setattr(workers, "train_run", dies)
+    monkeypatch.setattr(Simulation, "run", dies)
     with pytest.raises(KeyboardInterrupt):
         tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert not path.exists(), "no cell may read a choice among some of the trials"
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
-    assert asked == [0.01, 0.1, 0.2, 0.2, 0.5] and chosen("Plain") == {"lr": 0.2}
-    assert [row["val_auc"] for row in yaml.safe_load(path.read_text())["scores"]["Plain"]] == [
-        0.7,
-        0.9,
-        0.95,
-        0.8,
-    ]
+    assert trained == [0.01, 0.1, 0.2, 0.2, 0.5]
+    assert len(yaml.safe_load(path.read_text())["scores"]["Plain"]) == 4
 
 
 def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:

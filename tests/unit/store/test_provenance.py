@@ -20,11 +20,8 @@ def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -
     clean = commit_of(tmp_path)
     assert len(clean) == 12
 
-    unfinished = tmp_path / "config/tuned/toy/unfinished/Digits"
-    unfinished.mkdir(parents=True)
-    (unfinished / "Plain.yaml").write_text("scores")
     (tmp_path / "notes.txt").write_text("of no run")
-    assert commit_of(tmp_path) == clean, "a tuning that goes on changes nothing that runs"
+    assert commit_of(tmp_path) == clean, "a note changes nothing that runs"
 
     for name in ("config/tuned/toy/Digits.yaml", "src/code.py", "src/new.py"):
         before = (tmp_path / name).read_text() if (tmp_path / name).exists() else None
