@@ -26,7 +26,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.needed import seeds_needed
-from fedbench.results.statistics import false_discovery, flipped, p_above, p_positive
+from fedbench.results.statistics import flipped, p_above, p_positive
 
 BETTER = Rule("better", matters=0.005)
 NAN = math.nan
@@ -275,11 +275,6 @@ class TestAgainstScipy:
         unit = np.array([[[-1.0, 0.0, 1.0]]])
         assert math.isnan(seeds_needed(unit, Rule("better"), verdict(unit, Rule("better"))))
         assert math.isnan(seeds_needed(unit[..., :1], BETTER, verdict(unit[..., :1], BETTER)))
-
-    def test_false_discovery(self) -> None:
-        q = false_discovery([0.01, NAN, 0.04, 0.03])
-        assert math.isnan(q[1])
-        assert [q[0], q[2], q[3]] == pytest.approx([0.03, 0.04, 0.04])
 
     def test_signed_rank_over_places(self) -> None:
         means = [0.1, 0.2, 0.3, 0.4, -0.05]

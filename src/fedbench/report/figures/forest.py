@@ -16,10 +16,10 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import FigureSpec, Paper
 from fedbench.report.figures.parts import Across, Curve, Panel
 from fedbench.report.figures.style import Style
-from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.rows import FINISHED
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.statistics import COVERAGE
@@ -99,7 +99,7 @@ def _curve(label: str, measured: Sequence[Measurement], counts: Mapping[str, Cou
     repeats = [
         {"x": place, "value": value} for place, one in enumerate(measured) for value in one.values.values()
     ]
-    remark = ", ".join(dict.fromkeys(one.status for one in measured if one.status != collect.FINISHED))
+    remark = ", ".join(dict.fromkeys(one.status for one in measured if one.status != FINISHED))
     shipped = any(one.shipped for one in measured)
     return Curve(label, pd.DataFrame(rows), remark, repeats=pd.DataFrame(repeats), shipped=shipped)
 

@@ -17,9 +17,10 @@ from fedbench.report.figures.parts import Bundle, Curve, Panel
 from fedbench.report.figures.style import BLACK, GREY, RED, Style
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.measurement import NOT_RUN, Measurement
+from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.prints import printed_results
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import half_width
@@ -161,7 +162,7 @@ def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> C
     if found.empty or wide.empty:
         return None
     seeds = found["seed"].nunique()
-    bad = found.loc[found["status"] == collect.DIVERGED, "seed"].nunique()
+    bad = found.loc[found["status"] == DIVERGED, "seed"].nunique()
     remark = f"{seeds} of {len(cell.runs)} seeds" if seeds < len(cell.runs) else ""
     remark = f"diverged in {bad} of {len(cell.runs)} seeds" if bad else remark
     points = spread(wide)
@@ -190,7 +191,7 @@ def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], prin
     rows, repeats, remarks = [], [], list[str]()
     for cell, one in ended:
         at = float(cell.setting[x])
-        if one.status not in (collect.FINISHED, NOT_RUN):
+        if one.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
             half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))

@@ -15,14 +15,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.rows import COSTS, NAN, Row, device_metrics
-from fedbench.report.numbers.rows import DIVERGED as DIVERGED
-from fedbench.report.numbers.rows import FAILED as FAILED
-from fedbench.report.numbers.rows import FINISHED as FINISHED
-from fedbench.report.numbers.rows import INCOMPLETE as INCOMPLETE
-from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
-from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
-from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
+from fedbench.report.numbers.rows import COSTS, FAILED, FINISHED, NAN, UNDEFINED, Row, device_metrics
 from fedbench.results import idle
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec

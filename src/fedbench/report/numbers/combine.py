@@ -10,7 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from fedbench.plan.schema import Value
-from fedbench.report.numbers.measurement import (
+from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
+from fedbench.report.numbers.names import AVERAGE, SLOPE
+from fedbench.report.numbers.rows import (
     DIVERGED,
     FAILED,
     FINISHED,
@@ -19,11 +21,7 @@ from fedbench.report.numbers.measurement import (
     NOT_REACHED,
     NOT_RUN,
     UNDEFINED,
-    Cost,
-    Measurement,
-    Repeat,
 )
-from fedbench.report.numbers.names import AVERAGE, SLOPE
 from fedbench.results.statistics import LEAST, slope
 
 Place = tuple[tuple[str, Value], ...]

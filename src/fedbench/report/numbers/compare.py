@@ -16,12 +16,13 @@ from fedbench.measures import Measure
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, Scale, TableSpec, Value
-from fedbench.report.numbers import collect, combine, rates
+from fedbench.report.numbers import combine, rates
 from fedbench.report.numbers.aggregate import measurements
 from fedbench.report.numbers.combine import Place
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.numbers.rows import FINISHED
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import place_of
@@ -77,7 +78,7 @@ class Compared:
     @property
     def mean(self) -> float:
         """The mean over all wanted seeds, NaN for any other status (a part of the seeds is never ranked)."""
-        return self.measured.mean if self.measured.status == collect.FINISHED else math.nan
+        return self.measured.mean if self.measured.status == FINISHED else math.nan
 
     @property
     def printed(self) -> float:
@@ -214,7 +215,7 @@ def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
 
 def verdict_on(ours: Measurement, found: Published | None, tolerance: float, bound: bool = False) -> Verdict:
     """Return the verdict on one measurement; without a full mean it is the measurement's status."""
-    if ours.status != collect.FINISHED:
+    if ours.status != FINISHED:
         return Verdict(ours.status)
     if found is None or found.mean is None:
         return Verdict(NO_REFERENCE)

@@ -14,16 +14,9 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import BoardSpec, Paper, TableSpec
 from fedbench.report.numbers import compare
 from fedbench.report.numbers.compare import Compared
-from fedbench.report.numbers.measurement import (
-    DIVERGED,
-    FAILED,
-    FINISHED,
-    INCOMPLETE,
-    UNDEFINED,
-    Measurement,
-    Repeat,
-)
+from fedbench.report.numbers.measurement import Measurement, Repeat
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
+from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED
 from fedbench.report.numbers.shipped import Shipped
 
 LOST = (DIVERGED, FAILED, UNDEFINED)

@@ -10,15 +10,7 @@ import numpy as np
 
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers.rows import COSTS as COSTS
-from fedbench.report.numbers.rows import DIVERGED as DIVERGED
-from fedbench.report.numbers.rows import FAILED as FAILED
-from fedbench.report.numbers.rows import FINISHED as FINISHED
-from fedbench.report.numbers.rows import INCOMPLETE as INCOMPLETE
-from fedbench.report.numbers.rows import NAN as NAN
-from fedbench.report.numbers.rows import NOT_REACHED as NOT_REACHED
-from fedbench.report.numbers.rows import NOT_RUN as NOT_RUN
-from fedbench.report.numbers.rows import UNDEFINED as UNDEFINED
+from fedbench.report.numbers.rows import FINISHED, INCOMPLETE, NAN, NOT_RUN
 from fedbench.results import idle
 
 Repeat = int | str

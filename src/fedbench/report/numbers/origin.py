@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.collect import NOT_RUN, runs_of, seconds_of
+from fedbench.report.numbers.collect import runs_of, seconds_of
+from fedbench.report.numbers.rows import NOT_RUN
 
 
 def provenance(cells: Sequence[Cell]) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from fedbench.jobs import progress
 from fedbench.plan.schema import Config
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
-from fedbench.report.numbers import collect
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
 from fedbench.report.numbers.findings import AtScale
 from fedbench.report.numbers.names import target_name
+from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
 from fedbench.report.page.cells import setting_text, troubled
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
@@ -63,14 +63,14 @@ CARDS = (
     Card("differ", "below", _both(ABOVE, BELOW)),
     Card(INCONCLUSIVE, "open", (INCONCLUSIVE,)),
     Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
-    Card("diverged", "diverged", (collect.DIVERGED,)),
-    Card("failed", "failed", (collect.FAILED,)),
+    Card("diverged", "diverged", (DIVERGED,)),
+    Card("failed", "failed", (FAILED,)),
     Card(
         "partly done",
         "partial",
-        (TRAINING, UNFINISHED, collect.INCOMPLETE, collect.UNDEFINED, collect.NOT_REACHED),
+        (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED),
     ),
-    Card("not run", "absent", (collect.NOT_RUN,)),
+    Card("not run", "absent", (NOT_RUN,)),
 )
 
 

@@ -20,6 +20,7 @@ from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.logs import Log
 from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.rows import DIVERGED, NOT_RUN
 from fedbench.report.page.curves import Columns, Line, chart, read_curve
 from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.tables.layout import Entry
@@ -131,7 +132,7 @@ class CellView:
     @property
     def trained(self) -> bool:
         """Whether any of its runs is here."""
-        return any(run.status != collect.NOT_RUN for run in self.runs)
+        return any(run.status != NOT_RUN for run in self.runs)
 
     @property
     def seconds(self) -> float:
@@ -185,9 +186,7 @@ class CellView:
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
         printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
         for metric, value in printed.items():
-            lines = [
-                Line.of(run.seed, run.curve, x, metric, run.status == collect.DIVERGED) for run in self.runs
-            ]
+            lines = [Line.of(run.seed, run.curve, x, metric, run.status == DIVERGED) for run in self.runs]
             self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
         self.command = command(self.cell, config, file)
 
@@ -200,7 +199,7 @@ def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:
 def run_of(seed: int, key: str, result: dict[str, Any] | None) -> Run:
     """Join what a cell's result and the run store know of one seed."""
     if result is None:
-        return Run(seed, key, collect.NOT_RUN, "", {}, {}, {})
+        return Run(seed, key, NOT_RUN, "", {}, {}, {})
     made, curve = result.get("provenance", {}), Columns()
     with contextlib.suppress(UserError):  # of a damaged run the page shows what its cell vouches for
         if record := Store().load(key):

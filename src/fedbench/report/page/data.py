@@ -20,10 +20,11 @@ from fedbench.report.figures import build as figures
 from fedbench.report.figures.claims import Forest, draw
 from fedbench.report.figures.plot import render
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import collect, compare, described
+from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.numbers.origin import provenance
+from fedbench.report.numbers.rows import NOT_RUN
 from fedbench.report.page.cells import CellView, Number
 from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.tables import build as tables
@@ -70,7 +71,7 @@ class TableView:
     @property
     def run(self) -> bool:
         """Whether there is anything of ours in it."""
-        return any(name not in (ELSEWHERE, collect.NOT_RUN) for name in self.states)
+        return any(name not in (ELSEWHERE, NOT_RUN) for name in self.states)
 
     @property
     def shipped(self) -> int:
@@ -200,7 +201,7 @@ class Chapter:
     @property
     def finished(self) -> int:
         """How many of them are on file, diverged ones included."""
-        return sum(run.status != collect.NOT_RUN for view in self.views for run in view.runs)
+        return sum(run.status != NOT_RUN for view in self.views for run in view.runs)
 
 
 def chapters(config: Config) -> list[Chapter]:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fedbench.report.numbers import collect, logs, rule
+from fedbench.report.numbers import logs, rule
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE, Compared, Verdict
+from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
@@ -42,20 +43,20 @@ STATES = {
         ),
         State(NO_REFERENCE, "○", "plain", rule.MEANING[NO_REFERENCE]),
         State(BOUND, "○", "plain", rule.MEANING[BOUND]),
-        State(collect.DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
-        State(collect.FAILED, "!", "failed", "the job ended with an error; its log says why"),
+        State(DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
+        State(FAILED, "!", "failed", "the job ended with an error; its log says why"),
         State(TRAINING, "▸", "partial", "in training while this page was made"),
         State(UNFINISHED, "…", "partial", "interrupted; rerun to resume"),
-        State(collect.INCOMPLETE, "◐", "partial", "some of the seeds are done; compared when all are"),
-        State(collect.UNDEFINED, "∅", "partial", "the metric has no finite value"),
-        State(collect.NOT_REACHED, "∞", "partial", "the target was not reached within the run"),
-        State(collect.NOT_RUN, "–", "absent", "part of this scale, not run yet"),
+        State(INCOMPLETE, "◐", "partial", "some of the seeds are done; compared when all are"),
+        State(UNDEFINED, "∅", "partial", "the metric has no finite value"),
+        State(NOT_REACHED, "∞", "partial", "the target was not reached within the run"),
+        State(NOT_RUN, "–", "absent", "part of this scale, not run yet"),
         State(ELSEWHERE, "·", "absent", "published, but not part of this scale"),
     )
 }
 """In the order of legends and counts."""
 TROUBLE = (
-    collect.FAILED, collect.DIVERGED, UNFINISHED, TRAINING, collect.UNDEFINED, collect.NOT_REACHED, collect.INCOMPLETE,
+    FAILED, DIVERGED, UNFINISHED, TRAINING, UNDEFINED, NOT_REACHED, INCOMPLETE,
 )  # fmt: skip
 """What needs a reason, the most urgent first."""
 
@@ -65,7 +66,7 @@ def state_of(item: Compared, without: str = "") -> State:
     if not item.shown:
         return STATES[ELSEWHERE]
     kind = rule.name(item.verdict)
-    return STATES[without if kind == collect.NOT_RUN and without else kind]
+    return STATES[without if kind == NOT_RUN and without else kind]
 
 
 def counted(states: Iterable[State]) -> dict[str, int]:

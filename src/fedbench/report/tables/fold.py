@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fedbench.report.numbers import collect
 from fedbench.report.numbers.names import ABSENT
+from fedbench.report.numbers.rows import NOT_RUN
 from fedbench.report.tables.layout import WITHIN, Block, Entry, Grid, Row
 
 NOT_PREPARED = "Not prepared here"
@@ -49,7 +49,7 @@ def fold(grid: Grid) -> Grid:
 def empty(entry: Entry) -> bool:
     """Tell whether a place has no number of ours and nothing to say of one."""
     if entry.item is not None:
-        return entry.item.measured.status == collect.NOT_RUN
+        return entry.item.measured.status == NOT_RUN
     return entry.value in ("", ABSENT)
 
 

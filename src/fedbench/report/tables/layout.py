@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedbench.plan.schema import Paper, TableSpec, Value
-from fedbench.report.numbers import collect, rule
+from fedbench.report.numbers import rule
 from fedbench.report.numbers.compare import Compared, agreement, method_groups
 from fedbench.report.numbers.names import (
     ABSENT,
@@ -23,6 +23,7 @@ from fedbench.report.numbers.names import (
     signed,
     together,
 )  # fmt: skip
+from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, NOT_REACHED, UNDEFINED
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -271,15 +272,15 @@ def state_text(item: Compared, decimals: int) -> tuple[str, str]:
     """Return our side of an entry and its spread; a cell without a full mean says why in a word."""
     ours, status = item.measured, item.measured.status
     mark = SHIPPED * ours.shipped + AGAIN * ours.again
-    if status in (collect.FINISHED, collect.INCOMPLETE):
+    if status in (FINISHED, INCOMPLETE):
         spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
-        partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == collect.INCOMPLETE else ""
+        partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == INCOMPLETE else ""
         idle = "".join(f" ({len(runs)}/{ours.n_seeds} {word})" for word, runs in ours.idle.items())
         return f"{ours.mean:.{decimals}f}{mark}", spread + partial + idle
-    if status in (collect.DIVERGED, collect.FAILED):
+    if status in (DIVERGED, FAILED):
         count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
         return f"{status}{count}{mark}", ""
-    return (status if status in (collect.UNDEFINED, collect.NOT_REACHED) else ABSENT), ""
+    return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
 
 
 def stacked(row: Row, side: Callable[[Entry, str], str], absent: str = ABSENT) -> Iterator[list[str]]:

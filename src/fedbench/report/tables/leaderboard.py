@@ -14,10 +14,10 @@ from fedbench.plan.untuned import methods_by_dataset
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
-from fedbench.report.numbers.measurement import NOT_REACHED
 from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.ranking import Rank
+from fedbench.report.numbers.rows import NOT_REACHED
 from fedbench.report.tables import notes_rules
 from fedbench.report.tables.document import Table, origin, stamp
 from fedbench.report.tables.layout import Block, Entry, Grid, Row, state_text

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from fedbench.errors import visible
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.compare import NO_REFERENCE, Compared
-from fedbench.report.numbers.measurement import FINISHED, INCOMPLETE
 from fedbench.report.numbers.names import ABSENT, SHIPPED
+from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
 from fedbench.report.tables.layout import Entry
 
 COMMANDS = r"""\providecommand{\fedbench}[1]{\ifcsname fedbench/\detokenize{#1}\endcsname

@@ -8,9 +8,10 @@ from typing import Any
 
 from fedbench.plan.plan import Plan
 from fedbench.plan.untuned import methods_by_dataset
-from fedbench.report.numbers import collect, compare, described
+from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.names import SHIPPED
+from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, UNDEFINED
 from fedbench.report.tables import notes_cells as of_cells
 from fedbench.report.tables import notes_rules as of_rules
 
@@ -56,12 +57,12 @@ def below(
         ),
         *of_rules.other_data(described.other_data(cells, made["data"], data)),
         *of_cells.absent(compared),
-        *of_cells.trouble(paper, compared, collect.FAILED),
+        *of_cells.trouble(paper, compared, FAILED),
         *of_rules.untuned(methods_by_dataset(not_tuned)),
         of_cells.score(paper, compared) if comparable else of_cells.bounds(compared),
         *described.tasks(cells, data),
         *of_cells.additions(paper, compared),
-        *of_cells.trouble(paper, compared, collect.DIVERGED, collect.UNDEFINED, collect.INCOMPLETE),
+        *of_cells.trouble(paper, compared, DIVERGED, UNDEFINED, INCOMPLETE),
         *of_cells.idle_runs(paper, compared),
         *of_cells.moving(compared),
         *of_cells.doubts(paper, compared),

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers import collect, rule
+from fedbench.report.numbers import rule
 from fedbench.report.numbers.compare import BOUND, Compared, resemblance
 from fedbench.report.numbers.names import SHIPPED, axis_text
+from fedbench.report.numbers.rows import NOT_RUN
 from fedbench.results import idle
 from fedbench.results.print_verdicts import MATCHES, ONE_SEED
 
@@ -19,7 +20,7 @@ LONGEST_LIST = 8
 
 def score(paper: Paper, compared: Sequence[Compared]) -> str:
     """Count the verdicts on what has run, those of the paper's own methods apart from their rivals'."""
-    ran = [i for i in compared if math.isfinite(i.printed) and i.verdict.kind != collect.NOT_RUN]
+    ran = [i for i in compared if math.isfinite(i.printed) and i.verdict.kind != NOT_RUN]
     own = [item for item in ran if item.place["method"] in paper.proposes]
     rivals = [item for item in ran if item.place["method"] not in paper.proposes]
     names = ", ".join(dict.fromkeys(str(item.place["method"]) for item in own))
@@ -66,7 +67,7 @@ def additions(paper: Paper, compared: Sequence[Compared]) -> list[str]:
 
 def absent(compared: Sequence[Compared]) -> list[str]:
     """Say why numbers are missing, where that is known."""
-    pending = [i for i in compared if i.here and i.measured.status == collect.NOT_RUN]
+    pending = [i for i in compared if i.here and i.measured.status == NOT_RUN]
     reasons = sorted({i.measured.reason for i in pending if i.measured.reason})
     return [f"Not run: {'; '.join(reasons)}."] if reasons else []
 
@@ -134,9 +135,7 @@ def _seeds(seeds: Sequence[int | str]) -> str:
 
 def doubts(paper: Paper, compared: Sequence[Compared]) -> list[str]:
     """List where the print is in doubt."""
-    items = [
-        i for i in compared if i.published and i.published.doubt and i.measured.status != collect.NOT_RUN
-    ]
+    items = [i for i in compared if i.published and i.published.doubt and i.measured.status != NOT_RUN]
     return listed("†", [_at(_where(paper, i, compared), i.published.doubt) for i in items if i.published])
 
 
