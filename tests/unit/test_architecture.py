@@ -58,10 +58,8 @@ YET_LONGER = {
     "report/figures/plot.py: draw",
     "report/numbers/aggregate.py: measurement",
     "report/numbers/compare.py: compare",
-    "report/numbers/findings.py: _at_scale",
     "report/tables/claims.py: _row",
     "report/tables/leaderboard.py: _rules",
-    "results/claims/judge.py: verdict",
 }
 """No other joins these."""
 

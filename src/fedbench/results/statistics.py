@@ -96,7 +96,7 @@ def p_above(values: ArrayLike, bound: float, among: int = 1, exact: bool = True)
         return p_positive(d, among, exact)
 
     def of_seeds(row: Array) -> Array:
-        there = complete(row)
+        there = row[~np.isnan(row)]
         if np.isneginf(there).any():
             return np.ones(())
         known = there[np.isfinite(there)]
@@ -138,11 +138,6 @@ def _signs(seeds: int) -> Array:
     return signs.T
 
 
-def complete(values: Array) -> Array:
-    """Leave out what did not run."""
-    return values[~np.isnan(values)]
-
-
 def holm(ps: Array) -> Array:
     """Return p-values corrected for their number (Holm, 1979)."""
     order = np.argsort(ps)
@@ -171,7 +166,7 @@ def false_discovery(ps: Sequence[float]) -> list[float]:
     known = np.flatnonzero(np.isfinite(result))
     order, count = known[np.argsort(-result[known])], len(known)
     result[order] = np.minimum.accumulate(result[order] * (count / np.arange(count, 0, -1)))
-    return result.tolist()
+    return [float(q) for q in result]
 
 
 def signed_rank(d: Array) -> float:

@@ -13,7 +13,8 @@ from report_project import METHODS, Project, localscgdam, run_result
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.findings import AtScale, find
+from fedbench.report.numbers.finding import AtScale
+from fedbench.report.numbers.findings import find
 from fedbench.report.page.build import build as page_build
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
@@ -131,9 +132,9 @@ def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
 def test_pace_is_bounded_by_what_the_metric_can_be(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.25, mine=0.0, rivals=0.2)  # rivals at 0.7 could only come to 1, not to 1.7
-    assert dict(at(project, config).variants)["as long again"] is False
+    assert dict(at(project, config).strip)["reduced, as long again"] is False
     finish(project, config, lead=0.25, mine=0.2, rivals=0.2)  # both at 1, a tie leads nowhere
-    assert dict(at(project, config).variants)["as long again"] is False
+    assert dict(at(project, config).strip)["reduced, as long again"] is False
 
 
 def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
@@ -142,7 +143,7 @@ def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     found = at(project, config)
     assert found.words == "supported: won 3, lost 0, open 0 of 18" and not found.early
-    assert ("as long again", False) in found.variants, "the strip shows it all the same"
+    assert ("paper, as long again", False) in found.strip, "the strip shows it all the same"
 
 
 def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Project, config: Config) -> None:
@@ -153,7 +154,7 @@ def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Projec
     project.forget(cell.runs)
     found = at(project, config)
     assert found.words == "supported: won 3, lost 0, open 0 of 18" and found.unproven
-    assert "as long again" not in dict(found.variants)
+    assert "reduced, as long again" not in dict(found.strip)
 
 
 def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: Config) -> None:
@@ -169,7 +170,9 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
         and found.waiting == 1
     )
     assert [dict(place)["p"] for place in found.places] == [4, 8]
-    assert found.left_out, "it waits without one of the seeds too, though it leans the other way"
+    assert dict(found.strip)["reduced, without one seed"], (
+        "it waits without one of the seeds too, though it leans the other way"
+    )
 
 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:

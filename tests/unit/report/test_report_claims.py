@@ -17,7 +17,8 @@ from report_project import METHODS, Project, localscgdam
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
-from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.numbers.finding import Finding
+from fedbench.report.numbers.findings import find
 from fedbench.report.tables import claim_words
 from fedbench.report.tables import claims as tables
 

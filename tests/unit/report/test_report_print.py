@@ -8,9 +8,8 @@ import pytest
 
 from fedbench.plan.configuration import load_paper
 from fedbench.report.numbers.prints import printed, printed_in
-from fedbench.results.claims.effects import effects, rule_of
 from fedbench.results.claims.judge import verdict
-from fedbench.results.places import places_of
+from fedbench.results.claims.question import Question
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,8 +21,8 @@ def test_a_place_reads_the_print_of_its_own_table(
     """Table 1 of cycp states no Dirichlet level for ChestMNIST: its rows fit the places of Table 5 too."""
     monkeypatch.chdir(ROOT)
     paper = load_paper("cycp")
-    claim = paper.claims[number - 1]
-    measure, places = paper.measure(claim.metric), places_of(paper, claim.targets)
-    numbers = printed(paper, [*paper.tables], [claim.metric])
-    found = effects(claim, measure, places, [], printed_in(numbers, claim.targets, claim.metric))
-    assert (verdict(found.values, rule_of(claim, measure)).shown, len(found.places)) == (won, of)
+    asked = Question(paper.claims[number - 1], paper)
+    numbers = printed(paper, [*paper.tables], [asked.metric])
+    in_print = printed_in(numbers, asked.claim.targets, asked.metric)
+    effects = asked.effects(in_print, asked.places)
+    assert (verdict(effects.values, asked.rule).shown, len(effects.places)) == (won, of)

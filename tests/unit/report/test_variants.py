@@ -14,7 +14,8 @@ from fedbench.measures import measure
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.findings import Finding, find
+from fedbench.report.numbers.finding import Finding
+from fedbench.report.numbers.findings import find
 from fedbench.report.numbers.variants import longer
 from fedbench.report.tables import build as tables
 from fedbench.report.tables.claims import make

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from error_draws import DRAWS, KINDS, slack
 
-from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, Rule, p_values, verdict
+from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, verdict
+from fedbench.results.claims.rules import Rule, p_values
 
 
 class TestFalsePositives:

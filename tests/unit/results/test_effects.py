@@ -12,7 +12,8 @@ import pytest
 
 from fedbench.measures import measure
 from fedbench.plan.claims import ClaimSpec
-from fedbench.results.claims.effects import Effects, asked, effects, rule_of
+from fedbench.results.claims.effects import Effects, effects
+from fedbench.results.claims.question import asked, rule_of
 from fedbench.results.places import Place, Pooled
 
 AUC, COST = measure("test_auc"), measure("test_loss")

@@ -20,12 +20,11 @@ from fedbench.results.claims.judge import (
     UNDECIDED,
     UNSUPPORTED,
     WON,
-    Rule,
-    p_values,
     places_with_enough_seeds,
     verdict,
 )
 from fedbench.results.claims.needed import seeds_needed
+from fedbench.results.claims.rules import Rule, p_values
 from fedbench.results.statistics import flipped, p_above, p_positive
 
 BETTER = Rule("better", matters=0.005)

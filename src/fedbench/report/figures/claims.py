@@ -19,7 +19,7 @@ from fedbench.report.figures.build import FORMATS
 from fedbench.report.figures.plot import render
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
 from fedbench.report.files import FIGURES, write_forms
-from fedbench.report.numbers.findings import Finding
+from fedbench.report.numbers.finding import Finding
 from fedbench.report.tables.claim_words import place_text
 from fedbench.report.tables.claims import NAME, ClaimTable, make
 from fedbench.results.claims.effect import Effect

@@ -19,7 +19,7 @@ from fedbench.plan.schema import Config
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
-from fedbench.report.numbers.findings import AtScale
+from fedbench.report.numbers.finding import AtScale
 from fedbench.report.numbers.names import target_name
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
 from fedbench.report.page.cells import setting_text, troubled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fedbench.report.numbers.findings import Finding
+from fedbench.report.numbers.finding import Finding
 from fedbench.report.numbers.names import ABSENT, GREEK, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.needed import MOST

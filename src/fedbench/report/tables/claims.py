@@ -14,7 +14,8 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import described
-from fedbench.report.numbers.findings import AtScale, Finding, find
+from fedbench.report.numbers.finding import AtScale, Finding
+from fedbench.report.numbers.findings import find
 from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.tables import latex
 from fedbench.report.tables.claim_words import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from fedbench.results.statistics import LEVEL, POWER, Array, complete, half_width, quantile
+from fedbench.results.statistics import LEVEL, POWER, Array, half_width, quantile
 
 
 @dataclass(frozen=True)
@@ -26,24 +26,26 @@ NONE = Effect(math.nan, math.nan, math.nan, 0)
 
 
 def effect(low: Array, high: Array | None = None) -> Effect:
-    """Return mean and 90 % interval of values [seeds], NaN left out; of bounds, from the lower and the upper."""
-    low = complete(low)
-    high = low if high is None else complete(high)
-    n = len(low)
-    if n == 0:
-        return NONE
-    bounded = low if np.isfinite(low).all() else high
-    mean = float(bounded.mean()) if np.isfinite(bounded).all() else math.nan
-    if n < 2:
-        return Effect(mean, -math.inf, math.inf, n)
-    ends = []
-    for side, values in ((-1, low), (1, high)):
-        if not np.isfinite(values).all():
-            ends.append(side * math.inf)
-            continue
-        ends.append(float(values.mean()) + side * float(half_width(values.std(ddof=1), n)))
-    sd = float(bounded.std(ddof=1)) if np.isfinite(bounded).all() else math.nan
-    return Effect(mean, ends[0], ends[1], n, sd)
+    """Return mean and 90 % interval of values [seeds], NaN left out; of bounds, from the lower and the upper.
+
+    Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers.
+    """
+    high = low if high is None else high
+    there = ~np.isnan(low)
+    known = there & ~(np.isinf(low) & (low == high))
+    low, high = low[known], high[known]
+    ends = (_end(low, -1), _end(high, 1)) if known.any() else (math.nan, math.nan)
+    shown = low if np.isfinite(low).all() else high
+    mean = float(shown.mean()) if len(shown) and np.isfinite(shown).all() else math.nan
+    sd = float(shown.std(ddof=1)) if len(shown) > 1 and math.isfinite(mean) else math.nan
+    return Effect(mean, ends[0], ends[1], int(there.sum()), sd)
+
+
+def _end(values: Array, side: int) -> float:
+    """Return an end of the interval of the mean, infinite where it is not bounded."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return side * math.inf
+    return float(values.mean()) + side * float(half_width(values.std(ddof=1), len(values)))
 
 
 def detectable(seeds: int) -> float:

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from fedbench import measures
 from fedbench.measures import Measure
 from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
 from fedbench.results.claims.effect import log_ratio
-from fedbench.results.claims.judge import Rule
 from fedbench.results.places import Place, members, without
 from fedbench.results.statistics import ROUNDING, Array
 
@@ -35,28 +33,6 @@ class Effects:
     values: Array
     against: list[str] = field(default_factory=list)
     read: pd.DataFrame = field(default_factory=pd.DataFrame)
-
-
-def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
-    """Return what the arithmetic is asked for a claim."""
-    if claim.ratio:
-        bound = claim.ratio.at_least or 1 / (claim.ratio.at_most or math.inf)
-        return Rule("ratio", math.log(bound))
-    form = claim.comparison or claim.trend
-    return Rule(
-        claim.form, form.margin if form else 0.0, measure.matters, "some" if claim.exists else claim.holds
-    )
-
-
-def asked(claim: ClaimSpec) -> str:
-    """Name the metric whose values a claim compares: what runs end with, a mean over curves, or a cost."""
-    if (form := claim.comparison or claim.trend) and form.over == "curve":
-        return measures.over_curve(claim.metric)
-    if claim.ratio and claim.ratio.needs:
-        spent = next(name for name, column in measures.SPENT.items() if column == claim.ratio.needs)
-        targets = [measures.rounds_to(metric, value, spent) for metric, value in claim.ratio.to.items()]
-        return targets[0] if targets else claim.ratio.needs
-    return claim.metric
 
 
 def effects(
@@ -98,34 +74,30 @@ class _Cube:
     def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
         self.places = places
         self._index = {frozenset(place): at for at, place in enumerate(places)}
-        numbers = numbers[numbers["value"].notna()]  # variants have none where they know nothing
+        self._numbers = numbers = numbers[
+            numbers["value"].notna()
+        ]  # variants have none where they know nothing
         known = {*numbers["place"]}
-        parts = [[place] if place in known else members(place) for place in places]
         stands: dict[Place, list[int]] = {}
-        for at, part in enumerate(parts):
+        self._parts = [[place] if place in known else members(place) for place in places]
+        for at, part in enumerate(self._parts):
             for place in part:
                 stands.setdefault(place, []).append(at)
-        hits = [(row, at) for row, place in enumerate(numbers["place"]) for at in stands.get(place, ())]
-        rows, at_ = np.array(hits, dtype=int).reshape(-1, 2).T
-        self._rows = numbers.iloc[rows].assign(at=at_)
-        self._parts = np.array([*map(len, parts)], dtype=int)
-        self.seeds = sorted(self._rows["seed"].unique().tolist(), key=str)
+        self._rows: dict[tuple[str, int], list[int]] = {}
+        for row, (method, place) in enumerate(zip(numbers["method"], numbers["place"], strict=True)):
+            for at in stands.get(place, ()):
+                self._rows.setdefault((method, at), []).append(row)
+        used = numbers["seed"].iloc[sorted({row for rows in self._rows.values() for row in rows})]
+        self.seeds = sorted({*used.tolist()}, key=str)
+        self._seed = pd.Index(self.seeds).get_indexer(numbers["seed"])
         self._looked_at: set[tuple[str, int]] = set()
-        self._arrays: dict[str, dict[str, Array]] = {}
 
     def of(
         self, method: str, rests: Sequence[Place], setting: Mapping[str, Value], column: str = "value"
     ) -> Array:
         """Return a method's values [rests, seeds] where ``setting`` fills up each of the ``rests``."""
-        at = [self.index(rest, setting) for rest in rests]
-        self._looked_at |= {(method, place) for place in at if place >= 0}
-        if column not in self._arrays:
-            self._arrays[column] = self._by_method(column)
-        known = self._arrays[column].get(method)
-        values = np.full((len(rests), len(self.seeds)), math.nan)
-        if known is not None:
-            values[:] = known[at]
-        return values
+        rows = [self._cell(method, self.index(rest, setting), column) for rest in rests]
+        return np.array(rows).reshape(len(rests), len(self.seeds))
 
     def index(self, rest: Place, setting: Mapping[str, Value]) -> int:
         """Return where the place with the axes of both is, -1 where there is none."""
@@ -133,24 +105,18 @@ class _Cube:
 
     def read(self) -> pd.DataFrame:
         """Return the rows that were looked at."""
-        pairs = zip(self._rows["method"], self._rows["at"], strict=True)
-        read = self._rows[np.array([pair in self._looked_at for pair in pairs], dtype=bool)]
-        return read[~read.index.duplicated()]
+        rows = {row for cell in self._looked_at for row in self._rows.get(cell, ())}
+        return self._numbers.iloc[sorted(rows)]
 
-    def _by_method(self, column: str) -> dict[str, Array]:
-        """Return [places and one without anything, seeds] of each method."""
-        methods, names = pd.factorize(self._rows["method"])
-        seeds = pd.Index(self.seeds).get_indexer(self._rows["seed"])
-        at, values = self._rows["at"].to_numpy(), self._rows[column].to_numpy(dtype=float)
-        shape = len(names), len(self.places) + 1, len(self.seeds)
-        sums, counts = np.zeros(shape), np.zeros(shape)
+    def _cell(self, method: str, at: int, column: str) -> Array:
+        """Return the values [seeds] of a method at a place, NaN where a member of the place lacks."""
+        self._looked_at.add((method, at))
+        rows = self._rows.get((method, at), [])
+        values, seeds = self._numbers[column].to_numpy(dtype=float)[rows], self._seed[rows]
         known = ~np.isnan(values)
-        cell = methods[known], at[known], seeds[known]
-        np.add.at(sums, cell, values[known])
-        np.add.at(counts, cell, 1)
-        complete = counts == np.append(self._parts, 0)[:, None]
-        means = np.where(complete & (counts > 0), sums / np.maximum(counts, 1), math.nan)
-        return dict(zip(map(str, names), means, strict=True))
+        counts = np.bincount(seeds[known], minlength=len(self.seeds))
+        sums = np.bincount(seeds[known], values[known], len(self.seeds))
+        return np.where(counts == len(self._parts[at]), sums / np.maximum(counts, 1), math.nan)
 
 
 def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from fedbench.results.claims.judge import FEWEST, OPEN, Rule, Verdict, p_support, places_with_enough_seeds
+from fedbench.results.claims.judge import FEWEST, OPEN, Verdict, places_with_enough_seeds
+from fedbench.results.claims.rules import Rule, p_support
 from fedbench.results.statistics import EXACT, LEVEL, POWER, Array
 
 DRAWS = 200

@@ -1,0 +1,165 @@
+"""What print and every scale say of a claim."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fedbench.measures import Measure
+from fedbench.plan.claims import ClaimSpec
+from fedbench.results.claims.judge import (
+    FEWEST,
+    LOST,
+    NOT_RUN,
+    NOT_TESTABLE,
+    NOT_TESTED,
+    OPEN,
+    UNDECIDED,
+    WON,
+    Verdict,
+)
+from fedbench.results.claims.rules import Rule
+from fedbench.results.places import Place
+
+SCALES = ("reduced", "paper")
+"""In the order in which they come nearer to the paper; others come before."""
+STAND_IN = "stand-in"
+EARLY = "curves still move"
+"""Why a scale that trains for less time than the paper has no verdict."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """At how many places the numbers show what is claimed."""
+
+    won: int
+    places: int
+
+    def __str__(self) -> str:
+        """As in a table."""
+        return f"{self.won} of {self.places}" if self.places else "–"
+
+
+@dataclass(frozen=True)
+class AtScale:
+    """What one scale says of a claim.
+
+    Attributes:
+        scale: its name.
+        verdict: what the numbers say; of a stand-in no verdict on the paper.
+        places: where they were read, in the order of ``verdict.places``.
+        total: how many places the claim is about.
+        stand_in: the datasets that stand in for the paper's, none where those ran.
+        shipped: whether some of it came with the repository.
+        keys: of the cells that were looked at.
+        commits: of the code that made them.
+        strip: whether the means show it: at this scale, without any one seed, and read in the other ways
+            (:mod:`~fedbench.report.numbers.variants`).
+        early: whether there is no verdict because it would lean another way if training had gone on.
+        waiting: at how many further places fewer seeds ran than a verdict needs.
+        unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
+            ratios of costs are no ends of curves.
+        own: the datasets of ours that a claim is about.
+        q: of the verdict's p-value among all claims of the paper at this scale.
+        needed: seeds that an undecided one takes (:mod:`fedbench.results.claims.needed`).
+        against: the rival over which the deciding effect is, empty without a choice.
+        diverged: the runs that diverged, and what they count as.
+    """
+
+    scale: str
+    verdict: Verdict
+    places: list[Place]
+    total: int
+    stand_in: tuple[str, ...] = ()
+    shipped: bool = False
+    keys: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    strip: tuple[tuple[str, bool], ...] = ()
+    early: bool = False
+    waiting: int = 0
+    unproven: bool = False
+    own: tuple[str, ...] = ()
+    q: float = math.nan
+    needed: float = math.nan
+    against: str = ""
+    diverged: tuple[str, ...] = ()
+
+    @property
+    def ran(self) -> bool:
+        """Whether there is anything to look at."""
+        return self.verdict.kind != NOT_RUN
+
+    @property
+    def kind(self) -> str:
+        """The verdict, ``stand-in`` where there is none because other data ran than the paper's."""
+        return STAND_IN if self.stand_in else self.verdict.kind
+
+    @property
+    def tally(self) -> Tally:
+        """At how many of the places that ran the means show it."""
+        return Tally(self.verdict.shown, len(self.verdict.places))
+
+    @property
+    def deciding_place(self) -> Place | None:
+        """Where the deciding effect is, None for all places together."""
+        return None if self.verdict.at is None else self.places[self.verdict.at]
+
+    @property
+    def words(self) -> str:
+        """The verdict with its coverage, as a table has it."""
+        more = f"; left out: {self.waiting} with fewer than {FEWEST} seeds" if self.waiting else ""
+        return self._words + more
+
+    @property
+    def _words(self) -> str:
+        if not self.ran:
+            return NOT_RUN
+        if self.stand_in:
+            return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
+        own = f" on {', '.join(self.own)}" if self.own else ""
+        early = f", {EARLY}" * self.early
+        kind = f"{self.verdict.kind}{own}{early}"
+        if self.verdict.kind == NOT_TESTED:
+            return f"{kind}: means show it at {self.tally}"
+        if self.verdict.kind == NOT_TESTABLE:
+            return f"{kind}: its condition holds at none of {self.tally.places} places"
+        if self.total == 1:
+            return kind
+        counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
+        means = f"; means agree at {self.tally.won}" if self.verdict.kind == UNDECIDED else ""
+        return f"{kind}: {counts} of {self.total}{means}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim with what print and scales say of it; ``number`` counts the paper's claims from 1."""
+
+    number: int
+    claim: ClaimSpec
+    measure: Measure
+    rule: Rule
+    printed: Tally
+    scales: list[AtScale]
+    changed: str = ""
+    """Until when it was asked differently, if it was changed after its numbers were there."""
+
+    @property
+    def main(self) -> AtScale:
+        """The scale nearest to the paper of those with enough seeds of the paper's data for a verdict.
+
+        Without any, of those with runs of its data, then of those with runs.
+        """
+        ran = [one for one in self.scales if one.ran]
+        own = [one for one in ran if not one.stand_in]
+        enough = [one for one in own if one.verdict.seeds >= FEWEST]
+        return (enough or own or ran or self.scales)[-1]
+
+    @property
+    def strip(self) -> list[tuple[str, bool]]:
+        """Which way each part of the evidence leans: every scale, without one seed, and read in other ways."""
+        return [part for one in self.scales for part in one.strip]
+
+    @property
+    def fragile(self) -> bool:
+        """Whether parts of the evidence lean different ways."""
+        return len({leans for _, leans in self.strip}) > 1

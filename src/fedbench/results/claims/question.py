@@ -1,0 +1,65 @@
+"""A claim as it is asked of numbers: which metric, where, of which methods, by which rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from fedbench import measures
+from fedbench.measures import Measure
+from fedbench.plan.claims import ClaimSpec
+from fedbench.plan.schema import Paper
+from fedbench.results.claims.effects import Effects, effects
+from fedbench.results.claims.rules import Rule
+from fedbench.results.places import Place, places_of, shown
+
+
+class Question:
+    """A claim of a study, to be asked of any frame of numbers.
+
+    Attributes:
+        claim: what the configuration says of it.
+        metric: whose values it compares.
+        measure: what is known of the metric that its rule is about.
+        rule: what the arithmetic is asked.
+        places: where its tables and figures show numbers.
+        methods: those that they show.
+    """
+
+    def __init__(self, claim: ClaimSpec, paper: Paper) -> None:
+        """Read the claim of a study."""
+        self.claim, self.metric = claim, asked(claim)
+        self.measure = paper.measure(claim.metric)
+        self.rule = rule_of(claim, self.measure)
+        self.places = places_of(paper, claim.targets)
+        self.methods = list(
+            dict.fromkeys(m for target in claim.targets for m in shown(paper, target).methods)
+        )
+
+    def effects(self, numbers: pd.DataFrame, places: Sequence[Place]) -> Effects:
+        """Compare numbers of its metric at some places."""
+        return effects(self.claim, self.measure, places, self.methods, numbers)
+
+
+def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
+    """Return what the arithmetic is asked for a claim."""
+    if claim.ratio:
+        bound = claim.ratio.at_least or 1 / (claim.ratio.at_most or math.inf)
+        return Rule("ratio", math.log(bound))
+    form = claim.comparison or claim.trend
+    return Rule(
+        claim.form, form.margin if form else 0.0, measure.matters, "some" if claim.exists else claim.holds
+    )
+
+
+def asked(claim: ClaimSpec) -> str:
+    """Name the metric whose values a claim compares: what runs end with, a mean over curves, or a cost."""
+    if (form := claim.comparison or claim.trend) and form.over == "curve":
+        return measures.over_curve(claim.metric)
+    if claim.ratio and claim.ratio.needs:
+        spent = next(name for name, column in measures.SPENT.items() if column == claim.ratio.needs)
+        targets = [measures.rounds_to(metric, value, spent) for metric, value in claim.ratio.to.items()]
+        return targets[0] if targets else claim.ratio.needs
+    return claim.metric
