@@ -53,8 +53,9 @@ class Evidence:
         self.cells = {at: cell for at, cell in cells.items() if cell is not None}
         runs = [table_of_runs([*self.cells.values()], metrics, self._shipped)]
         for target, spec in specs.items():
-            rates = isinstance(spec, TableSpec) and spec.kind == "rates"
-            if rates and any(at in self.cells for at in self.planned):
+            if not isinstance(spec, TableSpec) or spec.kind != "rates":
+                continue
+            if any(at in self.cells for at in self.planned):
                 fitted = table_of_rates(plan.cells(target), spec, self._shipped)
                 runs.append(fitted[fitted["value"].notna()])
         self._numbers = _numbers(pd.concat(runs, ignore_index=True), metrics, plan.study)

@@ -73,7 +73,8 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     claim, rule, scale, paper = asked.claim, asked.rule, runs.plan.scale.name, runs.plan.study
     of_paper = [place for place in asked.places if claim.own_data or paper.datasets[_dataset(place)].printed]
     effects = asked.effects(runs.of(asked.metric), of_paper)
-    judged, total, stand_in = verdict(effects.values, rule), len(effects.places), ()
+    judged, total = verdict(effects.values, rule), len(effects.places)
+    stand_in: tuple[str, ...] = ()
     if judged.kind == NOT_RUN:
         there = _stand_ins(asked, runs, of_paper)
         instead = asked.effects(runs.of(asked.metric), there)
