@@ -68,6 +68,29 @@ def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_
     assert built.curves()[key] == resumed
 
 
+def test_seeds_that_are_trained_at_a_time_go_on_after_a_kill_to_the_bytes_of_one_after_another(
+    project: Project, workflows: list[WorkflowProcess]
+) -> None:
+    lengthen(project, 1600)
+    with project.edit("config/config.yaml") as config:
+        config |= {"seeds": [0, 1], "checkpoint_seconds": 0}
+    workflows.append(WorkflowProcess(project, CELL, "--cores", "2"))
+    while len(list(project.root.glob("results/runs/*.unfinished/checkpoint.pt"))) < 2:
+        assert workflows[0].process.poll() is None, (project.root / "said.txt").read_text()
+        time.sleep(0.02)
+    workflows[0].kill()
+    workflows[0].process.wait()
+
+    project.snakemake(CELL, "--cores", "2")
+    events = journal.read(project.root / "results/runs")
+    went_on = {line["pid"] for line in events if line["event"] == "continued"}
+    assert len(went_on) == 2, "each seed in a process of its own, from its checkpoint"
+    at_once = project.curves()
+    shutil.rmtree(project.root / "results")
+    fedbench(project, "run", METHOD, "--scale", "tiny")
+    assert len(at_once) == 2 and project.curves() == at_once
+
+
 def test_two_workflows_with_one_store_train_every_run_once(
     built: Project, tmp_path: Path, workflows: list[WorkflowProcess]
 ) -> None:

@@ -29,12 +29,17 @@ def test_a_dry_run_names_a_missing_hyper_parameter(project: Project) -> None:
     assert "methods.LocalSGDM: method 'local_sgdm' needs momentum" in said and "Traceback" not in said
 
 
-def test_a_wrong_target_is_answered_with_the_known_ones_without_torch(project: Project) -> None:
-    """Torch takes seconds to import: only cells that are to be trained are worth them."""
+def without_torch(project: Project) -> None:
+    """Let Snakemake fail in this project as soon as something imports PyTorch."""
     (project.root / "torch.py").write_text("raise RuntimeError('the workflow imported torch')\n")
     environment = project.environment()
     first = os.pathsep.join(filter(None, [str(project.root), environment.get("PYTHONPATH", "")]))
     project.environment = lambda: {**environment, "PYTHONPATH": first}  # type: ignore[method-assign]
+
+
+def test_a_wrong_target_is_answered_with_the_known_ones_without_torch(project: Project) -> None:
+    """Torch takes seconds to import: only cells that are to be trained are worth them."""
+    without_torch(project)
     said = project.snakemake("tables/localscgdam/table9.tex", "-n", fails=True)
     assert "unknown table of localscgdam 'table9'. Did you mean" in said and "Traceback" not in said
 
@@ -73,3 +78,20 @@ def test_a_plain_call_builds_every_table_and_figure_of_the_paper(project: Projec
     assert len(wanted) > 2 and all(name in inputs for name in wanted)
     assert ("tables/table1.pdf" in inputs) == bool(shutil.which("latexmk") and shutil.which("pdflatex"))
     assert "train" in said and "gpu=0" in said and "gpu=1" not in said, "on a processor none claims a card"
+
+
+def test_a_second_dry_run_needs_no_torch_until_something_changes(project: Project) -> None:
+    project.snakemake("tables/table1.tex", "-n")
+    without_torch(project)
+    assert "train" in project.snakemake("tables/table1.tex", "-n")
+    with project.edit("config/papers/localscgdam.yaml") as paper:
+        del paper["methods"]["LocalSGDM"]["params"]["momentum"]
+    assert "the workflow imported torch" in project.snakemake("tables/table1.tex", "-n", fails=True)
+
+
+def test_cells_share_the_cores_for_their_seeds(project: Project) -> None:
+    """Two cells of two seeds each; a seed takes a core, and a job on a card takes no more than one."""
+    table = ("tables/table1.tex", "-n")
+    assert project.snakemake(*table, "--cores", "9").count("threads: 2") == 2
+    assert "threads:" not in project.snakemake(*table, "--cores", "3")
+    assert "threads:" not in project.snakemake(*table, "--cores", "9", "--config", "device=cuda")

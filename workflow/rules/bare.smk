@@ -18,7 +18,8 @@ def unknown(wildcards):
 
 
 own_content = prepare_again = document_inputs = page_inputs = unknown
-table_inputs = figure_inputs = claims_inputs = decoding_cores = preparing_options = unknown
+table_inputs = figure_inputs = claims_inputs = unknown
+decoding_cores = preparing_options = training_cores = training_options = unknown
 shown_besides = claims_besides = page_besides = typeset_besides = unknown
 partition_data = partition_spec = partition_seed = cell_data = cell_name = cell_key = unknown
 

@@ -14,6 +14,7 @@ from fedbench.jobs import cluster, progress, recovery
 from fedbench.plan import configuration, untuned
 from fedbench.store.runs import STORE, Store
 from fedbench.workflow import besides, failures, room, targets
+from fedbench.workflow import checked as checked_before
 from fedbench.workflow.follow import follow, tell
 from fedbench.workflow.inputs import Inputs
 
@@ -95,7 +96,7 @@ def asking_for_results(question, *names):
             new = [
                 path for path in paths if path in known and path not in CHECKED and not os.path.exists(path)
             ]
-            check_cells([known[path] for path in new])
+            check_planned([known[path] for path in new])
             CHECKED.update(new)
         return paths
 
@@ -108,6 +109,13 @@ def check_cells(cells):
         from fedbench.jobs import preflight  # not above: PyTorch takes seconds
 
         checked(preflight.check, cells)
+
+
+def check_planned(cells):
+    """Likewise in a dry run, which says nothing new of what another has checked."""
+    if not checked_before.passed(cells):
+        check_cells(cells)
+        checked_before.note(cells)
 
 
 # what a dataset of the user's own is made of: it is prepared again when this changes
@@ -133,6 +141,18 @@ def decoding_cores(wildcards):
 def preparing_options(wildcards, threads):
     """Where raw files may be, and how many processes decode pictures."""
     return f"{MIRROR} --cores {threads}".strip()
+
+
+def training_cores(wildcards):
+    """A cell's share of the cores for its seeds, asked when it is about to begin: more than one if few cells are left."""
+    waiting = sum(job.rule.name == "train" for job in workflow.dag.needrun_jobs())
+    share = (workflow.cores or 1) // max(1, waiting)
+    return 1 if GPU else max(1, min(share, len(cell_of(wildcards).runs)))
+
+
+def training_options(wildcards, threads):
+    """This call's options for `fedbench`, and how many seeds are trained at a time."""
+    return f"{OPTIONS} --cores {threads}" if threads > 1 else OPTIONS
 
 
 def prepare_again(wildcards):

@@ -1,4 +1,5 @@
-# One job per cell, all its seeds inside. Finished seeds are found in the run store and not trained again.
+# One job per cell, all its seeds inside: one after another, or where there are more cores than jobs several at a time.
+# Finished seeds are found in the run store and not trained again.
 
 
 rule train:
@@ -10,10 +11,10 @@ rule train:
         "logs/train/{scale}/{paper}/{dataset}/{setting}/{method}.log",
     conda:
         "../envs/fedbench.yaml"
-    threads: 1
+    threads: training_cores
     resources:
         gpu=GPU,
-        options=OPTIONS,
+        options=training_options,
     params:
         cell=cell_name,
         key=cell_key,

@@ -86,7 +86,10 @@ def list_cells(
 
 
 @command("run")
-def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+def run(
+    pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None,
+    cores: CoresOption = "1",
+) -> None:  # fmt: skip
     """Train the cells that match PATTERN; finished runs are taken from the store.
 
     PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything.
@@ -97,7 +100,7 @@ def run(pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_
     config = configured_for(pattern, scale, paper, set_)
     configuration.check_mirror(config)
     plan = Plan(config)
-    if status := train_all(plan, cells.matching(plan.cells(), pattern), Store()):
+    if status := train_all(plan, cells.matching(plan.cells(), pattern), Store(), cores_of(cores)):
         raise typer.Exit(status)
 
 

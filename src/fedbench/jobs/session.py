@@ -9,9 +9,9 @@ from typing import Any
 
 from fedbench.engine import compiled
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
-from fedbench.jobs import preflight
+from fedbench.jobs import preflight, workers
 from fedbench.jobs.progress import Reporter, counts, say
-from fedbench.jobs.training import train_cell
+from fedbench.jobs.training import choose_device, train_cell
 from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
@@ -24,8 +24,10 @@ DIVERGED = 3
 """Exit status when a seed diverged and nothing failed: a result, but one to look at."""
 
 
-def train_all(plan: Plan, chosen: Sequence[Cell], store: Store) -> int:
+def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) -> int:
     """Train cells of a plan, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
+
+    On a processor up to ``cores`` seeds of a cell are trained at a time.
 
     Raises:
         UserError: what the cells ask for is wrong, and nothing was trained; or cells failed: the message has the reason
@@ -43,6 +45,7 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store) -> int:
         left = f", {len(failed)} failed" if failed else ""
         say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
         try:
+            _train_apart(cell, config, store, cores)
             diverged += _train(cell, config, store)
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, DiskError):
@@ -64,6 +67,21 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store) -> int:
         ]
         raise ListedError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
     return DIVERGED if diverged else 0
+
+
+def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
+    """Train the seeds of a cell that the store lacks in processes of their own, if there are cores for several."""
+    waiting = [run for run in cell.runs if store.load(run.key) is None]
+    at_once = min(cores, len(waiting))
+    if at_once < 2 or choose_device(config.device).type != "cpu":
+        return
+    say(f"  {len(waiting)} seeds, {at_once} at a time")
+    left = len(waiting)
+    with workers.workers(config, at_once) as pool:
+        while left:
+            while waiting and pool.free:
+                pool.begin(waiting.pop(0))
+            left -= len(pool.finished())
 
 
 def _train(cell: Cell, config: Config, store: Store) -> list[str]:
