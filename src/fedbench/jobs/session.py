@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbench.engine import compiled
@@ -59,14 +59,19 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
     if diverged:
         print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
     if failed:
-        file = load_config()
-        each = [
-            f"\n  {cell.name}: {failed[cell.name]}\n    alone: {command(cell, config, file)}"
-            for cell in chosen
-            if cell.name in failed
-        ]
-        raise ListedError(f"{len(failed)} of {len(chosen)} cells failed:" + "".join(each))
+        raise _failures(failed, chosen, config)
     return DIVERGED if diverged else 0
+
+
+def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], config: Config) -> ListedError:
+    """Return the error that says why cells failed, by their names, and how to run each of them alone."""
+    file = load_config()
+    lines = [
+        f"\n  {cell.name}: {reasons[cell.name]}\n    alone: {command(cell, config, file)}"
+        for cell in chosen
+        if cell.name in reasons
+    ]
+    return ListedError(f"{len(reasons)} of {len(chosen)} cells failed:" + "".join(lines))
 
 
 def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
