@@ -56,8 +56,6 @@ LONGEST = 40
 YET_LONGER = {
     "report/figures/panels.py: panels_of",
     "report/figures/plot.py: draw",
-    "report/numbers/aggregate.py: measurement",
-    "report/numbers/compare.py: compare",
     "report/tables/claims.py: _row",
     "report/tables/leaderboard.py: _rules",
 }

@@ -33,7 +33,6 @@ class Plan:
         self.config = config.model_copy(update={"paper": self.study.key})
         self.scale = scale_of(config)
         self._resolved: dict[str, Cell] = {}
-        self._cells: dict[str | None, list[Cell]] = {}
         self._equal: Plan | None = None
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
@@ -72,14 +71,12 @@ class Plan:
 
     def cells(self, target: str | None = None) -> list[Cell]:
         """List the cells of a table or figure (``None``: of the whole study) that the scale runs, each once."""
-        if target not in self._cells:
-            specs = self.study.targets
-            if target is not None and target not in specs:
-                raise unknown(f"table or figure of {self.study.key}", target, specs)
-            chosen = specs.values() if target is None else [specs[target]]
-            cells = (self.cell(*place) for spec in chosen for place in self.places(spec))
-            self._cells[target] = list({cell.name: cell for cell in cells}.values())
-        return self._cells[target]
+        specs = self.study.targets
+        if target is not None and target not in specs:
+            raise unknown(f"table or figure of {self.study.key}", target, specs)
+        chosen = specs.values() if target is None else [specs[target]]
+        cells = (self.cell(*place) for spec in chosen for place in self.places(spec))
+        return list({cell.name: cell for cell in cells}.values())
 
     def places(self, spec: TableSpec | FigureSpec) -> Iterator[tuple[str, dict[str, Value], str]]:
         """List dataset, setting and method of the cells of a table or figure that the scale runs."""

@@ -12,7 +12,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
-from fedbench.report.numbers import compare
+from fedbench.report.numbers.axes import axes_placed
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec, digest
 from fedbench.store.results import FOLDER as RESULTS
@@ -119,7 +119,7 @@ class Inputs:
         if spec.kind == "leaderboard":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         if spec.kind not in ABOUT_DATA:
-            compare.axes_placed(self.plan(paper), name)
+            axes_placed(self.plan(paper), name)
             return [str(cell.path) for cell in self.cells(paper, name)]
         runs = self._data(paper, spec)
         if spec.kind == "facts" and spec.splits == [ALL]:

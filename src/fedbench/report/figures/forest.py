@@ -47,7 +47,7 @@ def panels(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequen
             label = ", ".join(
                 [cell.method, *(axis_text(paper, name, cell.setting[name]) for name in several)]
             )
-            measured = measure_cells([cell], spec.metrics, shipped=shipped)
+            measured = measure_cells([cell], spec.metrics, shipped)
             counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
             if curve := _curve(label, measured, counts):
                 curves.append(curve)

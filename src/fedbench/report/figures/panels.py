@@ -179,7 +179,7 @@ def _printed(printed: Printed, cell: Cell, metric: str) -> float:
 
 def _ended(cells: Sequence[Cell], metric: str, shipped: Shipped) -> list[tuple[Cell, Measurement]]:
     """Return the final values of cells: trained here, else shipped."""
-    return [*zip(cells, measure_cells(cells, [metric], shipped=shipped), strict=True)]
+    return [*zip(cells, measure_cells(cells, [metric], shipped), strict=True)]
 
 
 def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:

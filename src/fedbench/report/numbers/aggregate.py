@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,72 +33,58 @@ from fedbench.specs import digest
 
 SAME = 1e-5
 """Up to which two costs are called equal: shipped ones have six digits."""
-Run = Mapping[str, Any]
-"""The rows of a run by metric, as a frame iterates over them."""
 
 
 def measure_cells(
-    cells: Sequence[Cell],
-    metrics: Sequence[str],
-    data_dir: Path | None = None,
-    shipped: Shipped | None = None,
+    cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None
 ) -> list[Measurement]:
     """Return a measurement for each cell and metric, cell after cell; see :func:`table_of_runs`."""
-    return measurements(table_of_runs(cells, metrics, shipped, data_dir), metrics)
+    return measurements(table_of_runs(cells, metrics, shipped), metrics)
 
 
 def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> list[Measurement]:
-    """Return a measurement for each cell of a table of runs and each metric, cell after cell."""
-    groups: dict[tuple[Any, ...], list[Any]] = {}
-    for row in runs.itertuples(index=False):
-        groups.setdefault((row.scale, row.place, row.method), []).append(row)
-    return [measurement(rows, metric) for rows in groups.values() for metric in metrics]
-
-
-def measurement(of_cell: Sequence[Any], metric: str) -> Measurement:
-    """Return a metric of a cell over the rows of its runs.
+    """Return a measurement for each cell of a table of runs and each metric, cell after cell.
 
     The seeds that are wanted are those of the configuration; of a cell without any run of this machine, those that
     were shipped. No mean is taken over a part of the seeds unless it says so.
     """
+    cells: dict[tuple[Any, ...], list[Any]] = {}
+    for row in runs.itertuples(index=False):
+        cells.setdefault((row.scale, row.place, row.method), []).append(row)
+    return [measurement for rows in cells.values() for measurement in _of_cell(rows, metrics)]
+
+
+def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[Measurement]:
+    """Yield the measurements of a cell, of the rows of its runs."""
     runs: dict[Repeat, dict[str, Any]] = {}
     for row in of_cell:
         if row.origin:
             runs.setdefault(row.seed, {})[row.metric] = row
-    rows = {seed: run.get("") or run[metric] for seed, run in runs.items() if "" in run or metric in run}
-    ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
-    first = of_cell[0]
-    local = not rows or any(row.origin == HERE for row in of_cell)
-    n_wanted = first.planned if local else len(rows)
     lacking = next((row for row in of_cell if not row.origin), None)
-    status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
-    device_mean, device_variance = (
-        _mean([runs[seed].get(name) for seed in ended]) for name in device_metrics(metric)
-    )
-    return Measurement(
-        paper=first.study,
-        scale=first.scale,
-        dataset=str(first.place[0][1]),
-        setting=dict(first.place[1:]),
-        method=first.method,
-        metric=metric,
-        status=status,
-        reason=reason,
-        values={seed: row.value for seed, row in ended.items()},
-        n_wanted=n_wanted,
-        n_bad=len(rows) - len(ended),
-        diverged=tuple(seed for seed, row in rows.items() if row.status == DIVERGED),
-        commit=_words((row.commit for row in rows.values()), " "),
-        device_mean=device_mean,
-        device_variance=device_variance,
-        key=first.cell if local else key_of([row.key for row in rows.values()]),
-        cost=_cost([runs[seed] for seed in ended]),
-        shipped=any(row.origin == SHIPPED for row in rows.values()),
-        again=bool(rows) and all(row.again for row in rows.values()),
-        source=_sources(row.source for row in rows.values()),
-        signs={seed: row.sign for seed, row in ended.items() if row.sign},
-        paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
-    )
+    trained = any(row.origin == HERE for row in of_cell)
+    for metric in metrics:
+        rows = {seed: run.get("") or run[metric] for seed, run in runs.items() if "" in run or metric in run}
+        local = trained or not rows
+        ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
+        n_wanted = of_cell[0].planned if local else len(rows)
+        status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
+        devices = [_mean(runs[seed].get(name) for seed in ended) for name in device_metrics(metric)]
+        yield Measurement(
+            of_cell[0].study, of_cell[0].scale, str(of_cell[0].place[0][1]), dict(of_cell[0].place[1:]),
+            of_cell[0].method, metric, status, reason, {seed: row.value for seed, row in ended.items()}, n_wanted,
+            n_bad=len(rows) - len(ended),
+            diverged=tuple(seed for seed, row in rows.items() if row.status == DIVERGED),
+            commit=_words((row.commit for row in rows.values()), " "),
+            device_mean=devices[0],
+            device_variance=devices[1],
+            key=of_cell[0].cell if local else key_of([row.key for row in rows.values()]),
+            cost=_cost([runs[seed] for seed in ended]),
+            shipped=any(row.origin == SHIPPED for row in rows.values()),
+            again=bool(rows) and all(row.again for row in rows.values()),
+            source=_sources(row.source for row in rows.values()),
+            signs={seed: row.sign for seed, row in ended.items() if row.sign},
+            paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
+        )  # fmt: skip
 
 
 def _status(metric: str, rows: Sequence[Any], n_wanted: int, lacking: Any) -> tuple[str, str]:
@@ -131,7 +116,7 @@ def _mean(rows: Iterable[Any]) -> float:
     return float(np.mean(known)) if known else NAN
 
 
-def _cost(runs: Sequence[Run]) -> Cost:
+def _cost(runs: Sequence[Mapping[str, Any]]) -> Cost:
     by_name = {name: [run.get(name) for run in runs] for name in COSTS}
     hardware = (row.hardware for run in runs for row in run.values())
     return Cost(

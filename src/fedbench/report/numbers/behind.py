@@ -62,16 +62,16 @@ class Behind:
 
 def runs_behind(cells: Sequence[Cell], shipped: Shipped, metrics: Sequence[str] = ()) -> list[Behind]:
     """List the runs of some cells that ended, each once, with their costs and some ``metrics``."""
+    of_key = {cell.key: cell for cell in reversed(cells)}
+    runs: dict[tuple[str, int], dict[str, Any]] = {}
+    table: Iterable[Any] = table_of_runs(cells, metrics, shipped).itertuples(index=False)
+    for row in table:
+        if row.origin:
+            runs.setdefault((row.cell, row.seed), {})[row.metric] = row
     listed: dict[str, Behind] = {}
-    for cell in cells:
-        runs = table_of_runs([cell], metrics, shipped)
-        by_seed: dict[int, dict[str, Any]] = {}
-        ran: Iterable[Any] = runs[runs["origin"] != ""].itertuples(index=False)
-        for row in ran:
-            by_seed.setdefault(row.seed, {})[row.metric] = row
-        for seed, rows in by_seed.items():
-            run, first = cell.runs[0].seeded(seed), next(iter(rows.values()))
-            listed.setdefault(run.key, Behind(cell, run, first.origin == HERE, rows))
+    for (key, seed), rows in runs.items():
+        run, first = of_key[key].runs[0].seeded(seed), next(iter(rows.values()))
+        listed.setdefault(run.key, Behind(of_key[key], run, first.origin == HERE, rows))
     return list(listed.values())
 
 

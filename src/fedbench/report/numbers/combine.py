@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,50 +32,14 @@ Measured = Mapping[tuple[Place, str], Measurement]
 
 def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str], Measurement]:
     """Take cells that differ in ``settings`` alone as repeats of one, which stands at the place without them."""
-    groups: dict[tuple[Place, str], list[Measurement]] = {}
-    for (place, metric), one in measured.items():
-        rest = tuple((axis, value) for axis, value in place if axis not in settings)
-        groups.setdefault((rest, metric), []).append(one)
-    return {key: pooled(parts, settings) for key, parts in groups.items()}
-
-
-def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
-    """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
-    values, paces, signs = dict[Repeat, float](), dict[Repeat, float](), dict[Repeat, str]()
-    for part in parts:
-        where = " ".join(f"{name}{part.setting[name]}" for name in settings)
-        values |= {f"{where} seed{seed}": value for seed, value in part.values.items()}
-        paces |= {f"{where} seed{seed}": pace for seed, pace in part.paces.items()}
-        signs |= {f"{where} seed{seed}": word for seed, word in part.marked.items()}
-    wanted = sum(part.n_wanted for part in parts)
-    setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
-    return replace(joined(parts, values, wanted), setting=setting, paces=paces, signs=signs)
+    groups = _grouped(measured, lambda place: tuple(pair for pair in place if pair[0] not in settings))
+    return {at: pooled(parts, settings) for at, parts in groups.items()}
 
 
 def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
     """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`."""
     groups = _along(measured, axis, values, AVERAGE)
-    return {key: averaged(parts, axis, len(values)) for key, parts in groups.items()}
-
-
-def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
-    """Average measurements of one metric seed by seed, so that the spread is that of the average over seeds.
-
-    Only seeds that all parts have count. Without all of the ``wanted`` parts there is nothing to compare: the status
-    is ``not run``.
-    """
-    values = {seed: float(np.mean(each)) for seed, each in _by_seed(parts).items()}
-    if len(parts) < wanted:
-        result = replace(
-            joined(parts, {}, 0), status=NOT_RUN, reason=f"only {len(parts)} of its {wanted} values are run"
-        )
-    else:
-        result = joined(parts, values, max(part.n_wanted for part in parts))
-    paces = {seed: float(np.mean(each)) for seed, each in _by_seed(parts, "paces").items()}
-    result = replace(result, paces=paces)
-    if axis == "dataset":
-        return replace(result, dataset=AVERAGE)
-    return replace(result, setting={**parts[0].setting, axis: AVERAGE})
+    return {at: averaged(parts, axis, len(values)) for at, parts in groups.items()}
 
 
 def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
@@ -84,7 +48,35 @@ def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple
     A method that stands at fewer than three of them has none.
     """
     groups = _along(measured, axis, values, SLOPE)
-    return {key: sloped(parts, axis, len(values)) for key, parts in groups.items() if len(parts) >= LEAST}
+    return {at: sloped(parts, axis, len(values)) for at, parts in groups.items() if len(parts) >= LEAST}
+
+
+def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
+    """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
+    names = [" ".join(f"{name}{part.setting[name]}" for name in settings) for part in parts]
+
+    def of_runs(what: str) -> dict[Repeat, Any]:
+        of_parts = zip(names, (getattr(part, what) for part in parts), strict=True)
+        return {f"{name} seed{seed}": value for name, of_part in of_parts for seed, value in of_part.items()}
+
+    result = _together(parts, of_runs("values"), sum(part.n_wanted for part in parts))
+    setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
+    return replace(result, setting=setting, paces=of_runs("paces"), signs=of_runs("marked"))
+
+
+def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
+    """Average measurements of one metric seed by seed, so that the spread is that of the average over seeds.
+
+    Only seeds that all parts have count. Without all of the ``wanted`` parts there is nothing to compare: the status
+    is ``not run``.
+    """
+    values, paces = (
+        by_seed([getattr(part, what) for part in parts], np.mean) for what in ("values", "paces")
+    )
+    result = replace(_of_all(parts, values, wanted), paces=paces)
+    if axis == "dataset":
+        return replace(result, dataset=AVERAGE)
+    return replace(result, setting={**parts[0].setting, axis: AVERAGE})
 
 
 def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
@@ -94,13 +86,10 @@ def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
     positive.
     """
     x = [float(part.setting[axis]) for part in parts]
-    fits = {seed: slope(x, each) for seed, each in _by_seed(parts).items()}
+    fits = by_seed([part.values for part in parts], lambda y: slope(x, y))
     values = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
-    result = joined(parts, values, max(part.n_wanted for part in parts))
-    if len(parts) < wanted:
-        reason = f"only {len(parts)} of its {wanted} values are run"
-        result = replace(joined(parts, {}, 0), status=NOT_RUN, reason=reason)
-    elif fits and not values and result.status == NOT_RUN:
+    result = _of_all(parts, values, wanted)
+    if len(parts) >= wanted and fits and not values and result.status == NOT_RUN:
         result = replace(result, status=UNDEFINED, reason="a slope of logarithms takes positive numbers")
     return replace(result, setting={**parts[0].setting, axis: SLOPE})
 
@@ -109,32 +98,44 @@ def _along(
     measured: Measured, axis: str, values: Sequence[Value], name: str
 ) -> dict[tuple[Place, str], list[Measurement]]:
     """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
+    chosen = {at: one for at, one in measured.items() if dict(at[0])[axis] in values}
+    return _grouped(chosen, lambda place: tuple((a, name if a == axis else value) for a, value in place))
+
+
+def _grouped(
+    measured: Measured, place_of: Callable[[Place], Place]
+) -> dict[tuple[Place, str], list[Measurement]]:
     groups: dict[tuple[Place, str], list[Measurement]] = {}
     for (place, metric), one in measured.items():
-        if dict(place)[axis] in values:
-            there = tuple((each, name if each == axis else value) for each, value in place)
-            groups.setdefault((there, metric), []).append(one)
+        groups.setdefault((place_of(place), metric), []).append(one)
     return groups
 
 
-def _by_seed(parts: Sequence[Measurement], what: str = "values") -> dict[Repeat, list[float]]:
-    """Return the values, or paces, of the parts for each seed that all of them have."""
-    numbers = [getattr(part, what) for part in parts]
-    return {seed: [of[seed] for of in numbers] for seed in numbers[0] if all(seed in of for of in numbers)}
+def by_seed(
+    parts: Sequence[Mapping[Repeat, float]], made_of: Callable[[list[float]], Any]
+) -> dict[Repeat, float]:
+    """Return what is ``made_of`` the numbers of several parts for each seed that all of them have."""
+    seeds = [seed for seed in parts[0] if all(seed in part for part in parts)]
+    return {seed: float(made_of([part[seed] for part in parts])) for seed in seeds}
 
 
-def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
+def _of_all(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
+    """Return what is made of ``wanted`` parts, which is not run where some of them lack."""
+    if len(parts) < wanted:
+        reason = f"only {len(parts)} of its {wanted} values are run"
+        return replace(_together(parts, {}, 0), status=NOT_RUN, reason=reason)
+    return _together(parts, values, max(part.n_wanted for part in parts))
+
+
+def _together(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
     """Return what several measurements give together: the worst status among them decides."""
     status, reason = FINISHED, ""
-    troubled = [
-        word for word in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) if any(p.status == word for p in parts)
-    ]
-    if troubled:
-        status = troubled[0]
-        bad = [part for part in parts if part.status == status]
-        reason = f"{len(bad)} of {len(parts)} cells: {'; '.join(_each(part.reason for part in bad))}"
+    worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
+    if worst:
+        bad = [part.reason for part in parts if part.status == worst]
+        status, reason = worst, f"{len(bad)} of {len(parts)} cells: {'; '.join(_unique(bad))}"
     elif not values:
-        status, reason = NOT_RUN, "; ".join(_each(part.reason for part in parts))
+        status, reason = NOT_RUN, "; ".join(_unique(part.reason for part in parts))
     elif len(values) < wanted:
         status, reason = INCOMPLETE, f"{len(values)} of {wanted} runs are done"
     return replace(
@@ -144,18 +145,18 @@ def joined(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted:
         values=values,
         n_wanted=wanted,
         n_bad=sum(part.n_bad for part in parts),
-        commit=" ".join(sorted(set(itertools.chain(*(part.commit.split() for part in parts))))),
+        commit=" ".join(sorted({commit for part in parts for commit in part.commit.split()})),
         device_mean=NAN,
         device_variance=NAN,
         key=" ".join(part.key for part in parts),
         cost=Cost(),
         paces={},
-        source=" ".join(_each(part.source for part in parts)),
+        source=" ".join(_unique(part.source for part in parts)),
         shipped=any(part.shipped for part in parts),
         again=all(part.again for part in parts),
         signs={seed: word for part in parts for seed, word in part.marked.items() if seed in values},
     )
 
 
-def _each(texts: Iterable[str]) -> list[str]:
+def _unique(texts: Iterable[str]) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]

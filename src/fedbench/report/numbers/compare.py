@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Paper, Scale, TableSpec, Value
+from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import combine, rates
 from fedbench.report.numbers.aggregate import measurements
-from fedbench.report.numbers.combine import Place
+from fedbench.report.numbers.axes import axes
+from fedbench.report.numbers.combine import Measured, Place
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import AVERAGE, MADE_OF, SLOPE, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.numbers.rows import FINISHED
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
-from fedbench.results.places import place_of
 from fedbench.results.print_verdicts import MATCHES, hold_against_print
-from fedbench.results.statistics import LEAST, rank_agreement
+from fedbench.results.statistics import rank_agreement
 
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
@@ -87,120 +86,98 @@ class Compared:
         return math.nan if found is None else found
 
 
-def axes(plan: Plan, spec: TableSpec) -> dict[str, list[Value]]:
-    """Return the values of each axis of a table: dataset (printed, then our own), settings, method.
-
-    Settings whose cells are pooled are no axis; the axis that is averaged over has the average last, the one along
-    which slopes are fitted the slope.
-    """
-    here = plan.datasets(spec)
-    datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
-    settings = {name: values for name, values in plan.study.values(spec).items() if name not in spec.pool}
-    found: dict[str, list[Value]] = {"dataset": datasets, **settings, "method": list(spec.methods)}
-    if spec.average is not None:
-        if spec.average not in found or spec.average == "method":
-            raise unknown("axis to average over", spec.average, found.keys() - {"method"})
-        found[spec.average] = [*found[spec.average], AVERAGE]
-    if spec.slope is not None:
-        _check_slope(spec.slope, found, settings)
-        found[spec.slope] = [*found[spec.slope], SLOPE]
-    return found
-
-
-def _check_slope(
-    axis: str, found: Mapping[str, Sequence[Value]], settings: Mapping[str, Sequence[Value]]
-) -> None:
-    if axis not in settings:
-        raise unknown("setting to fit a slope along", axis, settings)
-    numbers = [v for v in found[axis] if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
-    if len(numbers) < max(LEAST, len(found[axis])):
-        raise UserError(
-            f"slope: {axis} takes {', '.join(map(str, found[axis]))}; a slope of logarithms takes {LEAST} or "
-            "more positive numbers"
-        )
-
-
 def compare(
     plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped | None = None
-) -> tuple[list[Compared], PublishedTable | None]:  # fmt: skip
+) -> tuple[list[Compared], PublishedTable | None]:
     """Hold every number of a table against its published value, in the order of its axes and metrics.
 
     The published table comes with them, unless it has nothing on any of these numbers. ``shipped`` holds the runs that
     travel with the repository, where they have been read already.
     """
-    paper, scale, config = plan.study, plan.scale, plan.config
+    paper, grid = plan.study, axes(plan, spec)
     table = load(paper.key, spec.published, paper.measures) if spec.published else None
-    shipped = shipped or Shipped(plan)
+    measured = _measured(plan, spec, cells, shipped or Shipped(plan))
+    places = (dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
+    result = [item for place in places for item in _at(place, plan, spec, measured, table)]
+    return result, table if any(item.published for item in result) else None
+
+
+def _at(
+    place: dict[str, Value], plan: Plan, spec: TableSpec, measured: Measured, table: PublishedTable | None
+) -> Iterator[Compared]:
+    """Yield the numbers of one place of a table; none where it has no cell."""
+    paper, at, is_slope = plan.study, tuple(place.items()), SLOPE in place.values()
+    dataset, method = str(place["dataset"]), str(place["method"])
+    setting = {name: value for name, value in place.items() if name not in ("dataset", "method")}
+    if not paper.methods[method].has({name: value for name, value in at if value not in MADE_OF}):
+        return
+    if is_slope and (at, spec.metrics[0]) not in measured:
+        return
+    # of a dataset that is our addition nothing can be held against print
+    in_print = table is not None and (dataset == AVERAGE or paper.datasets[dataset].printed)
+    for metric in spec.metrics:
+        ours = measured.get((at, metric)) or Measurement(
+            paper.key, plan.scale.name, dataset, setting, method, metric,
+            reason=f"not part of scale {plan.scale.name}",
+        )  # fmt: skip
+        published = table.find(dataset, method, setting, metric) if table and in_print else None
+        measure = paper.measure(metric)
+        if is_slope:
+            measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})
+        verdict = verdict_on(ours, published, plan.config.tolerance, bound=spec.kind == "rates")
+        here = (at, metric) in measured and ours.scale == plan.scale.name
+        yield Compared(place, metric, ours, published, verdict, here, measure)
+
+
+def _measured(
+    plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped
+) -> dict[tuple[Place, str], Measurement]:
+    """Return the numbers of a table of ours by place and metric, also those that are made of several cells."""
     if spec.kind == "rates":
-        runs = rates.table_of_rates(cells, spec, shipped)
+        measured = _by_place(measurements(rates.table_of_rates(cells, spec, shipped), spec.metrics))
     else:
-        runs = table_of_runs(cells, spec.metrics, shipped, Path(config.data_dir))
-    listed = measurements(runs, spec.metrics)
-    measured = {(_place(one.dataset, one.setting, one.method), one.metric): one for one in listed}
+        runs = table_of_runs(cells, spec.metrics, shipped, Path(plan.config.data_dir))
+        measured = _by_place(measurements(runs, spec.metrics))
+        measured |= _from_elsewhere(shipped, plan, spec, measured)
+        measured = combine.pool(measured, spec.pool) if spec.pool else measured
     grid = axes(plan, spec)
-    if spec.kind != "rates":
-        measured |= _from_elsewhere(shipped, paper, scale, spec, measured)
-    if spec.pool and spec.kind != "rates":
-        measured = combine.pool(measured, spec.pool)
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
         measured |= combine.averages(measured, spec.average, over)
     if spec.slope is not None:
         measured |= combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
-    result = []
-    for values in itertools.product(*grid.values()):
-        place = dict(zip(grid, values, strict=True))
-        dataset, method = str(place["dataset"]), str(place["method"])
-        setting = {name: value for name, value in place.items() if name not in ("dataset", "method")}
-        if not paper.methods[method].has({n: v for n, v in place.items() if v not in MADE_OF}):
-            continue
-        sloped = spec.slope is not None and place[spec.slope] == SLOPE
-        if sloped and (_place(dataset, setting, method), spec.metrics[0]) not in measured:
-            continue
-        for metric in spec.metrics:
-            key = _place(dataset, setting, method), metric
-            ours = measured.get(key) or _absent(paper, scale, place, setting, metric)
-            found = (
-                table.find(dataset, method, setting, metric) if table and _in_print(paper, dataset) else None
-            )
-            measure = paper.measure(metric)
-            if sloped:
-                measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})
-            verdict = verdict_on(ours, found, config.tolerance, bound=spec.kind == "rates")
-            here = key in measured and ours.scale == scale.name
-            result.append(Compared(place, metric, ours, found, verdict, here, measure))
-    return result, table if any(item.published for item in result) else None
+    return measured
+
+
+def _by_place(measured: Iterable[Measurement]) -> dict[tuple[Place, str], Measurement]:
+    return {(one.place, one.metric): one for one in measured}
 
 
 def _from_elsewhere(
-    shipped: Shipped, paper: Paper, scale: Scale, spec: TableSpec, measured: combine.Measured
+    shipped: Shipped, plan: Plan, spec: TableSpec, measured: Measured
 ) -> dict[tuple[Place, str], Measurement]:
     """Return shipped numbers for the places that the scale does not run.
 
     All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
     from this one, then from the one nearest to the paper.
     """
-    settings = paper.values(spec)
-    datasets = dict.fromkeys([*spec.datasets, *(str(dict(place)["dataset"]) for place, _ in measured)])
+    settings = plan.study.values(spec)
+    datasets = dict.fromkeys([*spec.datasets, *(str(place[0][1]) for place, _ in measured)])
+    places = itertools.product(datasets, *settings.values(), spec.methods)
+    names = ("dataset", *settings, "method")
     lacking = [
-        (dataset, setting, method)
-        for dataset, *values in itertools.product(datasets, *settings.values())
-        for setting in [dict(zip(settings, values, strict=True))]
-        for method in spec.methods
-        if (_place(dataset, setting, method), spec.metrics[0]) not in measured
+        (str(data), dict(zip(settings, values, strict=True)), str(method))
+        for data, *values, method in places
+        if (tuple(zip(names, (data, *values, method), strict=True)), spec.metrics[0]) not in measured
     ]
     listed: dict[Place, dict[str, list[Measurement]]] = {}
-    for name in dict.fromkeys((scale.name, *shipped.scales)):
+    for name in dict.fromkeys((plan.scale.name, *shipped.scales)):
         cells = [cell for at in lacking if (cell := shipped.cell(name, *at)) is not None]
         runs = table_of_runs(cells, spec.metrics, shipped, trained=False)
         for one in measurements(runs, spec.metrics):
             if one.shipped:
-                listed.setdefault(place_of(one.dataset, one.setting), {}).setdefault(name, []).append(one)
-    return {
-        (_place(one.dataset, one.setting, one.method), one.metric): one
-        for by_scale in listed.values()
-        for one in max(by_scale.values(), key=len)
-    }
+                listed.setdefault(one.place[:-1], {}).setdefault(name, []).append(one)
+    return _by_place(one for by_scale in listed.values() for one in max(by_scale.values(), key=len))
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
@@ -287,57 +264,3 @@ def tidy(compared: Sequence[Compared], table_name: str) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def axes_placed(plan: Plan, name: str) -> dict[str, list[Value]]:
-    """Return the axes of a table of results.
-
-    Raises:
-        UserError: it has no metrics, or its rows and columns do not place its axes.
-    """
-    spec, where = plan.table(name), f"{plan.study.key}/{name}"
-    if not spec.metrics:
-        raise UserError(f"{where} names no metrics; give it a list such as [test_auc]")
-    found = axes(plan, spec)
-    check_axes(spec, found, where)
-    return found
-
-
-def check_axes(spec: TableSpec, grid: dict[str, list[Value]], where: str) -> None:
-    """Refuse rows and columns that name an axis that the table lacks, or leave out one with several values.
-
-    Metrics may have rows or columns too.
-    """
-    placed = [*spec.rows, *spec.columns]
-    for axis in placed:
-        if axis not in (*grid, "metric"):
-            raise unknown(f"row or column of {where}", axis, [*grid, "metric"])
-    left = [axis for axis, values in grid.items() if len(values) > 1 and axis not in placed]
-    if left or not spec.rows:
-        what = (
-            f"{', '.join(left)} {'take' if left[1:] else 'takes'} several values" if left else "rows is empty"
-        )
-        raise UserError(f"{where}: {what}; rows and columns must place every axis that varies")
-
-
-def _in_print(paper: Paper, dataset: str) -> bool:
-    """Tell whether a paper has a dataset; of one that is our addition nothing can be held against print."""
-    return dataset == AVERAGE or paper.datasets[dataset].printed
-
-
-def _place(dataset: Value, setting: Mapping[str, Value], method: Value) -> Place:
-    return (("dataset", dataset), *setting.items(), ("method", method))
-
-
-def _absent(
-    paper: Paper, scale: Scale, place: Mapping[str, Value], setting: Mapping[str, Value], metric: str
-) -> Measurement:
-    return Measurement(
-        paper=paper.key,
-        scale=scale.name,
-        dataset=str(place["dataset"]),
-        setting=setting,
-        method=str(place["method"]),
-        metric=metric,
-        reason=f"not part of scale {scale.name}",
-    )

@@ -13,6 +13,8 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import BoardSpec, Paper, TableSpec
 from fedbench.report.numbers import compare
+from fedbench.report.numbers.axes import axes
+from fedbench.report.numbers.combine import by_seed
 from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.measurement import Measurement, Repeat
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
@@ -108,7 +110,7 @@ def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
     assert spec.board is not None
     found, paper = [], plan.study
     shipped = Shipped(plan)
-    for dataset in compare.axes(plan, spec)["dataset"]:
+    for dataset in axes(plan, spec)["dataset"]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         own = [cell for cell in cells if cell.dataset == name]
@@ -155,10 +157,8 @@ def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
     lines = []
     for method in dict.fromkeys(line.method for board in found for line in board.lines):
         same = [line for board in found for line in board.lines if line.method == method]
-        parts, twins = [line.values for line in same], {line.twin for line in same}
-        shared = [seed for seed in parts[0] if all(seed in part for part in parts)]
-        whole = len(parts) == len(found)
-        means = {seed: float(np.mean([part[seed] for part in parts])) for seed in shared if whole}
+        twins = {line.twin for line in same}
+        means = by_seed([line.values for line in same], np.mean) if len(same) == len(found) else {}
         lines.append(Line(method, [], means, twin=twins.pop() if len(twins) == 1 else ""))
     return replace(_ranked(None, found[0].measure, lines, spec.controls), over=found)
 

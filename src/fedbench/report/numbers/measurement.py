@@ -94,6 +94,11 @@ class Measurement:
     paces: Mapping[Repeat, float] = field(default_factory=dict)
 
     @property
+    def place(self) -> tuple[tuple[str, Value], ...]:
+        """Where it stands: (axis, value) for dataset, every setting, and method."""
+        return (("dataset", self.dataset), *self.setting.items(), ("method", self.method))
+
+    @property
     def partly(self) -> bool:
         """Whether some of its seeds were trained here and others came with the repository."""
         return self.shipped and not all(part.startswith(str(REPRODUCED)) for part in self.source.split())

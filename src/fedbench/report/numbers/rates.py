@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.rows import FINISHED, NOT_RUN, SHIPPED, UNDEFINED, Row
+from fedbench.report.numbers.rows import FINISHED, NOT_RUN, UNDEFINED, Row
 from fedbench.report.numbers.runs import OF_CELL, table_of_runs
 from fedbench.report.numbers.shipped import Shipped, joint_key
 from fedbench.results.places import Place, place_of
@@ -107,9 +107,7 @@ def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> It
     troubled = {row.metric for row in fits if row.status != FINISHED}
     fits = [row for row in fits if row.status != FINISHED or row.metric not in troubled]
     if not fits and shipped is not None:
-        fits = [
-            row._replace(origin=SHIPPED) for run in shipped.fitted(cells).values() for row in run.values()
-        ]
+        fits = [row for run in shipped.fitted(cells).values() for row in run.values()]
     yield from fits
     if len({row.seed for row in fits}) < len(cells[0].runs):
         lacking = lacking or "no seed has all budgets" * (not fits)

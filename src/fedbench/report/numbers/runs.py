@@ -15,7 +15,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers import collect, logs
-from fedbench.report.numbers.rows import FAILED, HERE, NAN, NOT_RUN, SHIPPED, Row, Run
+from fedbench.report.numbers.rows import FAILED, NAN, NOT_RUN, Row, Run
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import place_of
 
@@ -51,14 +51,11 @@ def _rows(
     failure = _failure(cell) if trained and len(on_file) < len(cell.runs) else ""
     here = collect.rows_of(cell, on_file, metrics, data_dir)
     others = shipped.runs(cell, here) if shipped is not None and not failure else {}
-    order = {run.seed: at for at, run in enumerate(cell.runs)}
-    for seed, run in sorted(
-        {**here, **others}.items(), key=lambda pair: (order.get(pair[0], math.inf), pair[0])
-    ):
-        for name, row in run.items():
-            if name in metrics and measures.target(name):
-                row = row._replace(tried=_tried(cell, name, row, run))
-            yield row._replace(origin=HERE if seed in here else SHIPPED)
+    runs, order = {**here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
+    for seed in sorted(runs, key=lambda seed: (order.get(seed, math.inf), seed)):
+        for name, row in runs[seed].items():
+            is_target = name in metrics and measures.target(name)
+            yield row._replace(tried=_tried(cell, name, row, runs[seed])) if is_target else row
     if len(here) < len(cell.runs):
         yield Row("", -1, "", status=FAILED if failure else NOT_RUN, reason=failure or missing, origin="")
 

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from fedbench import files, measures
 from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell
@@ -17,7 +19,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import verified
-from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, Row, Run
+from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, SHIPPED, Row, Run
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results import idle
 
@@ -37,6 +39,8 @@ COLUMNS = (
     "hardware",
 )
 """Of a file, after ``dataset`` and the settings of the study."""
+NUMBERS = ("seed", "value", "pace")
+"""Those that hold numbers."""
 
 
 def path_of(scale: str, study: str) -> Path:
@@ -45,61 +49,54 @@ def path_of(scale: str, study: str) -> Path:
 
 
 class Shipped:
-    """The shipped runs of a paper. They are found by the keys that the configuration gives today."""
+    """The shipped runs of a paper. They are found by the keys that the configuration gives today.
+
+    Attributes:
+        scales: that have any, the one that comes nearest to the paper first.
+    """
 
     def __init__(self, plan: Plan) -> None:
         """Read the files; :class:`UserError` where one is not what ``fedbench export`` writes."""
         self._plan, paper = plan, plan.study
-        self._scales: dict[str, list[_File]] = {}
-        self._runs: dict[tuple[object, ...], dict[int, Run]] = {}
+        self._runs: dict[str, dict[str, Run]] = {}
+        self._seeds: dict[tuple[str, str, str], set[int]] = {}
         studies = [
             key for key in (paper.key, paper.extends) if key
-        ]  # the runs of the paper it extends too, by key
+        ]  # those of the paper it extends too, by key
         known = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
         for scale, study in itertools.product(known if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):
-                marks = mark, files.mark(verified.FILE)
-                self._scales.setdefault(scale, []).append(_read(path_of(scale, study), *marks))
-        self.scales = sorted(self._scales, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
+                runs, seeds = _read(path_of(scale, study), mark, files.mark(verified.FILE))
+                self._runs.setdefault(scale, {}).update(runs)
+                for (dataset, method), of_method in seeds.items():
+                    self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
+        self.scales = sorted(self._runs, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
 
     def runs(self, cell: Cell, here: Iterable[int] = ()) -> dict[int, Run]:
         """Return the shipped runs of a cell by seed: those it lacks, or all that there are where none is ``here``."""
-        present, planned = {*here}, [run.seed for run in cell.runs]
-        at = cell.scale, cell.name, *present
-        if at not in self._runs:
-            self._runs[at] = self._beside(cell, present, planned)
-        return self._runs[at]
-
-    def _beside(self, cell: Cell, present: set[int], planned: Sequence[int]) -> dict[int, Run]:
-        known = self._scales.get(cell.scale, [])
-        shipped = {seed for file in known for seed in file.seeds.get((cell.dataset, cell.method), ())}
-        wanted = [seed for seed in planned if seed not in present]
-        wanted += [] if present else sorted(shipped - {*planned})
-        return self._with_keys(
-            known, {seed: cell.runs[0].seeded(seed).key for seed in wanted if seed in shipped}
-        )
+        present, shipped = {*here}, self._seeds.get((cell.scale, cell.dataset, cell.method), set())
+        planned = {run.seed: run.key for run in cell.runs}
+        keys = {seed: key for seed, key in planned.items() if seed in shipped - present}
+        if not present:
+            others = sorted(shipped - planned.keys())
+            keys |= {seed: cell.runs[0].seeded(seed).key for seed in others}
+        return self._with_keys(cell.scale, keys)
 
     def fitted(self, cells: Sequence[Cell]) -> dict[int, Run]:
         """Return what was fitted to several cells of one method, a cell for each budget, by seed."""
-        known = self._scales.get(cells[0].scale, [])
-        at = cells[0].dataset, cells[0].method
-        seeds = sorted({seed for file in known for seed in file.seeds.get(at, ())})
-        return self._with_keys(known, {seed: joint_key(cells, seed) for seed in seeds})
-
-    def knows(self, scale: str, dataset: str, method: str) -> bool:
-        """Say whether any run of a method on a dataset was shipped of a scale."""
-        return any((dataset, method) in file.seeds for file in self._scales.get(scale, []))
+        scale, dataset, method = cells[0].scale, cells[0].dataset, cells[0].method
+        seeds = sorted(self._seeds.get((scale, dataset, method), ()))
+        return self._with_keys(scale, {seed: joint_key(cells, seed) for seed in seeds})
 
     def cell(self, scale: str, dataset: str, setting: Mapping[str, Value], method: str) -> Cell | None:
         """Return a cell that may have shipped runs, at any scale, with the constants that this call asks for.
 
-        None where nothing was, or where the scale has no such cell.
+        None where nothing of the method was shipped on the dataset, or where the scale has no such cell.
         """
-        if not self.knows(scale, dataset, method):
-            return None
-        with contextlib.suppress(UserError):
-            asked = self._plan.config.model_copy(update={"scale": scale})
-            return self._plan.at(asked).cell(dataset, setting, method)
+        if (scale, dataset, method) in self._seeds:
+            with contextlib.suppress(UserError):
+                asked = self._plan.config.model_copy(update={"scale": scale})
+                return self._plan.at(asked).cell(dataset, setting, method)
         return None
 
     def has(self, cell: Cell, metrics: Sequence[str]) -> bool:
@@ -107,10 +104,9 @@ class Shipped:
         runs = self.runs(cell).values()
         return any("" in run or all(metric in run for metric in metrics) for run in runs)
 
-    @staticmethod
-    def _with_keys(known: Sequence[_File], keys: Mapping[int, str]) -> dict[int, Run]:
-        found = ((seed, file.runs.get(key)) for file in known for seed, key in keys.items())
-        return {seed: run for seed, run in found if run is not None}
+    def _with_keys(self, scale: str, keys: Mapping[int, str]) -> dict[int, Run]:
+        known = self._runs.get(scale, {})
+        return {seed: known[key] for seed, key in keys.items() if key in known}
 
 
 def joint_key(cells: Sequence[Cell], seed: int) -> str:
@@ -118,83 +114,81 @@ def joint_key(cells: Sequence[Cell], seed: int) -> str:
     return " ".join(cell.runs[0].seeded(seed).key for cell in cells)
 
 
-class _File:
-    """One file.
-
-    Attributes:
-        runs: the rows of each run by its key and metric.
-        seeds: that any run of a (dataset, method) has.
-    """
-
-    def __init__(self, path: Path) -> None:
-        read = StrictCsv(path)
-        if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
-            raise UserError(
-                f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
-            )
-        again = verified.read()
-        self.runs: dict[str, dict[str, Row]] = {}
-        self.seeds: dict[tuple[str, str], set[int]] = {}
-        for row, line in zip(read.rows, read.lines, strict=True):
-            try:
-                found = _row(row, f"{path}:{line}")
-                found = found._replace(again=again.get((found.key, found.metric), ""))
-                known = self.runs.setdefault(found.key, {}).setdefault(found.metric, found)
-                if known.value != found.value and found.metric:  # two cells may have a run in common
-                    raise ValueError(
-                        f"{found.metric} of the run {found.key} is {known.value:g} in {known.source}"
-                    )
-            except ValueError as error:
-                raise UserError(f"{path}, line {line}: {shortened(str(error))}") from None
-            self.seeds.setdefault((row["dataset"], row["method"]), set()).add(found.seed)
-
-
 @functools.lru_cache(maxsize=64)
-def _read(path: Path, *_marks: files.Mark | None) -> _File:
-    return _File(path)
-
-
-def _row(row: Mapping[str, str], source: str) -> Row:
-    """Read a row; ValueError where it is none that an export writes."""
-    status, metric, sign = row["status"], row["metric"], row["sign"]
-    if status not in (FINISHED, AVERAGED, DIVERGED):
-        raise ValueError(f"status is {status!r}; a run is {FINISHED} or {DIVERGED}, a cost may be {AVERAGED}")
-    if (metric == "") != (status == DIVERGED):
-        raise ValueError(f"a {status} run with the metric {metric!r}")
-    if sign and sign not in idle.MEANING:
-        raise ValueError(f"sign is {sign!r}; known: {', '.join(idle.MEANING)}")
-    seed = int(row["seed"])
-    value, pace = (_number(row, name) for name in ("value", "pace"))
-    if seed < 0 or math.isnan(value) != (status == DIVERGED):
-        raise ValueError(f"seed {seed} with the value {row['value']!r}")
-    if (known := _measure(metric)) and not (math.isnan(value) or known.low <= value <= known.high):
-        raise ValueError(f"value is {value:g}; {metric} lies between {known.low:g} and {known.high:g}")
-    return Row(
-        row["key"],
-        seed,
-        metric,
-        value,
-        status,
-        row["reason"],
-        pace,
-        sign,
-        row["commit"],
-        row["hardware"],
-        source,
+def _read(
+    path: Path, *_marks: files.Mark | None
+) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
+    """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
+    rows, again = _checked(path), verified.read()
+    numbers = [*zip(rows["key"], rows["metric"], strict=True)]
+    rows = rows.assign(
+        again=[again.get(number, "") for number in numbers], origin=SHIPPED, other=NAN, tried=NAN
     )
+    runs: dict[str, dict[str, Row]] = {}
+    for values in rows[list(Row._fields)].itertuples(index=False, name=None):
+        row = Row(*values)
+        runs.setdefault(row.key, {}).setdefault(row.metric, row)  # two cells may have a run in common
+    seeds = rows.groupby(["dataset", "method"])["seed"].agg(set)
+    return runs, dict(zip(seeds.index, seeds, strict=True))
 
 
-@functools.cache
-def _measure(metric: str) -> measures.Measure | None:
-    return measures.find(metric)
+def _checked(path: Path) -> pd.DataFrame:
+    """Return the rows of a file, with ``source``; :class:`UserError` where one is none that an export writes."""
+    read = StrictCsv(path)
+    if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
+        raise UserError(
+            f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
+        )
+    texts = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
+    rows = texts.assign(
+        **{name: texts[name].map(_number).astype(float) for name in NUMBERS},
+        **{f"{name}_text": texts[name] for name in NUMBERS},
+        source=[f"{path}:{line}" for line in read.lines],
+    )
+    known = {str(metric): measures.find(str(metric)) for metric in rows["metric"].unique()}
+    for side in ("low", "high"):
+        ends = {metric: getattr(measure, side) for metric, measure in known.items() if measure}
+        rows[side] = rows["metric"].map(ends).astype(float)
+    rows[["first", "at"]] = rows.groupby(["key", "metric"])[["value", "source"]].transform("first")
+    for wrong, what in _faults(rows):
+        if wrong.any():
+            row = rows[wrong].iloc[0]
+            line = row["source"].rpartition(":")[2]
+            raise UserError(f"{path}, line {line}: {shortened(what.format_map(row))}")
+    return rows.astype({"seed": int})
 
 
-def _number(row: Mapping[str, str], name: str) -> float:
-    text = row[name]
+def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
+    """Return what can be wrong with rows: which have it, and what is said of one."""
+    value, seed, diverged = rows["value"], rows["seed"], rows["status"] == DIVERGED
+    return [
+        (
+            ~rows["status"].isin((FINISHED, AVERAGED, DIVERGED)),
+            f"status is {{status!r}}; a run is {FINISHED} or {DIVERGED}, a cost may be {AVERAGED}",
+        ),
+        ((rows["metric"] == "") != diverged, "a {status} run with the metric {metric!r}"),
+        (~rows["sign"].isin(("", *idle.MEANING)), f"sign is {{sign!r}}; known: {', '.join(idle.MEANING)}"),
+        *(
+            (rows[name].isna() & (rows[f"{name}_text"] != ""), f"{name} is {{{name}_text!r}}, no number")
+            for name in NUMBERS
+        ),
+        (
+            (seed % 1 != 0) | (seed < 0) | (value.isna() != diverged),
+            "seed {seed_text} with the value {value_text!r}",
+        ),
+        (
+            rows["low"].notna() & value.notna() & ~value.between(rows["low"], rows["high"]),
+            "value is {value:g}; {metric} lies between {low:g} and {high:g}",
+        ),
+        (
+            (rows["metric"] != "") & (value != rows["first"]),
+            "{metric} of the run {key} is {first:g} in {at}",
+        ),
+    ]
+
+
+def _number(text: str) -> float:
     try:
-        value = float(text) if text else NAN
+        return float(text)
     except ValueError:
-        value = NAN
-    if text and math.isnan(value):
-        raise ValueError(f"{name} is {text!r}, no number")
-    return value
+        return math.nan

@@ -8,6 +8,7 @@ from pathlib import Path
 from fedbench.plan.plan import Plan
 from fedbench.report.files import TABLES, write_forms
 from fedbench.report.numbers import compare
+from fedbench.report.numbers.axes import axes_placed
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.tables import data as data_table
 from fedbench.report.tables import facts, layout, leaderboard, notes
@@ -42,7 +43,7 @@ def make(plan: Plan, name: str) -> Table:
 
 def _results(plan: Plan, name: str) -> Table:
     """Assemble a table of results or of exponents: each number beside its printed value."""
-    spec, cells, axes = plan.table(name), plan.cells(name), compare.axes_placed(plan, name)
+    spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
     compared, published = compare.compare(plan, spec, cells)
     decimals = published.decimals if published else DECIMALS
     if spec.kind == "rates":  # bounds are printed as whole numbers

@@ -12,7 +12,8 @@ import pandas as pd
 from fedbench.data.summary import Counts, split_counts
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec, Value
-from fedbench.report.numbers import compare, described
+from fedbench.report.numbers import described
+from fedbench.report.numbers.axes import check_axes
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.tables.document import Table, origin
@@ -63,7 +64,7 @@ def make(plan: Plan, name: str) -> Table:
         "split": [*spec.splits],
         "metric": [*spec.metrics],
     }
-    compare.check_axes(spec, axes, f"{paper.key}/{name}")
+    check_axes(spec, axes, f"{paper.key}/{name}")
     facts = Facts(plan, spec.splits)
     published = load(paper.key, spec.published, own=paper.measures) if spec.published else None
     builder = _Builder(paper, spec, axes, facts, published)
