@@ -38,15 +38,15 @@ def write(cell: Cell, records: Sequence[Record]) -> dict[str, Any]:
     return result
 
 
-def read(path: Path, root: Path = Path()) -> list[dict[str, Any]]:
-    """Return the runs of the result in ``root / path``; none where there is no such file.
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the runs of the result in ``path``; none where there is no such file.
 
     Raises:
         ValueError: it is not what was written; the message says so and the cure.
         ReadError: it cannot be read now.
     """
-    marked = files.mark(root / path)
-    return _read(root / path, marked) if marked else []
+    marked = files.mark(path)
+    return _read(path, marked) if marked else []
 
 
 @functools.lru_cache(maxsize=4096)

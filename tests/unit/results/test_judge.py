@@ -25,7 +25,7 @@ from fedbench.results.claims.judge import (
 )
 from fedbench.results.claims.needed import seeds_needed
 from fedbench.results.claims.rules import Rule, p_values
-from fedbench.results.statistics import flipped, p_above, p_positive
+from fedbench.results.statistics import flipped, p_positive
 
 BETTER = Rule("better", matters=0.005)
 NAN = math.nan
@@ -211,25 +211,12 @@ class TestByHand:
 
 class TestAgainstScipy:
     @pytest.mark.parametrize("seeds", [3, 4, 5, 8])
-    def test_paired_t(self, seeds: int) -> None:
+    def test_interval_of_paired_t(self, seeds: int) -> None:
         rng = np.random.default_rng(seeds)
         ours, rival = rng.normal(0.9, 0.1, seeds), rng.normal(0.8, 0.1, seeds)
         found = effect(ours - rival)
-        test = stats.ttest_rel(ours, rival, alternative="two-sided")
-        interval = test.confidence_interval(0.9)
+        interval = stats.ttest_rel(ours, rival).confidence_interval(0.9)
         assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
-        p = stats.ttest_rel(ours, rival, alternative="greater").pvalue
-        assert float(p_above(ours - rival, 0.0)) >= p - 1e-12
-        if seeds < 5:
-            assert float(p_above(ours - rival, 0.0)) == pytest.approx(p)
-
-    @pytest.mark.parametrize("seeds", [5, 7])
-    def test_sign_flips(self, seeds: int) -> None:
-        d = np.random.default_rng(seeds).normal(0.3, 1, seeds)
-        test = stats.permutation_test(
-            (d,), np.mean, permutation_type="samples", alternative="greater", n_resamples=2**seeds, axis=0
-        )
-        assert float(flipped(d)) == pytest.approx(test.pvalue)
 
     def test_verdict_is_where_the_interval_ends(self) -> None:
         """With three and four seeds, supported and L > margin are the same statement."""

@@ -58,7 +58,7 @@ class Evidence:
             if any(at in self.cells for at in self.planned):
                 fitted = table_of_rates(plan.cells(target), spec, self._shipped)
                 runs.append(fitted[fitted["value"].notna()])
-        self._numbers = _numbers(pd.concat(runs, ignore_index=True), metrics, plan.study)
+        self._numbers = numbers_of(pd.concat(runs, ignore_index=True), metrics, plan.study)
 
     def of(self, metric: str) -> pd.DataFrame:
         """Return the numbers of one metric."""
@@ -84,7 +84,7 @@ class Evidence:
         return self._shipped.cell(scale, dataset, setting, method)
 
 
-def _numbers(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
+def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
     here = runs["origin"].eq(HERE).groupby([runs["place"], runs["method"]]).transform("any")
     runs = runs.assign(shipped=runs["origin"] == SHIPPED, cell=runs["cell"].where(here))
