@@ -199,33 +199,20 @@ def _largest(
 
     A seed without a number at the next value has none here: it may have gone on to that one.
     """
-    assert claim.largest and claim.within
-    axis = claim.largest
-    levels = sorted({value for place in table.places if isinstance(value := dict(place)[axis], int | float)})
-    values = {level: table.of(method, rests, {**setting, axis: level}) for level in levels}
-    result = np.full((len(rests), len(table.seeds)), math.nan)
-    for row, rest in enumerate(rests):
-        shown = [level for level in levels if table.index(rest, {**setting, axis: level}) >= 0]
-        if claim.of not in shown:
-            continue
-        longer = shown[shown.index(claim.of) :]
-        for seed in range(len(table.seeds)):
-            result[row, seed] = _last_within(claim.within, sign, {at: values[at][row, seed] for at in longer})
-    return result
-
-
-def _last_within(margin: float, sign: int, curve: Mapping[int | float, float]) -> float:
-    """Return the last setting whose value is no worse than the first by more; NaN where a value is missing before."""
-    (last, first), *rest = curve.items()
-    if not math.isfinite(first):
-        return math.nan
-    for level, value in rest:
-        if math.isnan(value):
-            return math.nan
-        if sign * (first - value) > margin + ROUNDING:
-            break
-        last = level
-    return float(last)
+    assert claim.largest and claim.within and isinstance(claim.of, int | float)
+    axis, least = claim.largest, claim.of
+    first = table.of(method, rests, {**setting, axis: least})
+    last, goes_on = np.where(np.isfinite(first), least, math.nan), np.isfinite(first)
+    levels = {of for place in table.places if isinstance(of := dict(place)[axis], int | float)}
+    for level in sorted(level for level in levels if level > least):
+        at = {**setting, axis: level}
+        asked = goes_on & np.array([[table.index(rest, at) >= 0] for rest in rests])
+        value = table.of(method, rests, at)
+        last[asked & np.isnan(value)] = math.nan
+        within = sign * (first - value) <= claim.within + ROUNDING
+        last[asked & within] = level
+        goes_on &= ~asked | within
+    return last
 
 
 def _exists(claim: Exists, table: _Cube, methods: Sequence[str]) -> Compared:
