@@ -1,4 +1,4 @@
-"""A claim as it is asked of numbers: which metric, where, of which methods, by which rule."""
+"""A claim as it is asked of numbers: its metric, places, methods and rule."""
 
 from __future__ import annotations
 
