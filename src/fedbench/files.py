@@ -24,13 +24,13 @@ def read(path: Path, limit: int = LARGEST) -> bytes:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: it is no regular file, or has more than ``limit`` bytes.
+        ValueError: it is not a regular file, or has more than ``limit`` bytes.
         ReadError: it is there and cannot be read now. That says nothing against its content.
     """
     try:
         facts = path.stat()
         if not stat.S_ISREG(facts.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if facts.st_size > limit:
             raise ValueError(f"it has {facts.st_size} bytes, more than {limit}")
         return path.read_bytes()

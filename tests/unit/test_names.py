@@ -36,7 +36,7 @@ HOSTILE = [
 def test_no_part_of_a_paper_has_a_hostile_name(kind: str, name: str) -> None:
     entry: Any = next(iter(PAPER[kind].values()))
     write_yaml(Path("config/papers/toy.yaml"), PAPER | {kind: {**PAPER[kind], name: entry}})
-    with pytest.raises(UserError, match=r"config/papers/toy\.yaml: .*is no name") as caught:
+    with pytest.raises(UserError, match=r"config/papers/toy\.yaml: .*is not a name") as caught:
         configuration.load_paper("toy")
     assert "\n" not in str(caught.value)
 
@@ -45,7 +45,7 @@ def test_no_part_of_a_paper_has_a_hostile_name(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["$(touch x)", "{x}", "-x"])
 def test_no_paper_file_has_a_hostile_name(name: str) -> None:
     write_yaml(Path(f"config/papers/{name}.yaml"), PAPER)
-    with pytest.raises(UserError, match="is no name"):
+    with pytest.raises(UserError, match="is not a name"):
         configuration.load_paper(name)
 
 
@@ -71,7 +71,7 @@ def test_no_run_names_a_path(place: str) -> None:
     write_yaml(
         Path("config/papers/toy.yaml"), PAPER | {"datasets": PAPER["datasets"] | {"Digits": digits | changed}}
     )
-    with pytest.raises(UserError, match="is no name"):
+    with pytest.raises(UserError, match="is not a name"):
         Plan(Config(paper="toy"), "toy").cells("table1")
 
 

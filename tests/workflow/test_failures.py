@@ -25,17 +25,17 @@ def test_cells_that_crash_or_diverge_stop_no_other_and_stay_visible(built: Proje
         paper["methods"]["LocalSGDM"]["train"] = crash
     said = built.snakemake("tables/table1.tex", "report.html", fails=True)
     assert f"not finished: {CELL}" in said
-    assert "no whole number of cycles" in said, "the last lines of the log"
+    assert "not a whole number of cycles" in said, "the last lines of the log"
     assert f"run it alone: fedbench run {METHOD} --scale tiny" in said
     rows = built.table()
     assert [rows[method]["status"] for method in METHODS] == ["finished", "failed", "diverged"]
-    assert "no whole number of cycles" in rows["LocalSGDM"]["reason"]
+    assert "not a whole number of cycles" in rows["LocalSGDM"]["reason"]
     for form in ("md", "tex"):
         said = (built.root / f"tables/table1.{form}").read_text()
-        assert "Failed: Digits, LocalSGDM: " in said and "no whole number of cycles" in said
+        assert "Failed: Digits, LocalSGDM: " in said and "not a whole number of cycles" in said
         assert "diverged" in said
     page = (built.root / "report.html").read_text()
-    assert "no whole number of cycles" in page, "the last lines of the log"
+    assert "not a whole number of cycles" in page, "the last lines of the log"
     assert f"fedbench run {METHOD} --scale tiny</pre>" in page
 
     assert jobs(built.snakemake("tables/table1.tex", fails=True)) == {}, (
@@ -46,7 +46,7 @@ def test_cells_that_crash_or_diverge_stop_no_other_and_stay_visible(built: Proje
     done = jobs(built.snakemake("tables/table1.tex", "report.html"))
     assert done == {"train": 1, "table": 1, "own_table": 1, "page": 1}
     assert built.table()["LocalSGDM"]["status"] == "finished"
-    assert "no whole number of cycles" not in (built.root / "report.html").read_text()
+    assert "not a whole number of cycles" not in (built.root / "report.html").read_text()
 
 
 def test_a_slip_in_what_is_to_be_trained_is_named_before_any_job(project: Project) -> None:

@@ -18,6 +18,7 @@ from fedbench.commands.options import (
     PaperOption,
     ScaleOption,
     SetOption,
+    TargetArgument,
     configured,
     configured_for,
     cores_of,
@@ -29,8 +30,8 @@ from fedbench.plan import cells, configuration
 from fedbench.plan.plan import Plan
 
 app = typer.Typer(
-    help="Do the tables of federated-learning papers on imbalanced data hold?", no_args_is_help=True,
-    pretty_exceptions_enable=False, add_completion=False,
+    help="Rebuild the tables of papers on federated learning with imbalanced data, and compare them with print.",
+    no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False,
 )  # fmt: skip
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -58,7 +59,7 @@ def command(name: str, app: typer.Typer = app) -> Callable[[Command], Command]:
 
 @command("list")
 def list_cells(
-    pattern: Annotated[str, typer.Argument()] = "*",
+    pattern: Annotated[str, typer.Argument(help="a part of a cell's name; default: all cells")] = "*",
     scale: ScaleOption = None,
     paper: PaperOption = None,
     set_: SetOption = None,
@@ -82,7 +83,7 @@ def list_cells(
         study = plan.study
         print(f"tables of {study.key}: {', '.join(study.tables) or 'none'}")
         print(f"figures of {study.key}: {', '.join(study.figures) or 'none'}")
-        print(f"papers: {', '.join(configuration.paper_keys())}; another one's: --paper KEY")
+        print(f"papers: {', '.join(configuration.paper_keys())}; choose one with --paper KEY")
 
 
 @command("run")
@@ -123,7 +124,8 @@ def forget(
 
 @command("tune")
 def tune(
-    dataset: str, methods: Annotated[list[str] | None, typer.Argument()] = None,
+    dataset: str,
+    methods: Annotated[list[str] | None, typer.Argument(help="default: all that have a grid")] = None,
     scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None, cores: CoresOption = "1",
 ) -> None:  # fmt: skip
     """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
@@ -137,7 +139,7 @@ def tune(
 
 
 @command("table")
-def table(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def table(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report.tables import build as tables
 
@@ -167,7 +169,7 @@ def show(
 
 
 @command("export")
-def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def export(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Write a table's measured numbers to reproduced/, the form in which they are kept in git.
 
     Runs that it has already, from another machine or an earlier code, with the same numbers are listed as verified.
@@ -183,7 +185,7 @@ def export(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
 
 
 @command("figure")
-def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures
 
@@ -193,7 +195,7 @@ def figure(target: str, scale: ScaleOption = None, set_: SetOption = None) -> No
 
 @command("claims")
 def claims(
-    paper: Annotated[str | None, typer.Argument()] = None,
+    paper: Annotated[str | None, typer.Argument(help="a paper's key")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="write the claims table and figure to files")
     ] = False,
@@ -236,7 +238,7 @@ def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> N
 
 
 @command("artifact")
-def artifact(target: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
     from fedbench.report.artifact import build as artifacts
 

@@ -23,6 +23,7 @@ SetOption = Annotated[
         help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
     ),
 ]
+TargetArgument = Annotated[str, typer.Argument(help="climb/table2, or table2 of the configuration's paper")]
 NotesOption = Annotated[bool, typer.Option("--notes", help="all notes, not only the first ones")]
 CoresOption = Annotated[str, typer.Option(help="how many runs are trained at a time, or all: one per core")]
 

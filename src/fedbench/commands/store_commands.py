@@ -136,7 +136,7 @@ def verify(
             print(visible(f"{key}  {kind}: {record} ({', '.join(called)}){done}"))
             left += [] if done else [f"{key} ({kind})"]
     others = "".join(f", {n} {kind}" for kind, n in count.items() if kind not in ("whole", "damaged"))
-    print(f"{count['whole']} runs are whole, {count['damaged']} damaged{others}")
+    print(f"{count['whole']} runs are intact, {count['damaged']} damaged{others}")
     if pattern == "*":
         _verify_data(Path(configuration.load_config().data_dir))
     if left:
@@ -153,7 +153,7 @@ def _verify_data(data_dir: Path) -> None:
     checked = [*stamps.check_all(data_dir)]
     wrong = [f"{path} is damaged and will be made again: {why}" for path, why in checked if why]
     if checked:
-        print("\n".join([*map(visible, wrong), f"{len(checked) - len(wrong)} files of data are whole"]))
+        print("\n".join([*map(visible, wrong), f"{len(checked) - len(wrong)} files of data are intact"]))
 
 
 def export(archive: Path, pattern: Pattern = "*") -> None:

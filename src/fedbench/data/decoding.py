@@ -168,7 +168,7 @@ def _pixels(source: tuple[Path, Mark | None], name: str, place: str, form: Form)
     try:
         return pixels_of(_read(*source, place), name, form)
     except unreadable as error:
-        raise UserError(f"{source[0]}: {name} is no readable picture ({error}). Fetch it again.") from None
+        raise UserError(f"{source[0]}: {name} is not a readable picture ({error}). Fetch it again.") from None
 
 
 def _read(path: Path, marked: Mark | None, place: str) -> bytes:

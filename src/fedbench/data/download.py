@@ -143,7 +143,7 @@ def download(
             resumed = _transfer(url, part)
         except HTTPError as error:
             problem = f"HTTP {error.code} {error.reason}"
-            if error.code == 416:  # what was kept is no beginning of this file
+            if error.code == 416:  # what was kept is not the beginning of this file
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
                 break

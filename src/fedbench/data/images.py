@@ -26,7 +26,7 @@ class Pictures:
         depth: how many last parts of a path name a picture: 1 for its file name, 2 with the folder it lies in.
 
     Raises:
-        UserError: ``path`` does not exist, is no folder and no zip, or holds two files of the same name.
+        UserError: ``path`` does not exist, is neither a folder nor a zip, or holds two files of the same name.
     """
 
     def __init__(self, path: Path, depth: int = 1) -> None:
@@ -79,7 +79,7 @@ class Pictures:
             ``[n, 3, H, W]`` uint8 RGB or, with ``grey``, ``[n, 1, H, W]``, mapped from a file.
 
         Raises:
-            UserError: a file is not there, or is no picture.
+            UserError: a file is not there, or is not a picture.
         """
         places = [self._place(name) for name in names]
         return decode(self.path, names, places, Form(size, grey, draft))

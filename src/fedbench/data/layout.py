@@ -19,8 +19,8 @@ def arrange(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
         where: names the array in a message.
 
     Raises:
-        UserError: the values are no real numbers, the shape does not say where the channels are, or fractions up to 255
-            are given, which a network would take for very bright images.
+        UserError: the values are not real numbers, the shape does not say where the channels are, or fractions up to
+            255 are given, which a network would take for very bright images.
     """
     if x.dtype.kind not in "biuf":
         raise UserError(f"{where} holds {x.dtype}, not real numbers.")

@@ -54,7 +54,7 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
             raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
         found[names[name]] = array
     if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in found]):
-        raise UserError(f"{file} is no file of format medmnist: it has no array {', '.join(missing)}.")
+        raise UserError(f"{file} is not a file of format medmnist: it has no array {', '.join(missing)}.")
     pairs = [("x_train", "y_train")]
     pairs += [(f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}]
     for needed in (name for pair in pairs for name in pair):
@@ -151,7 +151,7 @@ def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
     try:
         texts = {name: array.astype(str) for name, array in whole.items()}
     except (UnicodeError, SystemError):
-        raise UserError(f"{file}: its sites are no text; save them as str") from None
+        raise UserError(f"{file}: its sites are not text; save them as str") from None
     names = np.unique(np.concatenate([*texts.values()]))
     numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
     return {"sites": checked(file, names.tolist(), "site"), **numbers}

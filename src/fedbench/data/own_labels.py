@@ -38,7 +38,7 @@ def numbered(
             classes they become one, named ``a+b``, and the others another.
 
     Raises:
-        UserError: a label is no whole number, is not renamed, or no class is called as ``positive`` says.
+        UserError: a label is not a whole number, is not renamed, or no class is called as ``positive`` says.
     """
     values, place = _distinct(file, labels)
     names, number = _named(file, values, renamed)
@@ -56,19 +56,21 @@ def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], 
         raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
     everything = np.concatenate([*labels.values()])
     if everything.dtype.kind not in "biufUS":
-        raise UserError(f"{file}: its labels are no text; save them as str")
+        raise UserError(f"{file}: its labels are not text; save them as str")
     try:
         if everything.dtype.kind == "S":
             everything = everything.astype(str)
         values, place = np.unique(everything, return_inverse=True)
         words = [str(value) for value in values] if values.dtype.kind == "U" else []
-    except (UnicodeError, SystemError):  # bytes that are no characters
-        raise UserError(f"{file}: its labels are no text; save them as str") from None
+    except (UnicodeError, SystemError):  # bytes that are not characters
+        raise UserError(f"{file}: its labels are not text; save them as str") from None
     if len(values) > MOST_CLASSES:
         raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
     if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
         odd = values[values != np.round(values)][0]
-        raise UserError(f"{file}: the label {odd:g} is no whole number; classes are whole numbers or words")
+        raise UserError(
+            f"{file}: the label {odd:g} is not a whole number; classes are whole numbers or words"
+        )
     return words or [str(int(value) if values.dtype.kind in "iuf" else value) for value in values], place
 
 

@@ -31,7 +31,7 @@ def load(folder: Path, names: Sequence[str], form: Form) -> np.ndarray:
     """Decode pictures by their places in a folder: [n, C, H, W] uint8.
 
     Raises:
-        UserError: one is no picture, a truncated one for example; it is named.
+        UserError: one is not a picture, a truncated one for example; it is named.
     """
     return decode(folder, names, [str(folder / name) for name in names], form)
 

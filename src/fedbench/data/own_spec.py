@@ -34,7 +34,7 @@ class OwnSpec(Spec):
     label: str | None = None
     """Of a table: the column of classes."""
     group: str | None = None
-    """Of a table: the column of groups (patients, hospitals, ...), which is no feature."""
+    """Of a table: the column of groups (patients, hospitals, ...), which is not a feature."""
     site: str | None = Field(None, repr=False)  # `definition` speaks of what is not in the repr
     """Of a table: the column of who owns each sample, such as the hospital. Groups are its patients then, and none has
     samples in two parts."""
@@ -124,7 +124,7 @@ class OwnSpec(Spec):
             raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
         named = {*self.columns}
         if twice := [name for name in (*self.drop, *(self.features or ())) if name in named]:
-            raise ValueError(f"{twice[0]} is label, group or site: it is no feature, and needs no drop")
+            raise ValueError(f"{twice[0]} is label, group or site: it is not a feature, and needs no drop")
         return self
 
     @property
@@ -134,7 +134,7 @@ class OwnSpec(Spec):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of a table that are no features."""
+        """The columns of a table that are not features."""
         place = None if self.images is None else self.path
         return [name for name in (self.label, self.group, self.site, place) if name is not None]
 

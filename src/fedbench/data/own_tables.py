@@ -64,7 +64,7 @@ def read(
     Args:
         file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark. Of
             an ``.xlsx`` its first sheet.
-        named: columns that are no features. Only an empty cell is missing there: "NA" and "None" are words.
+        named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words.
         keep: the features; None: all other columns.
         drop: columns that are not used.
         missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
@@ -151,8 +151,8 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
         )
     if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
         raise UserError(
-            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are no "
-            "feature: leave them out"
+            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are not "
+            "features: leave them out"
         )
     return names, separator if len(names) > 1 else ","
 

@@ -40,7 +40,7 @@ def pixels_of(content: bytes, name: str, form: Form) -> np.ndarray:
 
     Raises:
         UserError: reading it needs a package that is not installed.
-        OSError, SyntaxError, ValueError: it is no picture.
+        OSError, SyntaxError, ValueError: it is not a picture.
     """
     height, width = form.size
     mode = "L" if form.grey else "RGB"

@@ -121,7 +121,7 @@ def unpack(file: IO[bytes], device: torch.device) -> Any:
     """Return what :func:`pack` wrote; ValueError where the file is not what was written."""
     start = file.read(HEADER)
     if not start.startswith(MAGIC):
-        raise ValueError("it is no checkpoint of this format")
+        raise ValueError("it is not a checkpoint of this format")
     found = hashlib.sha256()
     while block := file.read(1 << 20):
         found.update(block)

@@ -28,7 +28,7 @@ class Schedule:
         cycles, rest = divmod(self.rounds, self._length)
         if rest:
             raise UserError(
-                f"{self.rounds} rounds are no whole number of cycles of {self._length} (participation.groups)"
+                f"{self.rounds} rounds are not a whole number of cycles of {self._length} (participation.groups)"
             )
         points = np.linspace(0, cycles, train.evaluations + 1)
         self.evaluated = set((points.round().astype(int) * self._length).tolist())

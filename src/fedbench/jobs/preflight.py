@@ -183,7 +183,7 @@ def _check_smooth(asks: str, run: RunSpec) -> None:
     if asks and (kinks := [part for part in _network(run).modules() if isinstance(part, KINKED)]):
         raise UserError(
             f"{asks} takes a smooth network, and {run.network.name!r} has {type(kinks[0]).__name__}: differences of "
-            "gradients across its kinks are no second derivatives; take activation: tanh, or another hvp"
+            "gradients across its kinks are not second derivatives; take activation: tanh, or another hvp"
         )
 
 

@@ -28,7 +28,7 @@ def widths_of(network: str, key: str, widths: Sequence[int]) -> list[int]:
     """Return the widths of layers.
 
     Raises:
-        UserError: they are no list of whole numbers from 1 on.
+        UserError: they are not a list of whole numbers from 1 on.
     """
     listed = isinstance(widths, Sequence) and not isinstance(widths, str)
     if not listed or any(type(width) is not int or width < 1 for width in widths):

@@ -34,7 +34,7 @@ def named(text: str) -> str:
     """Return a name that may stand in a path and on a command line; ValueError for any other."""
     if not _NAME.fullmatch(text):
         raise ValueError(
-            f"{shortened(text, 60)!r} is no name: use letters, digits, '.', '_', '+' and '-', and begin with a "
+            f"{shortened(text, 60)!r} is not a name: use letters, digits, '.', '_', '+' and '-', and begin with a "
             "letter, a digit or '_'"
         )
     return text

@@ -35,7 +35,7 @@ SMALL, PACKED = 1 << 26, 100
 """An archive may hold this many bytes, or this many times its own size if that is more."""
 MOST_REFUSED = 1000
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError)
-"""What :mod:`tarfile` ends in on files that are no archive, or on headers that lie or lie in each other."""
+"""What :mod:`tarfile` ends in on files that are not an archive, or on headers that lie or lie in each other."""
 _LONG_NUMBER = re.compile(rb"\d{32}")
 _PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
@@ -133,16 +133,16 @@ def _stage(source: Path, staging: Path, found: Imported) -> None:
             for item in tar:
                 if tar.offset > max(SMALL, PACKED * source.stat().st_size):
                     raise UserError(
-                        f"{source} unpacks to more than {PACKED} times its size: it is no archive of runs"
+                        f"{source} unpacks to more than {PACKED} times its size: it is not an archive of runs"
                     )
                 if len(found.refused) > MOST_REFUSED:
                     raise UserError(
-                        f"{source} holds more than {MOST_REFUSED} things that are no files of a run"
+                        f"{source} holds more than {MOST_REFUSED} things that are not files of a run"
                     )
                 _take(tar, item, staging, found)
     except _UNREADABLE as error:
         if not found.refused and not any(staging.iterdir()):
-            raise UserError(f"{source} is no archive of runs ({_reason(error)})") from None
+            raise UserError(f"{source} is not an archive of runs ({_reason(error)})") from None
         found.refused[source.name] = f"it ends early or is corrupt ({error}): its last runs are missing"
     except OSError as error:
         if is_write_error(error):
@@ -197,7 +197,7 @@ def _take(tar: tarfile.TarFile, item: tarfile.TarInfo, staging: Path, found: Imp
     if item.isdir() or key.endswith(".unfinished") or item.name == journal.NAME:
         return
     if not _KEY.fullmatch(key) or name not in FILES:
-        found.refused[item.name] = "it is no file of a run"
+        found.refused[item.name] = "it is not a file of a run"
     elif not item.isreg() or item.issparse():
         found.refused[key] = f"{name} is a link, a device or a file with holes, not a plain file"
     elif item.size > LARGEST:

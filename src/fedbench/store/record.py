@@ -35,11 +35,11 @@ def _like_a_run(spec: dict[str, Any]) -> dict[str, Any]:
     data = spec.get("data", {})
     seed = spec.get("seed")
     if type(seed) is not int or seed < 0:
-        raise ValueError("its seed is no whole number from 0")
+        raise ValueError("its seed is not a whole number from 0")
     if not isinstance(data, dict) or not all(
         isinstance(x, str) for x in (spec.get("method", ""), data.get("dataset", ""))
     ):
-        raise ValueError("its method or dataset is no name")
+        raise ValueError("its method or dataset is not a name")
     return spec
 
 

@@ -69,7 +69,7 @@ class Inputs:
             near = difflib.get_close_matches(path, self.cells_by_path(paper), n=2)
             hint = f"--config scale={scale} has it, if at all" if scale != self.config.scale else ""
             hint = hint or (f"nearest: {', '.join(near)}" if near else "see `fedbench list`")
-            raise UserError(f"{path} is no cell of {paper} at scale {self.config.scale}; {hint}") from None
+            raise UserError(f"{path} is not a cell of {paper} at scale {self.config.scale}; {hint}") from None
 
     def of_cell(self, cell: Cell) -> list[str]:
         """List what a cell trains on: prepared datasets, partitions, one per seed, and the cells it starts from."""

@@ -124,20 +124,22 @@ def test_a_run_in_training_is_told_from_one_that_was_left(keys: list[str]) -> No
 
 
 def test_verify_names_what_is_damaged_and_moves_it_aside_on_request(keys: list[str]) -> None:
-    assert re.fullmatch(r"3 runs are whole, 0 damaged\n\d+ files of data are whole\n", call("verify").stdout)
+    assert re.fullmatch(
+        r"3 runs are intact, 0 damaged\n\d+ files of data are intact\n", call("verify").stdout
+    )
     Store().curve(keys[1]).write_text("torn")
     (Store().path(keys[2]) / "run.json").unlink()
     result = call("verify")
     assert result.exit_code == 2
     assert f"{keys[1]}  damaged: curve.csv is not what was written (demo/{CELL}/seed1)" in result.stdout
     assert f"{keys[2]}  damaged: run.json is missing" in result.stdout
-    assert "1 runs are whole, 2 damaged" in result.stdout
+    assert "1 runs are intact, 2 damaged" in result.stdout
     assert result.stderr.count("\n") == 1 and keys[1] in result.stderr and "--set-aside" in result.stderr
     assert "damaged (curve.csv" in call("list").stdout
 
     result = call("verify", "--set-aside")
     assert result.exit_code == 0 and f"kept as results/runs/{keys[1]}.damaged1" in result.stdout
-    assert Store().keys() == [keys[0]] and call("verify", "*eed*").stdout == "1 runs are whole, 0 damaged\n"
+    assert Store().keys() == [keys[0]] and call("verify", "*eed*").stdout == "1 runs are intact, 0 damaged\n"
 
 
 def test_verify_reads_prepared_data_whatever_a_stamp_says(

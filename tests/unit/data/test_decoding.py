@@ -105,7 +105,7 @@ def test_a_broken_picture_costs_nothing_that_was_decoded(
     place = tmp_path / "raw" / "chestxray14" / NAMES[4]
     whole = place.read_bytes()
     place.write_bytes(whole[:60])
-    with pytest.raises(UserError, match=rf"{NAMES[4]} is no readable picture"):
+    with pytest.raises(UserError, match=rf"{NAMES[4]} is not a readable picture"):
         prepared.prepare("chestxray14", tmp_path)
     before = len(decoded) - 1
     assert before >= 3

@@ -166,7 +166,7 @@ def test_a_type_that_training_does_not_know_is_none(small: Insurance, folder: Ca
         (lambda t: t.drop(columns="Rndrng_Prvdr_State_Abrvtn"), r"no column rndrng_prvdr_state_abrvtn"),
         (lambda t: t.drop(columns="Bene_CC_AF_Pct"), r"different columns \(bene_cc_af_pct"),
         (lambda t: t.rename(columns={"Bene_CC_AF_Pct": NEW[0]}), r"fetch all years in the same edition"),
-        (lambda t: t.assign(Rndrng_NPI=123), r"'123' is no NPI, which has 10 digits"),
+        (lambda t: t.assign(Rndrng_NPI=123), r"'123' is not an NPI, which has 10 digits"),
         (lambda t: t.assign(Tot_Benes="many"), r"column tot_benes holds 'many'"),
         (lambda t: t.assign(Tot_Benes="-3"), r"column tot_benes holds .*-3"),
     ],
@@ -183,7 +183,7 @@ def test_files_that_do_not_fit_are_named(
     [
         (lambda t: t.drop(columns="EXCLTYPE"), "no column EXCLTYPE: it is not the list of exclusions"),
         (lambda t: t.assign(NPI="0000000000"), "no provider of training years is on the list"),
-        (lambda t: t.assign(NPI="12345"), "'12345' is no NPI"),
+        (lambda t: t.assign(NPI="12345"), "'12345' is not an NPI"),
     ],
 )
 def test_a_list_that_does_not_fit_is_named(

@@ -206,7 +206,7 @@ def test_a_format_that_is_said_is_held_against_the_file(own):
         with pytest.raises(UserError, match=f"unknown array of format {wrong} in .*npz '(train|val|test)_"):
             load(own(**six, extra=f"format: {wrong}\n"))
     del six["val_labels"]
-    with pytest.raises(UserError, match="no file of format medmnist: it has no array val_labels"):
+    with pytest.raises(UserError, match="not a file of format medmnist: it has no array val_labels"):
         load(own(**six, extra="format: medmnist\n"))
     assert len(load(own(x=PICTURES, y=CLASSES, extra="format: plain\n")).y_test) == 8
 

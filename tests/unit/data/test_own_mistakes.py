@@ -59,7 +59,7 @@ TEXT = np.array(["a", 1, 2, 3], object)
         ({"x_test": np.zeros((1, 2))}, r"has no array 'y_test'"),
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
         ({"y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
-        ({"y": np.full(4, 0.5)}, r"the label 0\.5 is no whole number"),
+        ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
         ({"x": np.full((4, 2), 1e300)}, r"not finite in float32"),
         ({"y": np.zeros((4, 2), int)}, r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]"),
         ({"group": np.zeros((4, 2))}, r"array 'group' has shape \[4, 2\]"),

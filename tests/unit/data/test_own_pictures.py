@@ -93,7 +93,7 @@ def test_sixteen_bits_dicom_and_a_turned_photograph() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: p.write_bytes(p.read_bytes()[:40]), r"ward1/7\.png is no readable picture"),
+        (lambda p: p.write_bytes(p.read_bytes()[:40]), r"ward1/7\.png is not a readable picture"),
         (
             lambda p: p.unlink(),
             r"scans lacks 1 of the 39 pictures that scans\.csv lists, such as 'ward1/7\.png'",

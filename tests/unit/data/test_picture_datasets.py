@@ -75,7 +75,7 @@ def test_a_lost_or_broken_picture_is_named(pets, tmp_path):
     home = tmp_path / "raw" / "catvsdog"
     files["dog.2.jpg"] = files["dog.2.jpg"][:100]
     put(home / "train.zip", zip_of(files))
-    with pytest.raises(UserError, match=r"train\.zip: dog\.2\.jpg is no readable picture"):
+    with pytest.raises(UserError, match=r"train\.zip: dog\.2\.jpg is not a readable picture"):
         dataset.prepare(home)
     del files["dog.2.jpg"]
     put(home / "train.zip", zip_of(files))
@@ -186,7 +186,7 @@ def test_imagenet_by_folders_and_with_kaggles_flat_validation_part(tmp_path, fla
             dataset.prepare(tmp_path)
     else:
         put(tmp_path / "val" / "n09" / "x.JPEG", jpeg(0))
-        with pytest.raises(UserError, match="n09 is no class of the folder train"):
+        with pytest.raises(UserError, match="n09 is not a class of the folder train"):
             dataset.prepare(tmp_path)
 
 

@@ -41,7 +41,7 @@ def change(old: str, new: str) -> Callable[[dict[str, str | bytes]], None]:
             without_a_picture,
             r"lacks 1 of the 3 pictures that Data_Entry_2017\.csv lists, e\.g\. 00000001_000\.png",
         ),
-        (with_a_broken_picture, r"00000001_000\.png is no readable picture"),
+        (with_a_broken_picture, r"00000001_000\.png is not a readable picture"),
         (change("Patient ID", "Patient"), r"Data_Entry_2017\.csv has no column 'Patient ID'"),
         (change("Effusion", "Efusion"), r"unknown finding 'Efusion'\. Did you mean 'Effusion'"),
         (

@@ -48,7 +48,7 @@ class TestCycles:
         assert found.rounds == 18 and found.evaluated == {0, 9, 18}
 
     def test_rounds_that_end_in_mid_cycle_are_an_error(self) -> None:
-        with pytest.raises(UserError, match="10 rounds are no whole number of cycles of 3"):
+        with pytest.raises(UserError, match="10 rounds are not a whole number of cycles of 3"):
             schedule(**CYCLES | {"cycles": None, "rounds": 10})
 
     @pytest.mark.parametrize("method", METHODS)

@@ -192,7 +192,7 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     assert found.shipped and found.early, "without the curves, from what was shipped"
     assert note in tables.make(Plan(config), "table1").markdown()
     text = claim_tables.make(Plan(config)).markdown()
-    assert "undecided, curves still move" in text and "no: reduced, as long again" in text
+    assert "undecided, curves still move" in text and "not at reduced (as long again)" in text
 
 
 def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Config) -> None:

@@ -177,7 +177,7 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> N
         ),
         (f"{PERCENT}Toy,M,test_auc,801,,\n", "line 2: mean_percent is '801', more than 100"),
         (f"{PERCENT}Toy,M,test_auc,80.1,120,\n", "line 2: std_percent is '120', more than 100"),
-        (f"{PERCENT}Toy,M,n_samples,80.1,,\n", "line 2: mean_percent of n_samples, which is no share"),
+        (f"{PERCENT}Toy,M,n_samples,80.1,,\n", "line 2: mean_percent of n_samples, which is not a share"),
         ("method,metric,mean,mean_percent\n", "columns mean and mean_percent say the same"),
         ("dataset,method,metric,mean,mean\n", "column 5 'mean' is there twice"),
         ("dataset,methd,metric,mean\n", "lacks the column method"),

@@ -24,7 +24,7 @@ def test_own_methods_and_rivals_are_counted_apart(project: Project, reduced: Con
     text = tables.make(Plan(reduced), "table1").markdown()
     assert "Verdicts: LocalSCGDAM 1 match; rivals 1 match, 1 above." in text
     # .979 and .978 within .01 of all other prints but LocalSGDM's .963: of 8 comparisons with another method 6
-    assert "numbers that match would match in 6 of 8 cases." in text
+    assert "published value in 6 of 8 cases." in text
 
 
 def test_bounds_give_no_verdict() -> None:

@@ -166,7 +166,7 @@ def test_a_file_of_another_form_is_named(shipped: Project, reduced: Config) -> N
     path = shipped.root / FILE
     path.write_text(path.read_text().replace(",seed,", ",repeat,", 1))
     with pytest.raises(
-        UserError, match=r"localscgdam\.csv lacks the column seed: it is no file that `fedbench export`"
+        UserError, match=r"localscgdam\.csv lacks the column seed: it is not a file that `fedbench export`"
     ):
         text(shipped, reduced)
 

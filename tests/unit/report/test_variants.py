@@ -83,7 +83,7 @@ def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Projec
     assert one.fragile
     text = make(Plan(config)).markdown()
     assert (
-        "Claim 1 is fragile: yes: reduced, reduced, without one seed; no: reduced, another evaluation."
+        "Claim 1 is fragile: shown at reduced, reduced (without one seed); not at reduced (another evaluation)."
         in text
     )
 

@@ -111,7 +111,9 @@ def test_the_same_member_twice_and_far_too_large_ones_are_refused(
 @pytest.mark.parametrize("text", [b"", b"no archive", b"\x1f\x8b\x08\x00 broken"])
 def test_what_is_no_archive_is_named(here: Store, tmp_path: Path, text: bytes) -> None:
     (tmp_path / "x.tar.gz").write_bytes(text)
-    with pytest.raises(UserError, match=r"x\.tar\.gz (is no archive of runs|cannot be read|holds no runs)"):
+    with pytest.raises(
+        UserError, match=r"x\.tar\.gz (is not an archive of runs|cannot be read|holds no runs)"
+    ):
         import_runs(here, tmp_path / "x.tar.gz")
     with pytest.raises(UserError, match="does not exist"):
         import_runs(here, tmp_path / "gone")
@@ -132,7 +134,7 @@ def test_a_header_of_a_gigabyte_takes_no_memory(here: Store, tmp_path: Path) -> 
         info = tarfile.TarInfo("x")
         info.pax_headers = {"comment": "x" * (2 << 20)}
         tar.addfile(info)
-    with pytest.raises(UserError, match="is no archive of runs"):
+    with pytest.raises(UserError, match="is not an archive of runs"):
         import_runs(here, tmp_path / "bomb.tar.gz")
 
 
@@ -161,7 +163,7 @@ def test_headers_that_lie_are_one_line_and_cost_nothing(here: Store, tmp_path: P
     (tmp_path / "a.tar").write_bytes(lie + tarfile.TarInfo("x").tobuf() + bytes(2 * tarfile.BLOCKSIZE))
     with pytest.raises(UserError) as caught:
         import_runs(here, tmp_path / "a.tar")
-    assert "\n" not in str(caught.value) and "no archive of runs" in str(caught.value)
+    assert "\n" not in str(caught.value) and "not an archive of runs" in str(caught.value)
 
 
 def test_an_archive_that_unpacks_without_end_is_refused(

@@ -69,8 +69,8 @@ def test_a_record_whose_specification_is_another_runs_is_noticed(tmp_path: Path)
     ("changes", "says"),
     [
         ({"spec": [1, 2]}, "spec: Input should be a valid dictionary"),
-        ({"spec": SPEC | {"seed": -5}}, "its seed is no whole number"),
-        ({"spec": SPEC | {"data": {"dataset": 3}}}, "its method or dataset is no name"),
+        ({"spec": SPEC | {"seed": -5}}, "its seed is not a whole number"),
+        ({"spec": SPEC | {"data": {"dataset": 3}}}, "its method or dataset is not a name"),
         ({"status": ["x"]}, "status: Input should be a valid string"),
         ({"metrics": {"test_auc": "abc"}}, "metrics.test_auc"),
         ({"metrics": {"test_auc": math.nan}}, "metrics.test_auc"),

@@ -42,7 +42,7 @@ def test_a_cell_is_found_by_its_path_and_a_wrong_one_named() -> None:
     for cell in asked.cells("toy"):
         scale, paper, dataset, setting, file = cell.path.parts[2:]
         assert asked.cell(scale, paper, dataset, setting, file.removesuffix(".json")) is cell
-    with pytest.raises(UserError, match=r"p5_imratio0\.2/Plain\.json is no cell of toy at scale demo"):
+    with pytest.raises(UserError, match=r"p5_imratio0\.2/Plain\.json is not a cell of toy at scale demo"):
         asked.cell("demo", "toy", "Digits", "p5_imratio0.2", "Plain")
     with pytest.raises(UserError, match="no cell at scale demo has a partition digits/0000"):
         asked.partitioned("digits", "0000")

@@ -56,7 +56,7 @@ def get(name: str, folder: Path = own.FOLDER, _above: tuple[str, ...] = ()) -> D
     if name in registry.names(_HERE):
         found = registry.find(_HERE, "dataset", name, "dataset")
         if not isinstance(found, Dataset):
-            raise UserError(f"dataset {name!r}: {found!r} is no fedbench.data.dataset.Dataset")
+            raise UserError(f"dataset {name!r}: {found!r} is not a fedbench.data.dataset.Dataset")
         if found.name != name:
             raise UserError(f"dataset {name!r} calls itself {found.name!r}; its name is that of its file")
         return found

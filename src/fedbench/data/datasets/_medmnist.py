@@ -83,7 +83,7 @@ class MedSet(Dataset):
         names = [f"{part}_{kind}" for part in PARTS for kind in ("images", "labels")]
         content = read_npz(path, "Fetch it again.", names)
         if lacking := [name for name in names if name not in content]:
-            raise UserError(f"{path} has no array {', '.join(lacking)}: it is no file of MedMNIST.")
+            raise UserError(f"{path} has no array {', '.join(lacking)}: it is not a file of MedMNIST.")
         images = {part: self._planes(content[f"{part}_images"], path) for part in PARTS}
         labels = {part: self._classes(content[f"{part}_labels"], path) for part in PARTS}
         held = np.repeat([False, True], [len(labels["train"]), len(labels["val"])])

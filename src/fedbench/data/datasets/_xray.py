@@ -141,14 +141,14 @@ def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Read a CSV (gzipped or not, with or without a byte order mark) as text, and check that it has the columns.
 
     Raises:
-        UserError: it is no table, or lacks a column.
+        UserError: it is not a table, or lacks a column.
     """
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except FileNotFoundError:
         raise UserError(f"{path} is missing.") from None
     except (OSError, ValueError, EOFError) as error:
-        raise UserError(f"{path} is no table ({error}).") from None
+        raise UserError(f"{path} is not a table ({error}).") from None
     table.columns = table.columns.str.strip()
     if lacking := [name for name in columns if name not in table]:
         raise UserError(f"{path} has no column {', '.join(map(repr, lacking))}.")

@@ -84,7 +84,7 @@ def _read(path: Path) -> pd.DataFrame:
         )
     except ValueError as error:
         raise UserError(
-            f"{path} is no table of {len(COLUMNS)} numbers a row ({error}). Fetch it again."
+            f"{path} is not a table of {len(COLUMNS)} numbers a row ({error}). Fetch it again."
         ) from None
     if table["num"].isna().any():
         raise UserError(f"{path} has a row without a diagnosis. Fetch it again.")

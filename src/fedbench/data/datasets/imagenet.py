@@ -50,7 +50,7 @@ class ImageNet(PictureSet):
                 listed = pictures.names()
                 owner = self._classes(raw_dir, part, listed)
                 if strange := sorted({*owner} - {*number}):
-                    raise UserError(f"{raw_dir / part}: {strange[0]} is no class of the folder train.")
+                    raise UserError(f"{raw_dir / part}: {strange[0]} is not a class of the folder train.")
                 height, width = self.shape[1:]
                 labels = np.array([number[name] for name in owner], dtype=np.int64)
                 found[part] = pictures.load(listed, (height, width), draft=self.draft), labels

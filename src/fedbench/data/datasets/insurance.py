@@ -199,7 +199,9 @@ def _same_columns(paths: Sequence[Path]) -> list[str]:
     headers = {path: _header(path) for path in paths}
     for path, header in headers.items():
         if lacking := [name for name in (NPI, STATE, TYPE) if name not in header]:
-            raise UserError(f"{path} has no column {', '.join(lacking)}: it is no file by provider of CMS.")
+            raise UserError(
+                f"{path} has no column {', '.join(lacking)}: it is not a file by provider of CMS."
+            )
     kinds = {
         path: {name for name in header if NUMBERS.match(name) or name == GENDER}
         for path, header in headers.items()
@@ -233,7 +235,9 @@ def _number(column: pd.Series[str], source: Path) -> pd.Series[float]:
     bad = values.isna() & column.notna()
     if bad.any() or (values < 0).any():
         shown = column[bad].iloc[0] if bad.any() else values.min()
-        raise UserError(f"{source}: column {column.name} holds {shown!r}, which is no number of 0 or more.")
+        raise UserError(
+            f"{source}: column {column.name} holds {shown!r}, which is not a number of 0 or more."
+        )
     return values
 
 
@@ -242,7 +246,7 @@ def _numbers_of_providers(column: pd.Series[str], source: Path) -> np.ndarray:
     text = column.fillna("").str.strip()
     bad = ~text.str.fullmatch(r"\d{10}")
     if bad.any():
-        raise UserError(f"{source}: {text[bad].iloc[0]!r} is no NPI, which has 10 digits.")
+        raise UserError(f"{source}: {text[bad].iloc[0]!r} is not an NPI, which has 10 digits.")
     return text.to_numpy(np.int64)
 
 

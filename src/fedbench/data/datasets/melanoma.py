@@ -83,7 +83,7 @@ def _table(content: bytes, source: Path) -> pd.DataFrame:
     try:
         table = pd.read_csv(io.BytesIO(content))
     except ValueError as error:
-        raise UserError(f"{source}: train.csv is no table ({error}).") from None
+        raise UserError(f"{source}: train.csv is not a table ({error}).") from None
     if lacking := {"image_name", "patient_id", "target"} - set(table.columns):
         raise UserError(f"{source}: train.csv has no column {', '.join(sorted(lacking))}.")
     return table[table["tfrecord"] != -1].reset_index(drop=True) if "tfrecord" in table else table

@@ -49,7 +49,7 @@ def _labels(text: str, path: Path) -> list[str]:
     except (ValueError, SyntaxError):
         found = None
     if not isinstance(found, list):
-        raise UserError(f"{path}, column 'Labels': {text!r} is no list of labels.")
+        raise UserError(f"{path}, column 'Labels': {text!r} is not a list of labels.")
     return [str(label).strip().lower() for label in found]
 
 

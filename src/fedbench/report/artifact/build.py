@@ -90,7 +90,7 @@ def _build_table(
 def _commit() -> str:
     commit = commit_of(Path())
     if commit.startswith("v"):
-        raise UserError("an artifact holds the code of a commit, and this folder is no clone of git")
+        raise UserError("an artifact holds the code of a commit, and this folder is not a git clone")
     if commit.endswith("+"):
         raise UserError(
             "an artifact holds the code of a commit, and src/ or config/ has changes: commit them first"

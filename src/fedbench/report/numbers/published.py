@@ -123,7 +123,7 @@ class PublishedTable:
             return value, (self.rows[index].get(name) or "").strip()
         if most != 1 and self.rows[index][percent].strip():
             raise UserError(
-                f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is no share; "
+                f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is not a share; "
                 f"its numbers stand in a column {name}"
             )
         if self._csv.number(index, percent, 100 * least, 100 * most) is None:

@@ -1,4 +1,4 @@
-"""The rule that a number is held against print by, in words: tables, page, document and README say it alike."""
+"""The rule that compares a number with print, in words: tables, page, document and README say it alike."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MEANING = {
     ABOVE: f"the {INTERVAL} lies outside the tolerance, and our number is the larger one",
     BELOW: f"the {INTERVAL} lies outside the tolerance, and our number is the smaller one",
     INCONCLUSIVE: f"the {INTERVAL} lies partly within the tolerance, partly outside",
-    ONE_SEED: "there is no interval, so the difference alone is held against the tolerance",
+    ONE_SEED: "there is no interval, so the difference alone is compared with the tolerance",
     NO_REFERENCE: "the paper has no value for this cell",
-    BOUND: "the paper prints a bound of its theory; a measurement is not held against it",
+    BOUND: "the paper prints a theoretical bound; no verdict is given",
 }
 SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
 
@@ -44,7 +44,7 @@ def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> st
         f"≈ matches: {short} lies within ±{tolerance:g}. ↑ above, ↓ below print: it lies outside."
         " ? inconclusive: partly."
     ]
-    alone = [f"¹ one seed: there is no interval, so Δ alone is held against ±{tolerance:g}."]
+    alone = [f"¹ one seed: there is no interval, so Δ alone is compared with ±{tolerance:g}."]
     if not several:
         rules = ["≈ matches, ↑ above, ↓ below print."]
     return " ".join([*rules, *alone * one])

@@ -137,7 +137,7 @@ def _checked(path: Path) -> pd.DataFrame:
     read = StrictCsv(path)
     if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
         raise UserError(
-            f"{path} lacks the column {', '.join(lacking)}: it is no file that `fedbench export` wrote"
+            f"{path} lacks the column {', '.join(lacking)}: it is not a file that `fedbench export` wrote"
         )
     texts = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
     rows = texts.assign(

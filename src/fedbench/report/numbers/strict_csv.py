@@ -75,7 +75,7 @@ class StrictCsv:
         """Return the number in a cell, None where it is empty or there is no such column.
 
         Raises:
-            UserError: it is no plain number (nan, inf and 8_0 are none), not whole, less than ``least`` or more than
+            UserError: it is not a plain number (nan, inf and 8_0 are none), not whole, less than ``least`` or more than
                 ``most``; ``why`` says what sets these bounds.
         """
         text = self.rows[row].get(name, "").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from fedbench.report.numbers.finding import Finding
@@ -72,10 +73,10 @@ def seeds_text(one: Finding) -> str:
 def strip_text(one: Finding) -> str:
     """Return which parts of the evidence show what is claimed, and which do not."""
     parts = [
-        (word, [part for part, leans in one.strip if leans is way])
-        for word, way in (("yes", True), ("no", False))
+        (word, [re.sub(", (.*)", r" (\1)", part) for part, leans in one.strip if leans is way])
+        for word, way in (("shown at", True), ("not at", False))
     ]
-    return "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
+    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
 
 
 def _ratio(effect: Effect, inverse: bool) -> Effect:

@@ -32,7 +32,7 @@ def resembling(compared: Sequence[Compared], tolerance: float) -> str:
     """Say how many matching numbers would match the published value of another method too; empty where none does."""
     same, total = resemblance(compared, tolerance)
     return (
-        f"Compared with another method's published value, numbers that match would match in {same} of {total} cases."
+        f"Matching numbers would also match another method's published value in {same} of {total} cases."
         if same
         else ""
     )
