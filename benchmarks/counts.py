@@ -1,9 +1,8 @@
 """Numbers in sentences of the documentation, and which of them the configuration and the shipped runs confirm.
 
-A number (``4,000 iterations``, ``five seeds``, ``p = 8``, ``alpha 0.1``, ``10 %``) needs no source if it is a fact
-of the tables of its section: a value of a setting beside the setting's name, or what the study's YAML, its scale or its
-tuning says of the word that follows (iterations, rounds, clients, seeds, trials ...). All others have one
-(``documents.py``).
+An integer (``4,000 iterations``, ``five seeds``, ``p = 8``, ``10 %``) needs no source if it is a fact of the tables of
+its section: a value of a setting beside the setting's name, or what the study's YAML, its scale or its tuning says of the
+word that follows (iterations, rounds, clients, seeds, trials ...). All other numbers have one (``documents.py``).
 Numbers of tables, figures, equations and seeds are names, and so are years and "90 % interval".
 """
 
@@ -65,11 +64,14 @@ def numbers(prose: str) -> Iterator[re.Match[str]]:
 
 
 def known(found: re.Match[str], prose: str, facts: Facts) -> bool:
-    """Say whether a number is a fact of the tables beside it."""
+    """Say whether an integer is a fact of the tables beside it."""
+    if "." in found[0]:
+        return False
     value, after = value_of(found[0]), prose[found.end() :]
     if re.match(r"(?: or \d+)?\s%", after):
         return value / 100 in facts["%"]
-    sides = BEFORE.search(prose[: found.start()]), AFTER.match(after)
+    before = None if found[0].isalpha() else BEFORE.search(prose[: found.start()])
+    sides = before, AFTER.match(after)
     words = [word.lower() for side in sides if side for word in side.groups() if word]
     return any(
         value in facts[name]
@@ -111,7 +113,7 @@ def lengths(paper: str, table: str, scale: str, datasets: tuple[str, ...]) -> li
 
 
 def _add_rows(facts: Facts, frame: pd.DataFrame, paper: str) -> None:
-    facts["seed"] |= {*frame["n_seeds"]}
+    facts["seed"] |= {*frame["n_wanted"]}
     facts["method"].add(frame["method"].nunique())
     for axis, setting in load_paper(paper).settings.items():
         if axis in frame:

@@ -132,7 +132,7 @@ class Dataset(ABC):
         """Get the raw files, from the mirror first, and return the folder they lie in.
 
         Raises:
-            UserError: they are nowhere to be had; the message says what to do.
+            UserError: they cannot be obtained; the message says what to do.
         """
         folder, label = self.raw_dir(data_dir), self.raw or self.name
         if self.account:  # large, without checksums: used where they lie

@@ -155,7 +155,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:
-    """Read a JSON object, held against its checksum.
+    """Read a JSON object and compare it with its checksum.
 
     Raises:
         UserError: it is missing or not what was written; the message ends with ``cure``.

@@ -125,7 +125,7 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        # a format that was not said before is held against the file again
+        # a format that was not said before is compared with the file again
         form = f" as {self.spec.format}" if self.spec.format else ""
         late = self.spec.model_dump(include={*self.spec.added_later})
         return f"{self!r} {self._data()}{form}{late or ''}"

@@ -31,7 +31,7 @@ def hold_against_print(
 
     A mean matches when the interval of the difference (:func:`~fedbench.results.statistics.prediction_half_width`) lies
     within the tolerance, and is above or below print when it lies outside; else it is inconclusive. With one seed the
-    difference alone is held against the tolerance.
+    difference alone is compared with the tolerance.
     """
     difference = np.asarray(mean, dtype=float) - np.asarray(printed, dtype=float)
     half = prediction_half_width(std, n, print_std, print_n) + 0 * difference

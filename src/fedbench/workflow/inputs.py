@@ -173,12 +173,12 @@ class Inputs:
         return list(dict.fromkeys(name for claim in self.paper(paper).claims for name in claim.targets))
 
     def of_claims(self, paper: str) -> list[str]:
-        """List the results that a paper's claims are held against at this scale."""
+        """List the results that a paper's claims are compared with at this scale."""
         shown = (cell for name in self._targets_of_claims(paper) for cell in self.cells(paper, name))
         return list(dict.fromkeys(str(cell.path) for cell in shown))
 
     def besides_claims(self, paper: str) -> list[str]:
-        """Name and digest what claims are held against besides this call's results: those of other scales too."""
+        """Name and digest what claims are compared with besides this call's results: those of other scales too."""
         return [*self.besides(paper), f"results {_results_but(self.of_claims(paper), paper)}"]
 
     def everything(self, forms: Sequence[str]) -> list[str]:

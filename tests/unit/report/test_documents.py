@@ -65,8 +65,10 @@ def test_a_changed_integer_of_a_sentence_is_noticed(name: str) -> None:
     assert len(integers) >= 4
     for at in np.random.default_rng(0).choice(len(integers), 4, replace=False):
         said = integers[at]
-        other = counts.WORDS[counts.WORDS.index(said[0].lower()) + 1] if said[0].isalpha() else ""
-        changed = other or said[0][:-1] + str((int(said[0][-1]) + 1) % 10)
+        if said[0].isalpha():
+            changed = counts.WORDS[min(counts.WORDS.index(said[0].lower()) + 1, 18)]
+        else:
+            changed = said[0][:-1] + str((int(said[0][-1]) + 1) % 10)
         told = documents.faults(name, text[: said.start()] + changed + text[said.end() :])
         assert any(f"{name}:{text.count(chr(10), 0, said.start()) + 1}: " in fault for fault in told), said
 

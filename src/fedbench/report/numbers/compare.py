@@ -31,7 +31,7 @@ from fedbench.results.statistics import rank_agreement
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
 BOUND = "bound"
-"""The verdict where the paper prints a bound of the theory: a measurement is not held against it."""
+"""The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
 OURS = ("mean", "std", "values_text", "paces_text", "n_seeds", "n_wanted", "status", "reason")
 MADE = ("scale", "commit", "shipped", "device_mean", "device_variance", "source", "key")
 """Columns of a table's CSV that say what was measured, and how it was made."""
@@ -113,7 +113,7 @@ def _at(
         return
     if is_slope and (at, spec.metrics[0]) not in measured:
         return
-    # of a dataset that is our addition nothing can be held against print
+    # of a dataset that is our addition nothing can be compared with print
     in_print = table is not None and (dataset == AVERAGE or paper.datasets[dataset].printed)
     for metric in spec.metrics:
         ours = measured.get((at, metric)) or Measurement(

@@ -1,4 +1,4 @@
-"""What claims are held against: the numbers of a scale's runs, as a frame of the form that print has, too.
+"""What claims are compared with: the numbers of a scale's runs, as a frame of the form that print has, too.
 
 A row for each run and metric: ``place``, ``method``, ``seed``, ``metric``, ``value``, and what is known of the run.
 """

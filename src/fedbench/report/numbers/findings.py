@@ -1,4 +1,4 @@
-"""A paper's claims held against the numbers: in print, and at every scale that has any."""
+"""A paper's claims compared with the numbers: in print, and at every scale that has any."""
 
 from __future__ import annotations
 

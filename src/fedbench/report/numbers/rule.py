@@ -35,7 +35,7 @@ def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> st
 
     Args:
         tolerance: the limit of the difference.
-        several: whether numbers of several seeds are held against print.
+        several: whether numbers of several seeds are compared with print.
         one: whether numbers of one seed are.
         print_runs: how many runs print counts as.
     """

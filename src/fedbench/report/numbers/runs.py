@@ -1,6 +1,6 @@
 """One table of runs: a row for each run and metric, trained here or shipped, of the cells that are asked for.
 
-All that is said of results is made of it: measurements, what claims are held against, exports, what was trained where.
+All that is said of results is made of it: measurements, what claims are compared with, exports, what was trained where.
 Whatever is missing stays visible: a cell some of whose runs lack has a row that says why.
 """
 

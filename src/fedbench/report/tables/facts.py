@@ -1,4 +1,4 @@
-"""A table of facts about the data, counted from our own preparation and held against what the paper prints."""
+"""A table of facts about the data, counted from our own preparation and compared with what the paper prints."""
 
 from __future__ import annotations
 
