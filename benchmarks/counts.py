@@ -1,8 +1,8 @@
 """Numbers in sentences of the documentation, and which of them the configuration and the shipped runs confirm.
 
 An integer (``4,000 iterations``, ``five seeds``, ``p = 8``, ``10 %``) needs no source if it is a fact of the tables of
-its section: a value of a setting beside the setting's name, or what the study's YAML, its scale or its tuning says of the
-word that follows (iterations, rounds, clients, seeds, trials ...). All other numbers have one (``documents.py``).
+its section: a value of a setting beside the setting's name, or what the study's YAML, its scale or its tuning says of
+the word that follows (iterations, rounds, clients, seeds, trials ...). All other numbers have one (``documents.py``).
 Numbers of tables, figures, equations and seeds are names, and so are years and "90 % interval".
 """
 

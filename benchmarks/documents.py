@@ -37,6 +37,7 @@ from fedbench.plan.configuration import load_paper
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
+from fedbench.report.tables.document import Table
 
 ROOT = Path(__file__).parents[1]
 PAPERS = [path.name for path in sorted((ROOT / "docs/papers").glob("*.md"))]
@@ -73,15 +74,20 @@ def elsewhere() -> Iterator[None]:
 
 
 @cache
+def made(of: str) -> Table:
+    """Return the table ``paper/table@scale`` on all datasets of its study, from shipped numbers alone."""
+    place, _, scale = of.partition("@")
+    paper, _, table = place.partition("/")
+    with elsewhere():
+        return build.make(Plan(Config(scale=scale, datasets=[*load_paper(paper).datasets]), paper), table)
+
+
+@cache
 def shipped(of: str) -> pd.DataFrame:
     """Return what is shipped of ``paper/table@scale``, of several with ``+``: a row for each number."""
     if "+" in of:
         return pd.concat(map(shipped, of.split("+")), ignore_index=True)
-    place, _, scale = of.partition("@")
-    paper, _, table = place.partition("/")
-    with elsewhere():
-        datasets = list(load_paper(paper).datasets)
-        rows = build.make(Plan(Config(scale=scale, datasets=datasets), paper), table).rows
+    rows, scale = made(of).rows, of.partition("@")[2]
     rows = rows[rows["shipped"] & (rows["scale"] == scale)].copy()
     for column in rows.columns[: rows.columns.get_loc("metric")]:
         rows[column] = rows[column].astype(str).str.removesuffix(".0")

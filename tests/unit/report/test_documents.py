@@ -73,6 +73,16 @@ def test_a_changed_integer_of_a_sentence_is_noticed(name: str) -> None:
         assert any(f"{name}:{text.count(chr(10), 0, said.start()) + 1}: " in fault for fault in told), said
 
 
+def test_what_stands_below_a_table_is_short_and_begins_with_what_its_numbers_are() -> None:
+    """Of all tables that these pages are written from."""
+    texts = "".join(PAGES.values())
+    places = {one for of in re.findall(r"of: ([^,}]+@\w+)", texts) for one in of.split("+") if "/" in one}
+    assert len(places) > 20
+    for place in places:
+        table = documents.made(place)
+        assert len(" ".join(table.below).split()) <= 80 and table.notes[0] in table.below, place
+
+
 QUOTED = ["README.md", "docs/index.md", "docs/claims.md"]
 
 
