@@ -18,7 +18,7 @@ from fedbench.jobs.progress import duration
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file
 from fedbench.plan.plan import Plan
-from fedbench.report.files import REPORTS, write_forms
+from fedbench.report.files import REPORTS, REPRODUCED, write_forms
 from fedbench.report.numbers import described
 from fedbench.report.numbers.behind import Behind, runs_behind, trained_on
 from fedbench.report.numbers.origin import provenance
@@ -97,7 +97,11 @@ def latex(title: str, items: Sequence[Item]) -> str:
 
 def _seeds(study: _Study) -> list[str]:
     if not study.behind:
-        return []
+        shipped = sorted(path.parent.name for path in REPRODUCED.glob(f"*/{study.plan.study.key}.csv"))
+        at = ", ".join(f"--scale {name}" for name in shipped)
+        return [
+            f"Not known: no run of this scale has ended{f'; some of others are shipped ({at})' if at else ''}."
+        ]
     seeds: dict[str, list[int]] = {}
     for run in study.behind:
         seeds.setdefault(run.cell.name, []).append(run.spec.seed)
