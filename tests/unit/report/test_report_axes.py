@@ -9,7 +9,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from fedbench.report.figures import style
-from fedbench.report.figures.plot import Across, Curve, Panel, draw
+from fedbench.report.figures.parts import Across, Content, Curve, Panel
+from fedbench.report.figures.plot import draw
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
         for i, c in enumerate(curves)
     ]
     styles = {curve.label: style.Style("#000000", "-", "", 1.0) for curve in drawn}
-    (axes,) = draw([Panel("", "test_auc", "", drawn)], styles, "", "", Across(""), 1).axes
+    (axes,) = draw(Content([Panel("", "test_auc", "", drawn)], Across(""), styles, [], str, 1)).axes
     low, high = axes.get_ylim()
     assert (low > curves[0][0]) == cut
     trained = [value for curve in curves for value in curve[1:]]
@@ -52,7 +53,7 @@ def test_a_plateau_near_1_takes_a_good_part_of_the_panel() -> None:
     looks = style.styles_in_order(["a", "b"])
     curves = [rising("a", 0.5, 0.6, 0.9, 0.95, 0.98), rising("b", 0.5, 0.62, 0.9, 0.93, 0.96)]
     panel = Panel("", "test_auc", "test AUC", curves, most=1.0)
-    (axes,) = draw([panel], looks, "", "", Across("iteration"), 1).axes
+    (axes,) = draw(Content([panel], Across("iteration"), looks, [], str, 1)).axes
     assert height(axes, 0.98) - height(axes, 0.96) > 0.1, "a linear axis would give it 0.04"
     labels = [text.get_text() for text in axes.get_yticklabels()]
     assert labels[-1] == "1.0" and {"0.5", "0.9"} <= set(labels)
@@ -70,7 +71,7 @@ def test_a_plateau_near_1_takes_a_good_part_of_the_panel() -> None:
     ids=["narrow", "low", "falling", "unbounded"],
 )
 def test_any_other_axis_is_linear(panel: Panel) -> None:
-    (axes,) = draw([panel], style.styles_in_order(["a"]), "", "", Across("iteration"), 1).axes
+    (axes,) = draw(Content([panel], Across("iteration"), style.styles_in_order(["a"]), [], str, 1)).axes
     assert axes.get_yscale() == "linear"
 
 
@@ -80,7 +81,9 @@ def test_long_tick_labels_fit(panels: int) -> None:
         {"x": [0, 1], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
     )
     panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    figure = draw([panel] * panels, style.styles_in_order(["CoDA"]), "", "", Across("iteration"), panels)
+    figure = draw(
+        Content([panel] * panels, Across("iteration"), style.styles_in_order(["CoDA"]), [], str, panels)
+    )
     figure.draw_without_rendering()
     boxes = [axes.get_tightbbox() for axes in figure.axes]
     assert boxes[0].x0 > 0 and boxes[-1].x1 < figure.bbox.x1, "inside the figure"
@@ -91,6 +94,6 @@ def test_long_tick_labels_fit(panels: int) -> None:
 def test_ticks_have_no_more_digits_than_they_need(low: float, high: float) -> None:
     points = pd.DataFrame({"x": [0, 1], "mean": [low, high], "low": [low, high], "high": [low, high]})
     panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    axes = draw([panel], style.styles_in_order(["CoDA"]), "", "", Across("iteration"), 1).axes[0]
+    axes = draw(Content([panel], Across("iteration"), style.styles_in_order(["CoDA"]), [], str, 1)).axes[0]
     first, second = axes.get_yticks()[:2]
     assert f"{second - first:.2e}"[:4] in {"1.00", "2.00", "5.00"}

@@ -108,7 +108,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (one, *_) = findings(claimed, config)
         assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
-        assert ("[" in claim_words.effect_text(one)) == (len(seeds) == 2)
+        assert ("[" in claim_words.effect_text(one, Plan(config).study)) == (len(seeds) == 2)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
@@ -125,9 +125,8 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
-    assert "] at Digits, p = " in claim_words.effect_text(one) and claim_words.seeds_text(one) == "3", (
-        "no seeds are needed"
-    )
+    assert "] at Digits, p = " in claim_words.effect_text(one, Plan(config).study)
+    assert claim_words.seeds_text(one) == "3", "no seeds are needed"
 
 
 def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:

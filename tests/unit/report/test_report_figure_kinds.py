@@ -18,7 +18,8 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
-from fedbench.report.figures.plot import Across, Curve, Panel, draw
+from fedbench.report.figures.parts import Across, Content, Curve, Panel
+from fedbench.report.figures.plot import draw
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.results.statistics import COVERAGE
 
@@ -201,10 +202,10 @@ def test_a_metric_that_falls_begins_above_what_is_shown() -> None:
     falling = [9.0, 0.4, 0.3]
     curve = Curve("a", pd.DataFrame({"x": [0, 1, 2], "mean": falling, "low": falling, "high": falling}))
     looks = {"a": style.Style("#000000", "-", "", 1.0)}
-    (axes,) = draw([Panel("", "loss", "", [curve], falls=True)], looks, "", "", Across(""), 1).axes
+    (axes,) = draw(Content([Panel("", "loss", "", [curve], falls=True)], Across(""), looks, [], str, 1)).axes
     low, high = axes.get_ylim()
     assert low < 0.3 and 0.4 < high < 1
-    (axes,) = draw([Panel("", "loss", "", [curve])], looks, "", "", Across(""), 1).axes
+    (axes,) = draw(Content([Panel("", "loss", "", [curve])], Across(""), looks, [], str, 1)).axes
     assert axes.get_ylim()[1] > 9
 
 

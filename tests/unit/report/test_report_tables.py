@@ -19,7 +19,9 @@ from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
+from fedbench.report.figures.style import style_of
 from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 Fill = Callable[[str, str], Project]
@@ -167,7 +169,8 @@ def test_a_table_that_does_not_fit_is_refused(
 
 def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Config) -> None:
     paper = localscgdam()
-    paper["methods"]["CoDA"]["label"] = "CoDA & co"
+    for name, method in paper["methods"].items():
+        method["label"] = f"{name} & co"
     paper["datasets"]["CIFAR10"]["label"] = "CIFAR 10"
     project.save_paper("localscgdam", paper)
     project.fill("localscgdam", "table1", reduced)
@@ -177,8 +180,10 @@ def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Con
     assert r"CoDA \& co" in table.tex() and r"% needs \usepackage{booktabs}" in table.tex().splitlines()[:2]
     assert "CoDA" in {*table.rows["method"]}, "numbers keep the name"
     drawn = figures.make(Plan(reduced), "figure1")
-    labels = [curve.label for panel in drawn.panels for curve in panel.curves]
+    labels = [curve.label for panel in drawn.content.panels for curve in panel.curves]
     assert "CoDA & co" in labels and "CoDA" not in labels
+    assert drawn.content.styles["CoDA & co"] == style_of("CoDA"), "and its looks"
+    assert " & co) |" in claims.make(Plan(reduced)).markdown(), "the rival that decides"
 
 
 def test_a_table_that_is_not_there_is_refused(project: Project, reduced: Config) -> None:
@@ -231,10 +236,8 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
         shapes[rows[0]] = [
             [(e.value, e.best) for line in row.entries for e in line] for row in table.shown.rows
         ]
-        assert (
-            "Test AUC, test AUC, Basel, test AUC, Lyon: mean ±" in table.notes[0]
-            and "(0." not in table.markdown()
-        )
+        assert table.notes[0].startswith("Test AUC (of each site too): mean ±")
+        assert "(0." not in table.markdown()
     assert shapes["method"] == [
         [("0.800", False), ("0.900", True), ("0.700", False)],
         [("0.850", True), ("0.750", False), ("0.950", True)],

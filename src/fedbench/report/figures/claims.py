@@ -18,7 +18,7 @@ from fedbench.plan.schema import Paper
 from fedbench.report.figures.build import FORMATS
 from fedbench.report.figures.plot import render
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
-from fedbench.report.files import FIGURES, write_forms
+from fedbench.report.files import FIGURES, csv_text, write_forms
 from fedbench.report.numbers.finding import Finding
 from fedbench.report.tables.claim_words import place_text
 from fedbench.report.tables.claims import NAME, ClaimTable, make
@@ -44,8 +44,7 @@ class Forest:
 
     def forms(self) -> dict[str, str | bytes]:
         """Return what is written, by suffix."""
-        csv = self.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        return {**{kind: render(self.picture, kind) for kind in FORMATS}, "csv": csv}
+        return {**{kind: render(self.picture, kind) for kind in FORMATS}, "csv": csv_text(self.points)}
 
 
 def build(plan: Plan) -> list[Path]:
@@ -62,11 +61,11 @@ def draw(table: ClaimTable) -> Forest:
     """Draw the claims that ran, each at the scale that its effect is shown of."""
     ran = [one for one in table.findings if one.main.ran]
     with matplotlib.rc_context(RC):
-        picture = _figure(ran)
+        picture = _figure(ran, table.paper)
     return Forest(table.paper.key, picture, _points(table.paper, ran))
 
 
-def _figure(ran: Sequence[Finding]) -> Figure:
+def _figure(ran: Sequence[Finding], paper: Paper) -> Figure:
     heights = [HEAD + ROW * (min(len(one.main.places), MOST + 1) + 1) for one in ran]
     columns = 1 if sum(heights) <= TALL else 2
     width = WIDE if columns == 1 else NARROW
@@ -87,7 +86,7 @@ def _figure(ran: Sequence[Finding]) -> Figure:
                     place[3] / total,
                 )
             )
-            _panel(axes, ran[i], place[2])
+            _panel(axes, ran[i], paper, place[2])
             top -= heights[i]
     words = _legend(ran) if ran else "Nothing that the claims are about has been run yet."
     figure.text(0.01, 0.04 / total, words, fontsize=6.5, color="#555555", va="bottom")
@@ -104,11 +103,11 @@ def _legend(ran: Sequence[Finding]) -> str:
     return f"{dots} Grey band: what does not matter, or the margin.\n{colours}"
 
 
-def _panel(axes: Axes, one: Finding, width: float) -> None:
+def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
     at = one.main
     colour = GREY if at.stand_in else COLOURS.get(at.verdict.kind, BLUE)
     drawn = list(zip(at.places, at.verdict.places, strict=True))[:MOST]
-    labels = [place_text(place, at.places) for place, _ in drawn]
+    labels = [place_text(paper, place, at.places) for place, _ in drawn]
     for row, (_, effect) in enumerate(drawn):
         _mark(axes, effect, row, colour, "o", 3.0)
     if len(at.places) > MOST:
@@ -166,7 +165,7 @@ def _points(paper: Paper, ran: Sequence[Finding]) -> pd.DataFrame:
                     "paper": paper.key,
                     "claim": one.number,
                     "scale": one.main.scale,
-                    "place": place_text(place, one.main.places) if place else "whole",
+                    "place": place_text(paper, place, one.main.places) if place else "whole",
                     **where,
                     "effect": effect.mean,
                     "low": effect.low if effect.seeds > 1 else math.nan,

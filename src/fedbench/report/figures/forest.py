@@ -11,11 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedbench.data.summary import Counts, by_site
-from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import FigureSpec, Paper
-from fedbench.report.figures.parts import Across, Curve, Panel
-from fedbench.report.figures.style import Style
+from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over
+from fedbench.report.figures.style import Style, styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
@@ -29,38 +27,33 @@ APART = 0.62
 """Of a row: the room of its methods."""
 ROW, LETTER = 0.14, 0.058
 """Inches of each method in a row, and of each letter of a row's name."""
-COLUMNS = ["positives", "negatives"]
-"""What the CSV has of each row beside its value: the test samples of each class."""
 WORDS = (
     f"dots: each seed, bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in "
     "brackets: positive among all of them"
 )
 
 
-def panels(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], datasets: Sequence[str]) -> list[Panel]:
+def content(plan: Plan, name: str) -> Content:
     """Return a panel for each dataset with results, a curve for each method; ``x`` of its points is the row."""
-    shown, shipped, paper = [], Shipped(plan), plan.study
+    paper, spec, shipped = plan.study, plan.figure(name), Shipped(plan)
+    here, panels = plan.datasets(spec), []
+    measure = paper.measure(_base(spec.metrics))
     several = [name for name, values in paper.values(spec).items() if len(values) > 1]
-    for dataset in datasets:
+    for dataset in here:
         curves = []
-        for cell in (cell for cell in cells if cell.dataset == dataset):
-            label = ", ".join(
-                [cell.method, *(axis_text(paper, name, cell.setting[name]) for name in several)]
-            )
+        for cell in (cell for cell in plan.cells(name) if cell.dataset == dataset):
+            at = {"method": cell.method, **cell.setting}
+            label = ", ".join(axis_text(paper, axis, at[axis]) for axis in ("method", *several))
             measured = measure_cells([cell], spec.metrics, shipped)
             counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
             if curve := _curve(label, measured, counts):
                 curves.append(curve)
         if curves:
-            measure = paper.measure(_base(spec.metrics))
-            shown.append(Panel(dataset, measure.name, measure.label, curves, falls=measure.sign < 0))
-    return shown
-
-
-def across(paper: Paper, spec: FigureSpec) -> Across:
-    """Return the axis of the values, and the names of the rows."""
-    names = [_site(metric) or ALL for metric in spec.metrics]
-    return Across(paper.measure(_base(spec.metrics)).label, rows=tuple(names))
+            panels.append(Panel(dataset, measure.name, measure.label, curves, falls=measure.sign < 0))
+    across = Across(measure.label, rows=tuple(_site(metric) or ALL for metric in spec.metrics))
+    methods = {axis_text(paper, "method", method): method for method in spec.methods}
+    styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
+    return Content(panels, across, styles, here, mean_over(WORDS, alone=""), columns=1)
 
 
 def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
@@ -72,7 +65,7 @@ def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) 
             axes.scatter(repeats["value"], repeats["x"] + up, s=5, color=style.colour, alpha=0.4, linewidth=0)
         axes.hlines(data["x"] + up, data["low"], data["high"], color=style.colour, linewidth=0.9, alpha=0.7)
         axes.plot(data["mean"], data["x"] + up, style.marker or "o", color=style.colour, mew=0, zorder=3)
-    counted = panel.curves[0].points.set_index("x")[COLUMNS].to_dict("index")
+    counted = panel.curves[0].points.set_index("x")[[*SAMPLES]].to_dict("index")
     names = [name + _counts(counted.get(row, {})) for row, name in enumerate(across.rows)]
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)

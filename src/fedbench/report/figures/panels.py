@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from fedbench import measures
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import FigureSpec, Paper, Value
-from fedbench.report.figures import forest
-from fedbench.report.figures.parts import Bundle, Curve, Panel
-from fedbench.report.figures.style import BLACK, GREY, RED, Style
+from fedbench.report.figures.parts import (
+    COLUMNS,
+    INTERVAL,
+    Across,
+    Bundle,
+    Content,
+    Curve,
+    Panel,
+    mean_over,
+    spread,
+)
+from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
-from fedbench.report.numbers.names import axis_text
+from fedbench.report.numbers.names import axis_name, axis_text
 from fedbench.report.numbers.prints import printed_results
 from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN
 from fedbench.report.numbers.shipped import Shipped
@@ -33,112 +44,127 @@ BUNDLES = {
 }
 Printed = Mapping[tuple[Place, str, str], float]
 """Printed values by place, method and metric."""
-COLUMNS = 3
-"""Panels in a row of a figure whose panels are one axis."""
+Drawn = Iterable[Curve | None] | list[Bundle]
+"""What is drawn in a panel; no curve where there is no result."""
+Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
+"""Draws the cells of a panel, by their labels, in a metric."""
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The panels that have something to show, in rows of ``columns``, and the titles of those that have nothing."""
+def curves(plan: Plan, name: str) -> Content:
+    """Return curves over the course of training."""
+    spec, printed = plan.figure(name), printed_results(plan.study)
 
-    panels: list[Panel]
-    columns: int
-    empty: list[str]
+    def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
+        return (
+            curve_of(label, cell, metric, spec.x, printed) for label, some in named.items() for cell in some
+        )
 
-    @property
-    def shipped(self) -> bool:
-        """Whether some of it was not trained here but came with the repository."""
-        return any(curve.shipped for panel in self.panels for curve in panel.curves)
-
-    @property
-    def seeds(self) -> list[int]:
-        """Over how many seeds what is drawn are means, ascending, each number once."""
-        return sorted({curve.averaged for panel in self.panels for curve in panel.curves} - {0})
+    missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics])
+    lacks = f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
+    content = _content(plan, name, draw, _course(spec), mean_over("band from lowest to highest"))
+    return replace(content, missing=lacks, what="curve")
 
 
-def layout(
-    paper: Paper,
-    spec: FigureSpec,
-    cells: Sequence[Cell],
-    datasets: Sequence[str],
-    shipped: Shipped,
-) -> Layout:
-    """Collect the panels of a figure; final values that were not trained here come from ``shipped``, curves do not.
+def finals(plan: Plan, name: str) -> Content:
+    """Return final values against a setting; those that were not trained here are the shipped ones."""
+    paper, spec, printed, shipped = plan.study, plan.figure(name), printed_results(plan.study), Shipped(plan)
+
+    def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve | None]:
+        for label, cells in named.items():
+            measured = measure_cells(cells, [metric], shipped)
+            yield final_of(label, spec.x, [*zip(cells, measured, strict=True)], printed)
+
+    label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
+    ticks = tuple(sorted(map(float, paper.values(spec)[spec.x])))
+    across = replace(_course(spec), label=label if label == words else f"{label} ({words})", ticks=ticks)
+    return _content(plan, name, draw, across, mean_over(INTERVAL), inside=[spec.x])
+
+
+def duals(plan: Plan, name: str) -> Content:
+    """Return a line per client of what the method traced in the first seed."""
+    spec = plan.figure(name)
+
+    def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
+        return bundles_of([cell for some in named.values() for cell in some], metric, spec.metrics[0])
+
+    content = _content(plan, name, draw, _course(spec), lambda seeds: "one line per client, first seed")
+    there = {bundle.label for panel in content.panels for bundle in panel.bundles}
+    styles = {label: style for label, style in BUNDLES.items() if label in there}
+    return replace(content, styles=styles, what="curve")
+
+
+def _course(spec: FigureSpec) -> Across:
+    """Return the axis of what a curve can be drawn against."""
+    label = spec.x
+    if spec.kind != "final" and spec.x not in ("iteration", "round", "cycle"):
+        measure = measures.measure(spec.x)
+        label = ", ".join(filter(None, [measure.label, measure.unit]))
+    return Across(label, log="x" in spec.log, log_y="y" in spec.log)
+
+
+def _content(
+    plan: Plan, name: str, draw: Draws, across: Across, runs: Callable[[str], str], inside: Sequence[str] = ()
+) -> Content:
+    """Collect the panels of a figure, without those that have no results.
 
     One axis of panels fills rows of three and leaves out what is empty. Two axes (or one and several metrics) are rows
-    and columns; those are left out that are empty as a whole.
+    and columns; those are left out that are empty as a whole. Axes ``inside`` a panel are no labels.
     """
-    axes = axes_of(paper, spec, datasets)
-    order = _panel_axes(spec)
-    panels = panels_of(paper, spec, cells, datasets, shipped)
-    empty = [panel.title for panel in panels if panel.empty]
-    width = len(axes[order[-1]])
-    if len(panels) == width:
-        return Layout([panel for panel in panels if not panel.empty], COLUMNS, empty)
-    rows = [panels[at : at + width] for at in range(0, len(panels), width)]
-    rows = [row for row in rows if not all(panel.empty for panel in row)]
-    kept = [i for i in range(width) if not all(row[i].empty for row in rows)]
-    return Layout([row[i] for row in rows for i in kept], len(kept), empty)
-
-
-def axes_of(paper: Paper, spec: FigureSpec, datasets: Sequence[str]) -> dict[str, list[Value]]:
-    """Return the values of each axis of a figure."""
-    return {
-        "metric": [*spec.metrics],
-        "dataset": [*datasets],
-        "method": [*spec.methods],
+    paper, spec = plan.study, plan.figure(name)
+    here = plan.datasets(spec)
+    axes: dict[str, Sequence[Value]] = {
+        "metric": spec.metrics,
+        "dataset": here,
+        "method": spec.methods,
         **paper.values(spec),
     }
+    # metrics are rows, unless they are named
+    order = spec.panel_axes if "metric" in spec.panel_axes else ["metric", *spec.panel_axes]
+    labels = [axis for axis in ("method", *axes) if len(axes[axis]) > 1 and axis not in (*order, *inside)]
+    labels = [*dict.fromkeys(labels)] or ["method"]
+    panels = [
+        _panel(paper, spec, plan.cells(name), dict(zip(order, values, strict=True)), labels, draw)
+        for values in itertools.product(*(axes[axis] for axis in order))
+    ]
+    empty, width = [panel.title for panel in panels if panel.empty], len(axes[order[-1]])
+    shown, columns = [panel for panel in panels if not panel.empty], COLUMNS
+    if len(panels) != width:
+        rows = [panels[at : at + width] for at in range(0, len(panels), width)]
+        rows = [row for row in rows if not all(panel.empty for panel in row)]
+        kept = [i for i in range(width) if not all(row[i].empty for row in rows)]
+        shown, columns = [row[i] for row in rows for i in kept], len(kept)
+    methods = {axis_text(paper, "method", method): method for method in spec.methods}
+    styles = styles_of((curve.label for panel in shown for curve in panel.curves), methods)
+    return Content(shown, across, styles, here, runs, columns, empty)
 
 
-def _panel_axes(spec: FigureSpec) -> list[str]:
-    """Return what the panels vary in; metrics are rows, unless they are named."""
-    return spec.panel_axes if "metric" in spec.panel_axes else ["metric", *spec.panel_axes]
-
-
-def panels_of(
+def _panel(
     paper: Paper,
     spec: FigureSpec,
     cells: Sequence[Cell],
-    datasets: Sequence[str],
-    shipped: Shipped,
-) -> list[Panel]:
-    """Collect the panels of a figure, row after row; one without results shows nothing."""
-    axes, order, printed = axes_of(paper, spec, datasets), _panel_axes(spec), printed_results(paper)
-    inside = [*order, *([spec.x] if spec.kind == "final" else [])]
-    labels = [name for name in ("method", *axes) if len(axes[name]) > 1 and name not in inside]
-    labels = list(dict.fromkeys(labels)) or ["method"]
-    panels = []
-    for values in itertools.product(*(axes[name] for name in order)):
-        place = dict(zip(order, values, strict=True))
-        metric = str(place.pop("metric"))
-        there = [cell for cell in cells if place.items() <= _coordinates(cell).items()]
-        named: dict[str, list[Cell]] = {}
-        for cell in there:
-            label = ", ".join(axis_text(paper, name, _coordinates(cell)[name]) for name in labels)
+    place: dict[str, Value],
+    labels: list[str],
+    draw: Draws,
+) -> Panel:
+    """Draw the cells of a place in one panel."""
+    metric = str(place.pop("metric"))
+    named: dict[str, list[Cell]] = {}
+    for cell in cells:
+        at = {"dataset": cell.dataset, "method": cell.method, **cell.setting}
+        if place.items() <= at.items():
+            label = ", ".join(axis_text(paper, axis, at[axis]) for axis in labels)
             named.setdefault(label, []).append(cell)
-        measure = paper.measure(metric)
-        curves, bundles = list[Curve | None](), list[Bundle]()
-        if spec.kind == "duals":
-            bundles = bundles_of(there, metric, spec.metrics[0])
-        elif spec.kind == "final":
-            ended = {label: _ended(some, metric, shipped) for label, some in named.items()}
-            curves = [final_of(label, spec.x, some, printed) for label, some in ended.items()]
-        else:
-            curves = [
-                curve_of(label, cell, metric, spec.x, printed)
-                for label, some in named.items()
-                for cell in some
-            ]
-        title = _title(paper, spec, place, metric)
-        found = [curve for curve in curves if curve is not None]
-        falls = measure.better == "lower"
-        panels.append(Panel(title, metric, measure.label, found, bundles, falls, measure.high))
-    return panels
-
-
-def _coordinates(cell: Cell) -> dict[str, Value]:
-    return {"dataset": cell.dataset, "method": cell.method, **cell.setting}
+    drawn = [*filter(None, draw(named, metric))]
+    measure = paper.measure(metric)
+    return Panel(
+        _title(paper, spec, place, metric),
+        metric,
+        measure.label,
+        [one for one in drawn if isinstance(one, Curve)],
+        [one for one in drawn if isinstance(one, Bundle)],
+        measure.better == "lower",
+        measure.high,
+    )
 
 
 def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: str) -> str:
@@ -175,11 +201,6 @@ def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> C
 def _printed(printed: Printed, cell: Cell, metric: str) -> float:
     """Return the printed value of a cell, NaN where no table has it."""
     return printed.get((place_of(cell.dataset, cell.setting), cell.method, metric), math.nan)
-
-
-def _ended(cells: Sequence[Cell], metric: str, shipped: Shipped) -> list[tuple[Cell, Measurement]]:
-    """Return the final values of cells: trained here, else shipped."""
-    return [*zip(cells, measure_cells(cells, [metric], shipped), strict=True)]
 
 
 def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:
@@ -221,30 +242,3 @@ def bundles_of(cells: Sequence[Cell], quantity: str, leading: str) -> list[Bundl
         groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
         return [Bundle(label, lines) for label, lines in groups if lines.shape[1]]
     return []
-
-
-def points(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high, the published final value.
-
-    Of a bundle mean, low and high are over its lines.
-    """
-    parts = []
-    for panel in panels:
-        drawn = {curve.label: curve.points for curve in panel.curves}
-        drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
-        for label, data in drawn.items():
-            metric = data.get("metric", panel.metric)  # rows of a forest plot have their own
-            parts.append(data.assign(panel=panel.title, metric=metric, curve=label))
-    columns = ["panel", "metric", "curve", "x", "mean", "low", "high", "published"]
-    columns += [name for name in forest.COLUMNS if any(name in part for part in parts)]
-    return (
-        pd.concat(parts, ignore_index=True).reindex(columns=columns)
-        if parts
-        else pd.DataFrame(columns=columns)
-    )
-
-
-def spread(wide: pd.DataFrame) -> pd.DataFrame:
-    """Reduce one column per seed or client to x, mean, low, high."""
-    found = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
-    return found.rename_axis("x").reset_index()

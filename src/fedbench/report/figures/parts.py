@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
+from fedbench.report.figures.style import Style
+from fedbench.results.statistics import COVERAGE
+
+INTERVAL = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
+"""What is said of the spread where the value of each seed is drawn."""
+COLUMNS = 3
+"""Panels in a row of a figure whose panels are one axis."""
+SAMPLES = ("positives", "negatives")
+"""What the CSV of a forest plot has of each row beside its value: the test samples of each class."""
 NEAR, STEEP = 0.9, 4.0
 """Where the upper end of a metric begins that cannot exceed 1; how many times its distance from 1 shrinks."""
 
@@ -104,3 +114,78 @@ class Across:
         return (
             2 if self.ticks and all(tick > 0 and math.log2(tick).is_integer() for tick in self.ticks) else 10
         )
+
+
+def mean_over(spread: str, alone: str = "one seed") -> Callable[[str], str]:
+    """Return the words for means over a number of seeds with a ``spread``; of one seed it is ``alone``."""
+
+    def say(seeds: str) -> str:
+        if seeds == "1" and alone:
+            return alone
+        return f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}" if seeds else ""
+
+    return say
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a kind of figure shows.
+
+    Attributes:
+        panels: those that have something to show.
+        across: their x axis.
+        styles: the looks of what is drawn, by label, in the order of the legend.
+        datasets: what was run for it.
+        runs: says over how many seeds it is, given their number or range, empty where nothing ran.
+        columns: panels in a row.
+        empty: titles of the panels that have nothing to show.
+        missing: what it lacks, or else has to say.
+        what: what one of the things drawn is called.
+    """
+
+    panels: list[Panel]
+    across: Across
+    styles: Mapping[str, Style]
+    datasets: Sequence[str]
+    runs: Callable[[str], str]
+    columns: int = COLUMNS
+    empty: list[str] = field(default_factory=list)
+    missing: str = ""
+    what: str = "value"
+
+    @property
+    def shipped(self) -> bool:
+        """Whether some of it was not trained here but came with the repository."""
+        return any(curve.shipped for panel in self.panels for curve in panel.curves)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Over how many seeds what is drawn are means, ascending, each number once."""
+        return sorted({curve.averaged for panel in self.panels for curve in panel.curves} - {0})
+
+
+def points(panels: Sequence[Panel]) -> pd.DataFrame:
+    """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high, the published final value.
+
+    Of a bundle mean, low and high are over its lines.
+    """
+    parts = []
+    for panel in panels:
+        drawn = {curve.label: curve.points for curve in panel.curves}
+        drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
+        for label, data in drawn.items():
+            metric = data.get("metric", panel.metric)  # rows of a forest plot have their own
+            parts.append(data.assign(panel=panel.title, metric=metric, curve=label))
+    columns = ["panel", "metric", "curve", "x", "mean", "low", "high", "published"]
+    columns += [name for name in SAMPLES if any(name in part for part in parts)]
+    return (
+        pd.concat(parts, ignore_index=True).reindex(columns=columns)
+        if parts
+        else pd.DataFrame(columns=columns)
+    )
+
+
+def spread(wide: pd.DataFrame) -> pd.DataFrame:
+    """Reduce one column per seed or client to x, mean, low, high."""
+    found = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
+    return found.rename_axis("x").reset_index()

@@ -17,10 +17,7 @@ from matplotlib.lines import Line2D
 
 from fedbench.report.figures import forest
 from fedbench.report.figures.axis import scale_axes
-from fedbench.report.figures.parts import Across as Across
-from fedbench.report.figures.parts import Bundle as Bundle
-from fedbench.report.figures.parts import Curve as Curve
-from fedbench.report.figures.parts import Panel as Panel
+from fedbench.report.figures.parts import Across, Content, Panel
 from fedbench.report.figures.style import GREY, RC, Style
 
 NO_DATES: dict[str, dict[str, Any]] = {
@@ -43,62 +40,56 @@ THIN: dict[str, Any] = {"linestyle": (0, (6, 2)), "linewidth": 0.7, "alpha": 0.7
 """The looks of a published value, in the colour of its method."""
 
 
-def draw(
-    panels: Sequence[Panel],
-    styles: Mapping[str, Style],
-    title: str,
-    subtitle: str,
-    across: Across,
-    columns: int,
-) -> Figure:
-    """Lay the panels out in rows of ``columns`` under title and subtitle, with one legend below.
+def draw(content: Content, title: str = "", words: str = "") -> Figure:
+    """Lay the panels out in rows under title and words, with one legend below.
 
     A panel alone has no title of its own: the figure's says what it shows.
     """
+    panels, across = content.panels, content.across
+    columns = max(1, min(content.columns, len(panels)))
+    rows = math.ceil(len(panels) / columns)
+    left, wide, high = LEFT, *(SINGLE if len(panels) <= 1 else PANEL)
+    if across.rows:
+        left, wide, high = forest.sizes(panels, across)
+    titles = _titles([panel.title for panel in panels] if len(panels) > 1 else [""], int(wide * TITLE))
+    more = TITLE_LINE * (max(map(len, titles), default=1) - 1)
+    width = left + columns * wide + (columns - 1) * GAP + RIGHT
+    heads, lines = _wrapped(title, width * 12.5), _wrapped(words, width * 17)
+    printed = any(len(curve.published) for panel in panels for curve in panel.curves)
+    names = [*content.styles, *[PUBLISHED] * printed]
+    fit = int(width / (HANDLE + LETTER * max(map(len, names), default=0)))
+    legend_rows = math.ceil(len(names) / max(1, fit))
+    top = (0.4 if len(panels) > 1 else 0.22) + more + 0.17 * len(heads) + 0.13 * len(lines)
+    bottom = 0.46 + 0.19 * legend_rows
+    height = top + rows * high + max(0, rows - 1) * (BETWEEN + more) + bottom
     with matplotlib.rc_context(RC):
-        columns = max(1, min(columns, len(panels)))
-        rows = math.ceil(len(panels) / columns)
-        left, wide, high = LEFT, *(SINGLE if len(panels) <= 1 else PANEL)
-        if across.rows:
-            left, wide, high = forest.sizes(panels, across)
-        titles = _titles([panel.title for panel in panels] if len(panels) > 1 else [""], int(wide * TITLE))
-        more = TITLE_LINE * (max(map(len, titles), default=1) - 1)
-        width = left + columns * wide + (columns - 1) * GAP + RIGHT
-        heads, lines = _wrapped(title, width * 12.5), _wrapped(subtitle, width * 17)
-        printed = any(len(curve.published) for panel in panels for curve in panel.curves)
-        names = [*styles, *[PUBLISHED] * printed]
-        entry = HANDLE + LETTER * max(map(len, names), default=0)
-        legend_rows = math.ceil(len(names) / max(1, int(width / entry)))
-        top, bottom = (
-            (0.4 if len(panels) > 1 else 0.22) + more + 0.17 * len(heads) + 0.13 * len(lines),
-            0.46 + 0.19 * legend_rows,
-        )
-        height = top + rows * high + max(0, rows - 1) * (BETWEEN + more) + bottom
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
-        for i, line in enumerate(heads):
-            y = 1 - (0.2 + 0.17 * i) / height
-            figure.text(0.27 / width, y, line, fontsize=9.5, fontweight="bold", va="center")
-        for i, line in enumerate(lines):
-            y = 1 - (0.2 + 0.17 * len(heads) + 0.13 * i) / height
-            figure.text(0.27 / width, y, line, fontsize=7, color="#444444", va="center")
-        spread = any(panel.plateaus for panel in panels)
-        for index, panel in enumerate(panels):
+        _head(figure, heads, lines)
+        for index, names in enumerate(titles[: len(panels)]):
             row, column = divmod(index, columns)
             x0 = (left + column * (wide + GAP)) / width
             y0 = 1 - (top + (row + 1) * high + row * (BETWEEN + more)) / height
-            axes = figure.add_axes((x0, y0, wide / width, high / height))
-            _fill(axes, panel, styles, across)
-            if not across.rows:
-                scale_axes(axes, panel, across, spread and panel.bounded)
-            axes.set_title("\n".join(titles[index]))
+            axes = figure.add_axes((x0, y0, wide / width, high / height), title="\n".join(names))
             axes.set_xlabel(across.label if index + columns >= len(panels) else "")
-            axes.set_ylabel(panel.y_label if column == 0 and not across.rows else "")
+            axes.set_ylabel(panels[index].y_label if column == 0 and not across.rows else "")
+            _fill(axes, panels[index], content)
         if not panels:
             figure.text(0.5, 0.2, "no curve to draw", ha="center", fontsize=9, color="#777777")
-        if styles:
-            _legend(figure, styles, legend_rows, printed)
+        if content.styles:
+            _legend(figure, content.styles, legend_rows, printed)
     return figure
+
+
+def _head(figure: Figure, heads: Sequence[str], lines: Sequence[str]) -> None:
+    """Write the title in bold, and the words below it."""
+    width, height = figure.get_size_inches()
+    looks: dict[str, Any] = {"fontsize": 9.5, "fontweight": "bold"}
+    below: dict[str, Any] = {"fontsize": 7, "color": "#444444"}
+    down = 0.2
+    for line, step, how in (*((h, 0.17, looks) for h in heads), *((t, 0.13, below) for t in lines)):
+        figure.text(0.27 / width, 1 - down / height, line, va="center", **how)
+        down += step
 
 
 def _wrapped(text: str, letters: float) -> list[str]:
@@ -115,7 +106,9 @@ def _titles(titles: Sequence[str], letters: int) -> list[list[str]]:
     return [[line for part in title.split(", ") for line in textwrap.wrap(part, letters)] for title in titles]
 
 
-def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
+def _fill(axes: Axes, panel: Panel, content: Content) -> None:
+    """Draw what a panel shows, and scale its axes."""
+    styles, across = content.styles, content.across
     for bundle in panel.bundles:
         style = styles[bundle.label]
         axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
@@ -148,6 +141,9 @@ def _fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across)
             0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", fontsize=7, color="#777777"
         )
     axes.margins(x=0.02)
+    if not across.rows:
+        spread = any(other.plateaus for other in content.panels)
+        scale_axes(axes, panel, across, spread and panel.bounded)
 
 
 def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:

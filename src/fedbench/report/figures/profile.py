@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.report.figures.parts import Across, Bundle, Curve, Panel
+from fedbench.plan.plan import Plan
+from fedbench.report.figures.pareto import boards_of
+from fedbench.report.figures.parts import Across, Bundle, Content, Curve, Panel
 from fedbench.report.figures.style import Style, styles_in_order
 from fedbench.report.numbers.leaderboard import Board
+from fedbench.report.numbers.names import axis_text
 from fedbench.results.profiles import band, profile
-from fedbench.results.statistics import Array
+from fedbench.results.statistics import COVERAGE, Array
 
 PALE = "#BBBBBB"
 LARGEST = 10.0
@@ -26,16 +29,33 @@ FEW = 4
 ACROSS = Across("error, as a multiple of the smallest mean error of the setting", log=True)
 
 
-def panels(shown: Sequence[Board], own: Collection[str]) -> tuple[list[Panel], str]:
-    """Return the panel of some boards, and what is to be said with it.
+def content(plan: Plan, name: str) -> Content:
+    """Return the profile over the boards of a figure.
 
-    Drawn are the methods that all boards have; those with the largest shares, and the user's ``own``, have a name.
+    Drawn are the methods that all boards have; those with the largest shares, and the user's own, have a name.
 
     Raises:
         UserError: the metric has no best possible value, so that there is no error to compare.
     """
-    if not shown:
-        return [], ""
+    shown = boards_of(plan, name)
+    own = plan.study.defined.get("methods", []) if plan.study.extends else []
+    panels, said = (
+        _panels(shown, own, lambda method: axis_text(plan.study, "method", method)) if shown else ([], "")
+    )
+    styles = styles_in_order([curve.label for panel in panels for curve in panel.curves])
+    styles |= {bundle.label: Style(PALE, "-", "", 0.6) for panel in panels for bundle in panel.bundles}
+    datasets = [str(board.dataset) for board in shown]
+    return Content(panels, ACROSS, styles, datasets, _runs, missing=said, what="curve")
+
+
+def _runs(seeds: str) -> str:
+    return f"{seeds or 'no'} seeds a setting, bands: {COVERAGE:.0%} bootstrap of seeds"
+
+
+def _panels(
+    shown: Sequence[Board], own: Collection[str], label: Callable[[str], str]
+) -> tuple[list[Panel], str]:
+    """Return the panel of some boards, and what is to be said with it."""
     measured = [_ratios(board) for board in shown]
     everywhere = [method for method in measured[0] if all(method in of for of in measured)]
     gone = sorted({method for of in measured for method in of} - {*everywhere})
@@ -46,7 +66,9 @@ def panels(shown: Sequence[Board], own: Collection[str]) -> tuple[list[Panel], s
     order = sorted(shares, key=lambda method: -float(shares[method].mean()))
     rest = [method for method in order[NAMED:] if method not in own]
     shipped = any(line.measured.shipped for board in shown for line in board.ranked)
-    curves = [_curve(method, ratios[method], factors, shipped) for method in order if method not in rest]
+    curves = [
+        _curve(label(method), ratios[method], factors, shipped) for method in order if method not in rest
+    ]
     lines = pd.DataFrame({method: shares[method] for method in rest}, index=factors)
     bundles = [Bundle(f"{len(rest)} others", lines)] if rest else []
     names = [f"{board.dataset} ({', '.join(sorted(board.scales))})" for board in shown]
@@ -55,15 +77,6 @@ def panels(shown: Sequence[Board], own: Collection[str]) -> tuple[list[Panel], s
     measure = shown[0].measure
     panel = Panel(measure.label, measure.name, "share of settings and seeds", curves, bundles)
     return [panel], "; ".join(said)
-
-
-def styles(shown: Sequence[Panel]) -> dict[str, Style]:
-    """Return the looks of the curves in their order, and of the other methods."""
-    named = styles_in_order([curve.label for panel in shown for curve in panel.curves])
-    return {
-        **named,
-        **{bundle.label: Style(PALE, "-", "", 0.6) for panel in shown for bundle in panel.bundles},
-    }
 
 
 def _ratios(board: Board) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,17 @@ def styles_in_order(labels: Sequence[str]) -> dict[str, Style]:
     """Return looks for curves that are not methods (values of a setting), by their place in the list."""
     wheel = (COLOURS, DASHES, MARKERS)
     return {label: Style(*(options[i % len(options)] for options in wheel)) for i, label in enumerate(labels)}
+
+
+def styles_of(labels: Iterable[str], methods: Mapping[str, str]) -> dict[str, Style]:
+    """Return looks for curves: those of ``methods`` (names by label) in their order, else by their place.
+
+    Labels of anything but methods take all looks by their place.
+    """
+    labels = dict.fromkeys(labels)
+    if not labels.keys() <= methods.keys():
+        return styles_in_order([*labels])
+    return {label: style_of(name) for label, name in methods.items() if label in labels}
 
 
 RC: Any = {

@@ -6,16 +6,21 @@ server and without a network. The same results give the same bytes.
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+from PIL import Image
 
 from fedbench import measures
 from fedbench.jobs import progress
 from fedbench.plan.schema import Config
+from fedbench.report.figures import claims as forest
+from fedbench.report.figures.plot import render as drawn
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
 from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
@@ -23,6 +28,7 @@ from fedbench.report.numbers.finding import AtScale
 from fedbench.report.numbers.names import target_name
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
 from fedbench.report.page.cells import setting_text, troubled
+from fedbench.report.page.curves import ASSETS
 from fedbench.report.page.data import Chapter, chapters
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
@@ -31,6 +37,10 @@ from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES,
 from fedbench.store.provenance import commit, package_version
 
 PAGE = Path("report.html")
+PIXELS = 130
+"""Of the page for an inch of a figure."""
+PALETTE = 64
+"""Colours of a picture that is embedded as pixels."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +91,7 @@ def build(config: Config) -> Path:
 
 def render(shown: list[Chapter], config: Config) -> str:
     """Return the page as HTML."""
-    environment = Environment(
-        loader=PackageLoader("fedbench.report.page", "assets"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+    environment = ASSETS.overlay()
     environment.filters |= {
         "duration": duration,
         "exact": exact,
@@ -97,11 +104,16 @@ def render(shown: list[Chapter], config: Config) -> str:
         "colour_of_claim": colour_of_claim,
         "effect": effect_text,
         "seeds": seeds_text,
+        "forest": lambda table: forest.draw(table).picture,
+        "address": lambda text: address("text/csv", text.encode()),
+        "svg": lambda figure: address("image/svg+xml", drawn(figure, "svg")),
+        "png": pixels,
+        "width": lambda figure: round(figure.get_figwidth() * PIXELS),
         "colour": lambda method: style_of(method).colour,
     }
     views = [view for chapter in shown for view in chapter.views if view.shown]
     numbers = [(chapter, row) for chapter in shown for row in chapter.numbers]
-    counts = counted(row.number.state for _, row in numbers)
+    counts = counted(number.state for _, (_, number) in numbers)
     return environment.get_template("report.html").render(
         chapters=shown,
         numbers=numbers,
@@ -110,11 +122,24 @@ def render(shown: list[Chapter], config: Config) -> str:
         cards=CARDS,
         columns=[card for card in CARDS if card.of(counts)],
         counts=counts,
-        counted=lambda rows: counted(row.number.state for row in rows),
+        counted=lambda rows: counted(number.state for _, number in rows),
         states=STATES,
         config=config.model_dump(exclude_none=True),
         made_by=f"fedbench {package_version('fedbench')}, code {commit()}",
     )
+
+
+def address(kind: str, content: bytes) -> str:
+    """Return content as a data address."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def pixels(figure: Figure) -> str:
+    """Return a picture as pixels in few colours: thousands of marks take less so than as lines."""
+    with Image.open(io.BytesIO(drawn(figure, "png", dpi=PIXELS))) as picture:
+        stream = io.BytesIO()
+        picture.convert("RGB").quantize(PALETTE).save(stream, "png", optimize=True)
+    return address("image/png", stream.getvalue())
 
 
 def colour_of_claim(at: AtScale) -> str:

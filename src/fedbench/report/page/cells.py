@@ -14,6 +14,7 @@ from markupsafe import Markup
 from fedbench.errors import UserError
 from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
+from fedbench.plan.layers import places
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.figures.style import style_of
 from fedbench.report.numbers import collect, rule
@@ -166,7 +167,7 @@ class CellView:
         spec = self.cell.runs[0].model_dump(mode="json")
         how = {"algorithm": spec["method"], **spec["params"]}
         groups = {"method": how, "training": spec["train"], "data": spec["data"], "network": spec["network"]}
-        return [(name, flat(group)) for name, group in groups.items()]
+        return [(name, written(group)) for name, group in groups.items()]
 
     def add(self, entry: Entry, target: str) -> None:
         """Take a number over from a table or figure; one that has a published value wins."""
@@ -208,15 +209,13 @@ def run_of(seed: int, key: str, result: dict[str, Any] | None) -> Run:
     return Run(seed, key, result["status"], result.get("reason", ""), result["metrics"], made, curve)
 
 
-def flat(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Flatten a specification to (dotted key, value as written in YAML); what is unset or empty is left out."""
-    if isinstance(value, dict):
-        return [
-            pair for key, inner in value.items() for pair in flat(inner, f"{prefix}.{key}" if prefix else key)
-        ]
-    if value is None or value == []:
-        return []
-    return [(prefix, value if isinstance(value, str) else json.dumps(value))]
+def written(piece: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the places of a specification with their values as in YAML; what is unset or empty is left out."""
+    return [
+        (place, value if isinstance(value, str) else json.dumps(value))
+        for place, value in places(piece).items()
+        if value not in (None, [], {})
+    ]
 
 
 def troubled(views: Sequence[CellView]) -> dict[str, list[CellView]]:

@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator
 
 from fedbench import measures
@@ -79,26 +80,21 @@ def chart(lines: Sequence[Line], metric: str, x: str, style: Style, printed: flo
     lines = [line for line in lines if line.points]
     if not lines:
         return Markup("")
-    values = [y for line in lines for _, y in line.points]
+    published = f"published {printed:g}" if math.isfinite(printed) else ""
+    values = [y for line in lines for _, y in line.points] + [printed] * bool(published)
     across = _Axis.over([at for line in lines for at, _ in line.points], LEFT, WIDTH - RIGHT, 0.0)
-    up = _Axis.over([*values, *([printed] * math.isfinite(printed))], HEIGHT - BOTTOM, TOP, 0.06)
-    name, mean = measures.label(metric), _mean(lines)
-    parts = [*_frame(across, up, name, x), *_reference(printed, up)]
-    for line in lines if len(lines) > 1 else []:
-        parts.append(
-            f'<polyline class="seed" points="{_path(line.points, across, up)}" stroke="{style.colour}"/>'
-        )
-    width = style.width + 0.4
-    dash = "" if style.dash == "-" else f' stroke-dasharray="{_dashes(style.dash[1], width)}"'
-    looks = f'stroke="{style.colour}" stroke-width="{width:g}"{dash}'
-    parts.append(f'<polyline class="mean" points="{_path(mean, across, up)}" {looks}/>')
-    for at, y in mean:
-        place = f'cx="{across(at)}" cy="{up(y)}" r="2.4" fill="{style.colour}"'
-        parts.append(f"<circle {place}><title>{escape(f'{x} {at:g}: {name} {y:.4g}')}</title></circle>")
-    for line in lines:
-        parts += _cross(line, across, up) if line.diverged else []
-    head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="'
-    return Markup(f'{head}{escape(_summary(name, x, mean, printed))}">{"".join(parts)}</svg>')
+    up = _Axis.over(values, HEIGHT - BOTTOM, TOP, 0.06)
+    name, mean, stroke = measures.label(metric), _mean(lines), style.width + 0.4
+    ends = f"from {mean[0][1]:.4g} to {mean[-1][1]:.4g}" if mean else "without a point that all seeds have"
+    drawn = ASSETS.get_template("chart.svg").render(
+        lines=lines, name=name, x=x, style=style, printed=printed, across=across, up=up, mean=mean,
+        published=published, summary="; ".join(filter(None, [f"{name} over {x}s, {ends}", published])),
+        stroke=f"{stroke:g}", width=WIDTH, height=HEIGHT,
+        dashes="" if style.dash == "-" else " ".join(f"{length * stroke:.3g}" for length in style.dash[1]),
+        path=lambda points: " ".join(f"{across(at)},{up(y)}" for at, y in points),
+        margin={"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
+    )  # fmt: skip
+    return Markup(drawn)
 
 
 def _mean(lines: Sequence[Line]) -> Points:
@@ -110,53 +106,14 @@ def _mean(lines: Sequence[Line]) -> Points:
     return [(at, sum(ys) / len(ys)) for at, ys in sorted(by_x.items()) if len(ys) == len(lines)]
 
 
-def _frame(across: _Axis, up: _Axis, y_label: str, x_label: str) -> list[str]:
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    parts = [f'<text class="name" x="4" y="14">{escape(y_label)}</text>']
-    for tick in up.ticks(4):
-        parts.append(f'<path class="grid" d="M{LEFT} {up(tick)}H{right}"/>')
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{up(tick)}" dy=".32em" text-anchor="end">{_short(tick)}</text>'
-        )
-    for tick in across.ticks(5):
-        parts.append(f'<text x="{across(tick)}" y="{bottom + 14}" text-anchor="middle">{_short(tick)}</text>')
-    middle = (LEFT + right) // 2
-    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>')
-    parts.append(
-        f'<text class="name" x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>'
-    )
-    return parts
-
-
-def _reference(printed: float, up: _Axis) -> list[str]:
-    if not math.isfinite(printed):
-        return []
-    y, beside = up(printed), "1.1em" if printed > (up.low + up.high) / 2 else "-.4em"
-    return [
-        f'<path class="published" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>',
-        f'<text class="published" x="{LEFT + 5}" y="{y}" dy="{beside}">published {printed:g}</text>',
-    ]
-
-
-def _cross(line: Line, across: _Axis, up: _Axis) -> list[str]:
-    at, y = line.points[-1]
-    place = f'transform="translate({across(at)} {up(y)})" d="M-4-4 4 4M4-4-4 4"'
-    return [f'<path class="cross" {place}><title>seed {line.seed} diverged after this</title></path>']
-
-
-def _path(points: Points, across: _Axis, up: _Axis) -> str:
-    return " ".join(f"{across(at)},{up(y)}" for at, y in points)
-
-
-def _dashes(lengths: Sequence[float], width: float) -> str:
-    return " ".join(f"{length * width:.3g}" for length in lengths)
-
-
 def _short(value: float) -> str:
     text = f"{value / 1000:g}k" if 10_000 <= abs(value) < 1e7 else f"{value:.4g}"
     return text.replace("-", "−")
 
 
-def _summary(name: str, x: str, mean: Points, printed: float) -> str:
-    ends = f"from {mean[0][1]:.4g} to {mean[-1][1]:.4g}" if mean else "without a point that all seeds have"
-    return f"{name} over {x}s, {ends}" + (f"; published {printed:g}" if math.isfinite(printed) else "")
+ASSETS = Environment(
+    loader=PackageLoader("fedbench.report.page", "assets"), autoescape=True, undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+"""The templates of the page."""
+ASSETS.filters["thousands"] = _short

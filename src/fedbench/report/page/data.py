@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from PIL import Image
 
 from fedbench.jobs.progress import whereabouts
 from fedbench.plan.cells import Cell
@@ -17,8 +13,7 @@ from fedbench.plan.configuration import CONFIG_DIR, load_config, paper_keys
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.figures import build as figures
-from fedbench.report.figures.claims import Forest, draw
-from fedbench.report.figures.plot import render
+from fedbench.report.figures.build import Drawing
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.logs import log_of
@@ -31,24 +26,15 @@ from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
 from fedbench.report.tables.claims import ClaimTable
 from fedbench.report.tables.document import Table
-from fedbench.report.tables.layout import Entry, state_text
+from fedbench.report.tables.layout import Entry
+from fedbench.report.tables.results import DECIMALS, state_text
 from fedbench.store.runs import Store
 
 RESULTS = Path("results", "cells")
-PIXELS = 130
-"""Of the page for an inch of a figure."""
-COLOURS = 64
-"""Of a picture that is embedded as pixels."""
 Place = tuple[tuple[str, Value], ...]
 Views = dict[Place, CellView]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the list of all numbers: the cell behind it, None where the scale has none, and the number."""
-
-    view: CellView | None
-    number: Number
+Listed = tuple[CellView | None, Number]
+"""A number and the cell behind it, None where the scale has none."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +65,12 @@ class TableView:
         return sum(bool(entry.item and entry.item.measured.shipped) for entry in self.entries)
 
     @property
-    def downloads(self) -> list[tuple[str, str]]:
-        """The file with all its numbers as (name, data address), none where nothing was run."""
-        name = f"{self.table.paper}-{self.table.name}.csv"
-        return [(name, _address("text/csv", self.table.csv().encode()))] if self.run else []
-
-    @property
-    def numbers(self) -> list[Row]:
-        """A row for each number that the scale has, trained here, shipped or not run."""
-        rows = [(self.cell(entry), entry, self.state(entry)) for entry in self.entries]
+    def numbers(self) -> list[Listed]:
+        """Each number that the scale has, trained here, shipped or not run, with the cell behind it."""
         return [
-            Row(view, Number(entry, entry.item, state, self.table.name))
-            for view, entry, state in rows
-            if entry.item and state.name != ELSEWHERE
+            (self.cell(entry), Number(entry, entry.item, state, self.table.name))
+            for entry in self.entries
+            if entry.item and (state := self.state(entry)).name != ELSEWHERE
         ]
 
     def cell(self, entry: Entry) -> CellView | None:
@@ -112,56 +91,6 @@ class TableView:
 
 
 @dataclass(frozen=True)
-class FigureView:
-    """A figure as an embedded picture."""
-
-    drawing: figures.Drawing
-
-    @property
-    def picture(self) -> str:
-        """The figure as a data address."""
-        return _address("image/svg+xml", render(self.drawing.plain, "svg"))
-
-    @property
-    def width(self) -> int:
-        """How wide it is shown, in pixels."""
-        return round(self.drawing.plain.get_figwidth() * PIXELS)
-
-    @property
-    def downloads(self) -> list[tuple[str, str]]:
-        """The points drawn as (name, data address)."""
-        points = self.drawing.points.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        name = f"{self.drawing.paper}-{self.drawing.name}.csv"
-        return [(name, _address("text/csv", points.encode()))]
-
-
-@dataclass(frozen=True)
-class ClaimsView:
-    """A paper's claims, at all scales, with their picture."""
-
-    table: ClaimTable
-    forest: Forest
-
-    @property
-    def picture(self) -> str:
-        """The forest plot as a data address: pixels, as thousands of marks take less so than as lines."""
-        with Image.open(io.BytesIO(render(self.forest.picture, "png", dpi=PIXELS))) as drawn:
-            stream = io.BytesIO()
-            drawn.convert("RGB").quantize(COLOURS).save(stream, "png", optimize=True)
-        return _address("image/png", stream.getvalue())
-
-    @property
-    def width(self) -> int:
-        """How wide it is shown, in pixels."""
-        return round(self.forest.picture.get_figwidth() * PIXELS)
-
-    @property
-    def downloads(self) -> list[tuple[str, str]]:
-        """The files of the claims as (name, data address)."""
-        return [(f"{self.table.paper.key}-claims.csv", _address("text/csv", self.table.csv().encode()))]
-
-
-@dataclass(frozen=True)
 class Chapter:
     """One paper at one scale; ``claims`` are with the first chapter of a paper, None with others.
 
@@ -171,10 +100,10 @@ class Chapter:
     paper: Paper
     scale: Scale
     tables: list[TableView]
-    figures: list[FigureView]
+    figures: list[Drawing]
     views: list[CellView]
     origin: dict[str, Any]
-    claims: ClaimsView | None = None
+    claims: ClaimTable | None = None
     changed: str = ""
 
     @property
@@ -183,14 +112,14 @@ class Chapter:
         return f"{self.scale.name}/{self.paper.key}"
 
     @property
-    def drawn(self) -> list[Row]:
-        """Rows for the numbers that figures alone show."""
+    def drawn(self) -> list[Listed]:
+        """The numbers that figures alone show."""
         names = self.paper.figures
-        return [Row(view, n) for view in self.views for n in view.numbers.values() if n.target in names]
+        return [(view, n) for view in self.views for n in view.numbers.values() if n.target in names]
 
     @property
-    def numbers(self) -> list[Row]:
-        """All rows: of tables, then of figures alone."""
+    def numbers(self) -> list[Listed]:
+        """All numbers: of tables, then of figures alone."""
         return [*(row for view in self.tables for row in view.numbers), *self.drawn]
 
     @property
@@ -261,9 +190,8 @@ def chapter(plan: Plan, file: Config, claims: bool = True) -> Chapter:
         each.complete(config, file)
     origin = provenance(cells)
     asserted = claim_tables.make(plan) if claims and paper.claims else None
-    view = ClaimsView(asserted, draw(asserted)) if asserted else None
     said = described.changed(config.set)
-    return Chapter(paper, scale, made, drawn, list(views.values()), origin, view, said)
+    return Chapter(paper, scale, made, drawn, list(views.values()), origin, asserted, said)
 
 
 def _table(plan: Plan, name: str, views: Views) -> TableView:
@@ -275,7 +203,7 @@ def _table(plan: Plan, name: str, views: Views) -> TableView:
     return shown
 
 
-def _figure(plan: Plan, name: str, views: Views) -> FigureView:
+def _figure(plan: Plan, name: str, views: Views) -> Drawing:
     spec, tables_ = plan.figure(name), plan.study.tables.values()
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
@@ -283,9 +211,9 @@ def _figure(plan: Plan, name: str, views: Views) -> FigureView:
     for item in compare.compare(plan, TableSpec(**shared), plan.cells(name))[0]:
         behind = views.get(_place(item.place)) if item.here else None
         if behind:
-            value, spread = state_text(item, tables.DECIMALS)
+            value, spread = state_text(item, DECIMALS)
             behind.add(Entry(value, spread, item=item), name)
-    return FigureView(figures.make(plan, name))
+    return figures.make(plan, name)
 
 
 def _place(place: Mapping[str, Value]) -> Place:
@@ -295,7 +223,3 @@ def _place(place: Mapping[str, Value]) -> Place:
 
 def _place_of(cell: Cell) -> Place:
     return _place({"dataset": cell.dataset, **cell.setting, "method": cell.method})
-
-
-def _address(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from fedbench.plan.schema import Paper
 from fedbench.report.numbers.finding import Finding
-from fedbench.report.numbers.names import ABSENT, GREEK, signed
+from fedbench.report.numbers.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.needed import MOST
 from fedbench.results.places import Place
@@ -31,31 +32,32 @@ def said(one: Finding) -> str:
     return f"{one.claim.says}{where}" + (f" [asked differently until {one.changed}]" if one.changed else "")
 
 
-def effect_text(one: Finding) -> str:
+def effect_text(one: Finding, paper: Paper) -> str:
     """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
-    effect, decimals = one.main.verdict.decides, one.measure.decimals
-    if not one.main.ran or math.isnan(effect.mean):
+    at, effect, decimals = one.main, one.main.verdict.decides, one.measure.decimals
+    if not at.ran or math.isnan(effect.mean):
         return ABSENT
-    where = f" on {', '.join(one.main.stand_in)}" if one.main.stand_in else ""
-    if (place := one.main.deciding_place) and len(one.main.places) > 1:
-        where = f" at {place_text(place, one.main.places)}"
-    rival = f" ({one.main.against})" if one.main.against else ""
+    where = (
+        f" on {', '.join(axis_text(paper, 'dataset', name) for name in at.stand_in)}" if at.stand_in else ""
+    )
+    if at.deciding_place and len(at.places) > 1:
+        where = f" at {place_text(paper, at.deciding_place, at.places)}"
+    rival = f" ({axis_text(paper, 'method', at.against) if at.against in paper.methods else at.against})"
     if one.claim.ratio:
         effect = _ratio(effect, inverse=one.claim.ratio.at_most is not None)
-        mean, *ends = (f"{value:.2f}".replace("inf", "∞") for value in (effect.mean, effect.low, effect.high))
-        mean = f"ratio {mean}"
-    else:
-        mean, *ends = (
-            signed(v, decimals) if math.isfinite(v) else "∞" for v in (effect.mean, effect.low, effect.high)
-        )
-    return (f"{mean} [{ends[0]}, {ends[1]}]" if effect.seeds > 1 else mean) + where + rival
+    mean, low, high = (
+        "∞" if not math.isfinite(v) else f"{v:.2f}" if one.claim.ratio else signed(v, decimals)
+        for v in (effect.mean, effect.low, effect.high)
+    )
+    interval = f" [{low}, {high}]" if effect.seeds > 1 else ""
+    return f"{'ratio ' if one.claim.ratio else ''}{mean}{interval}{where}{rival if at.against else ''}"
 
 
-def place_text(place: Place, places: Sequence[Place]) -> str:
+def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
     """Name a place by its dataset and the settings in which places differ, these by their letters or keys."""
     differing = [pair for i, pair in enumerate(place) if i and len({other[i] for other in places}) > 1]
     texts = [f"{GREEK.get(name, name)} = {value}" for name, value in differing]
-    return ", ".join([str(place[0][1]), *texts])
+    return ", ".join([axis_text(paper, "dataset", place[0][1]), *texts])
 
 
 def seeds_text(one: Finding) -> str:
@@ -77,6 +79,38 @@ def strip_text(one: Finding) -> str:
         for word, way in (("shown at", True), ("not at", False))
     ]
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
+
+
+def remarks(findings: Sequence[Finding]) -> list[str]:
+    """Say which claims are fragile, untested, have runs that diverged, have no results, or no curves."""
+    diverged = _claims_of(findings, lambda one: [run for at in one.scales for run in at.diverged])
+    lacking = _claims_of(
+        findings, lambda one: [] if any(at.ran for at in one.scales) else [", ".join(one.claim.targets)]
+    )
+    unchecked = _claims_of(findings, lambda one: ["claims"] if any(at.unproven for at in one.scales) else [])
+    lists = {
+        "Diverged": [f"{run} (claims {numbers})" for run, numbers in diverged.items()],
+        "Claims without results": [f"{numbers} ({targets})" for targets, numbers in lacking.items()],
+        "Convergence not checked (no curves stored)": [" ".join(pair) for pair in unchecked.items()],
+    }
+    return [
+        *(f"Claim {one.number} is fragile: {strip_text(one)}." for one in findings if one.fragile),
+        *(
+            f"Claim {one.number} is not tested: {one.claim.untested}."
+            for one in findings
+            if one.claim.untested
+        ),
+        *(f"{head}: {'; '.join(parts)}." for head, parts in lists.items() if parts),
+    ]
+
+
+def _claims_of(findings: Sequence[Finding], texts: Callable[[Finding], Sequence[str]]) -> dict[str, str]:
+    """Return the numbers of the claims that a text is said of."""
+    numbers: dict[str, list[str]] = {}
+    for one in findings:
+        for text in dict.fromkeys(texts(one)):
+            numbers.setdefault(text, []).append(str(one.number))
+    return {text: ", ".join(of) for text, of in numbers.items()}
 
 
 def _ratio(effect: Effect, inverse: bool) -> Effect:

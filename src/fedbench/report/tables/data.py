@@ -13,7 +13,7 @@ from fedbench.report.numbers import described
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
-from fedbench.report.tables.layout import Block, Entry, Grid, Row
+from fedbench.report.tables.layout import Entry, listed
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 
@@ -35,7 +35,7 @@ def make(plan: Plan, name: str) -> Table:
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=shape(rows),
+        grid=listed(COLUMNS, [("", row.dataset, _entries(row)) for row in rows], "Dataset", NOT_PREPARED),
         notes=_notes(rows, seed),
         rows=_tidy(paper.key, name, rows),
         provenance=origin(plan, name, f"partitions of seed {seed}", partitions=keys),
@@ -49,24 +49,16 @@ def _tidy(paper: str, table: str, rows: list[DataRow]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
-def shape(rows: list[DataRow]) -> Grid:
-    """Arrange the rows under ``COLUMNS``."""
-
-    def count(value: int | None) -> str:
-        return ABSENT if value is None else f"{value:,}"
-
-    def line(row: DataRow) -> Row:
-        size = "×".join(map(str, row.shape)) if row.shape else ABSENT
-        ratio = ABSENT if row.ratio is None else f"{row.ratio:.3g}"
-        numbers = (count(row.train), count(row.positive), count(row.negative), ratio, count(row.test))
-        texts = (*numbers, size, count(row.clients))
-        cells = [Entry(ABSENT if row.missing else text) for text in texts]
-        return Row(row.dataset, [cells], [])
-
-    header = [(name, 1) for name in COLUMNS]
-    return Grid(
-        "Dataset", [header], [Block("", [line(row) for row in rows], [])], compares=False, absent=NOT_PREPARED
+def _entries(row: DataRow) -> list[Entry]:
+    """Return what stands under :data:`COLUMNS`."""
+    train, positive, negative, test, clients = (
+        ABSENT if count is None else f"{count:,}"
+        for count in (row.train, row.positive, row.negative, row.test, row.clients)
     )
+    ratio = ABSENT if row.ratio is None else f"{row.ratio:.3g}"
+    size = "×".join(map(str, row.shape)) if row.shape else ABSENT
+    texts = (train, positive, negative, ratio, test, size, clients)
+    return [Entry(ABSENT if row.missing else text) for text in texts]
 
 
 def _notes(rows: list[DataRow], seed: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fedbench.plan.plan import Plan
+from fedbench.report.files import csv_text, json_text
 from fedbench.report.tables import latex, macros, text
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Grid
@@ -82,11 +82,11 @@ class Table:
 
     def csv(self) -> str:
         """Return the tidy CSV: one row per number with six significant digits."""
-        return self.rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        return csv_text(self.rows)
 
     def json(self) -> str:
         """Return the provenance."""
-        return json.dumps(self.provenance, indent=1, ensure_ascii=False) + "\n"
+        return json_text(self.provenance)
 
     def forms(self) -> dict[str, str]:
         """Return what is written, by suffix."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ import pandas as pd
 
 from fedbench.data.summary import Counts, split_counts
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Paper, TableSpec, Value
+from fedbench.plan.schema import Paper, Value
 from fedbench.report.numbers import described
 from fedbench.report.numbers.axes import check_axes
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
-from fedbench.report.tables.layout import WITHIN, At, Block, Entry, Grid, Row, blocks_of, columns_of
+from fedbench.report.tables.layout import At, Axes, Entry, Grid, arranged
 
 EQUAL, DIFFERENT = "=", "≠"
 
@@ -33,7 +34,7 @@ class Facts:
     missing: dict[str, str] = field(default_factory=dict)
     _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
 
-    def value(self, place: Mapping[str, Value]) -> float | None:
+    def value(self, place: At) -> float | None:
         """Return one fact, None where it is not known here."""
         setting = {name: place[name] for name in self.plan.study.settings}
         where = (place["dataset"], *setting.values())
@@ -66,99 +67,64 @@ def make(plan: Plan, name: str) -> Table:
     }
     check_axes(spec, axes, f"{paper.key}/{name}")
     facts = Facts(plan, spec.splits)
-    published = load(paper.key, spec.published, own=paper.measures) if spec.published else None
-    builder = _Builder(paper, spec, axes, facts, published)
-    grid = builder.grid()
+    print_ = load(paper.key, spec.published, own=paper.measures) if spec.published else None
+    said, rows = _counted(paper, axes, facts, print_)
+    compares = any(row["published"] for row in rows)
+    doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]
+    cells = arranged(
+        spec, axes, said, lambda axis, value: str(value) if axis == "split" else axis_text(paper, axis, value)
+    )
     return Table(
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=grid,
-        notes=_notes(facts, builder),
-        rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in builder.tidy]),
+        grid=Grid(axis_name(paper, spec.rows[-1]), cells, compares, absent=NOT_PREPARED),
+        notes=_notes(facts, compares, doubts),
+        rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in rows]),
         provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
     )
 
 
-class _Builder:
-    """Arranges facts as the ``rows`` and ``columns`` of the table say."""
-
-    def __init__(
-        self,
-        paper: Paper,
-        spec: TableSpec,
-        axes: Mapping[str, Sequence[Value]],
-        facts: Facts,
-        published: PublishedTable | None,
-    ) -> None:
-        self.paper, self.spec, self.axes, self.facts, self.published = paper, spec, axes, facts, published
-        self.tidy: list[dict[str, Any]] = []
-
-    def grid(self) -> Grid:
-        columns = columns_of(self.spec, self.axes)
-        blocks = [self._block(*block, columns) for block in blocks_of(self.spec, self.axes, self.axes)]
-        names = [", ".join(self._text(*pair) for pair in column.items()) for column in columns]
-        header = [(name, 1) for name in names or [self._text("metric", self.spec.metrics[0])]]
-        stub = axis_name(self.paper, self.spec.rows[-1])
-        return Grid(
-            stub, [header], blocks, compares=any(row["published"] for row in self.tidy), absent=NOT_PREPARED
-        )
-
-    def _block(self, shared: At, places: Sequence[At], columns: Sequence[At]) -> Block:
-        axis = self.spec.rows[-1]
-        rows = [
-            Row(self._text(axis, place[axis]), [[self._entry({**place, **column}) for column in columns]], [])
-            for place in places
-        ]
-        return Block(WITHIN.join(self._text(*pair) for pair in shared.items()), rows, [])
-
-    def _entry(self, place: Mapping[str, Value]) -> Entry:
-        value, found = self.facts.value(place), self._find(place)
-        decimals = self.paper.measure(str(place["metric"])).decimals
-        if found and found.text:
-            decimals = len(found.text.partition(".")[2])
-        text = ABSENT if value is None else f"{value:.{decimals}f}"
-        printed = found.mean if found else None
-        compared = value is not None and printed is not None
-        equal = compared and float(text) == printed
-        varying = {
-            axis: place[axis]
-            for axis in self.axes
-            if len(self.axes[axis]) > 1 or axis in ("dataset", "metric")
-        }
-        self.tidy.append(
-            {
-                **varying,
-                "value": value,
-                "published": found.text if found else "",
-                "equal": equal if compared else "",
-            }
-        )
-        return Entry(
-            text,
-            printed=found.text if found else "",
-            doubtful=bool(found and found.doubt),
-            delta=signed(float(text) - printed, decimals)
-            if compared and not equal and printed is not None
-            else "",
-            symbol=(EQUAL if equal else DIFFERENT) if compared else "",
-        )
-
-    def _find(self, place: Mapping[str, Value]) -> Published | None:
-        if self.published is None:
-            return None
-        setting = {name: value for name, value in place.items() if name not in ("dataset", "metric")}
-        return self.published.find(str(place["dataset"]), "", setting, str(place["metric"]))
-
-    def _text(self, axis: str, value: Value) -> str:
-        return str(value) if axis == "split" else axis_text(self.paper, axis, value)
+def _counted(
+    paper: Paper, axes: Axes, facts: Facts, print_: PublishedTable | None
+) -> tuple[list[tuple[At, Entry, str]], list[dict[str, Any]]]:
+    """Return what stands at each place, and the rows of the CSV."""
+    said, rows = list[tuple[At, Entry, str]](), []
+    for values in itertools.product(*axes.values()):
+        place = dict(zip(axes, values, strict=True))
+        setting = {axis: value for axis, value in place.items() if axis not in ("dataset", "metric")}
+        metric = str(place["metric"])
+        printed = print_.find(str(place["dataset"]), "", setting, metric) if print_ else None
+        value = facts.value(place)
+        entry = _entry(value, printed, paper.measure(metric).decimals)
+        said.append((place, entry, ""))
+        varying = {a: v for a, v in place.items() if len(axes[a]) > 1 or a in ("dataset", "metric")}
+        equal = entry.symbol == EQUAL if entry.symbol else ""
+        rows.append({**varying, "value": value, "published": entry.printed, "equal": equal})
+    return said, rows
 
 
-def _notes(facts: Facts, builder: _Builder) -> list[str]:
+def _entry(value: float | None, printed: Published | None, decimals: int) -> Entry:
+    """Hold a fact against print, with as many decimals as are printed."""
+    if printed and printed.text:
+        decimals = len(printed.text.partition(".")[2])
+    entry = Entry(
+        ABSENT if value is None else f"{value:.{decimals}f}",
+        printed=printed.text if printed else "",
+        doubtful=bool(printed and printed.doubt),
+    )
+    if value is None or printed is None or printed.mean is None:
+        return entry
+    difference = float(entry.value) - printed.mean
+    if not difference:
+        return replace(entry, symbol=EQUAL)
+    return replace(entry, symbol=DIFFERENT, delta=signed(difference, decimals))
+
+
+def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
     lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
-    if any(row["published"] for row in builder.tidy):
+    if compares:
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
     if facts.missing:
         lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
-    doubts = [value.doubt for value in (builder.published.values if builder.published else []) if value.doubt]
     return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fedbench.errors import visible
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.latex_text import breakable, escape, label_text
-from fedbench.report.tables.layout import Block, Entry, Grid, stacked
+from fedbench.report.tables.layout import Block, Entry, Grid, Marks, beside, stacked
 
 SIZES = {"small": (4.7, 11.0), "footnotesize": (4.3, 9.5), "scriptsize": (4.0, 8.0)}
 """Type sizes: the width of a digit and the height of a line in points."""
@@ -40,10 +39,9 @@ def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str
     if not grid.blocks:
         return _caption_alone(title, notes, label, comment)
     fitting = fitting_size(grid)
-    size, stacked = fitting or "scriptsize", fitting is None
-    head = [r"\toprule", *(_stacked_head(grid) if stacked else _head(grid)), r"\midrule"]
-    blocks = [_stacked_block(block, grid) if stacked else _block(block, grid) for block in grid.blocks]
-    begin = [rf"\{size}", rf"\begin{{tabular}}{{@{{}}{_columns(grid, stacked)}@{{}}}}", *head]
+    size = fitting or "scriptsize"
+    begin = [rf"\{size}", *_head(grid, fitting is None)]
+    blocks = [_block(block, grid, fitting is None) for block in grid.blocks]
     pages = _pages(blocks, SIZES[size][1], sum(math.ceil(len(note) / NOTE_LINE) * 8.0 + 2 for note in notes))
     rows = [
         [line for i, block in enumerate(page) for line in [r"\addlinespace[3pt]"] * (i > 0) + block]
@@ -136,98 +134,57 @@ def _pages(blocks: list[list[str]], line_height: float, notes_height: float) -> 
     return pages
 
 
-def _columns(grid: Grid, stacked: bool) -> str:
-    tau = "r" * grid.has_agreement_column
-    if stacked:
-        return "ll" + "l" * len(grid.names) + tau
-    group = r"l@{\hskip 5pt}l@{\hskip 5pt}r@{\hskip 2pt}l" if grid.compares else "r"
-    return "l" + group * len(grid.names) + tau
-
-
-def _levels(grid: Grid, levels: Sequence[Sequence[tuple[str, int]]], span: int, first: int) -> list[str]:
-    """Write the upper levels of a header, each text centred over a rule across what it spans."""
-    lines = []
-    for level in levels:
+def _head(grid: Grid, stacked: bool) -> list[str]:
+    """Open the tabular and write its header: the levels of columns, each text centred over what it spans."""
+    compares = grid.compares and not stacked
+    group = r"l@{\hskip 5pt}l@{\hskip 5pt}r@{\hskip 2pt}l" if compares else "l" if stacked else "r"
+    first, span = 1 + stacked, 4 if compares else 1
+    tau = grid.has_agreement_column
+    lines = [
+        rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}{'r' * tau}@{{}}}}",
+        r"\toprule",
+    ]
+    for level in grid.headers[: None if compares else -1]:
         cells, rules, start = [""] * first, [], first + 1
         for text, columns in level:
             cells.append(rf"\multicolumn{{{columns * span}}}{{c}}{{{label_text(text)}}}")
             rules.append(rf"\cmidrule(lr){{{start}-{start + columns * span - 1}}}")
             start += columns * span
         lines += [" & ".join(cells) + r" \\", " ".join(rules)]
-    return lines
-
-
-def _head(grid: Grid) -> list[str]:
-    if not grid.compares:
-        return _head_of_names(grid, [label_text(grid.stub)])
-    heads = ["ours", "paper", r"\multicolumn{2}{c}{$\Delta$}"] * len(grid.names)
-    last = [label_text(grid.stub), *heads, *[r"$\tau$"] * grid.has_agreement_column]
-    return [*_levels(grid, grid.headers, 4, 1), " & ".join(last) + r" \\"]
-
-
-def _stacked_head(grid: Grid) -> list[str]:
-    return _head_of_names(grid, [label_text(grid.stub), ""])
-
-
-def _head_of_names(grid: Grid, first: list[str]) -> list[str]:
     names = [label_text(text) for text, _ in grid.headers[-1]]
-    last = [*first, *names, *[r"$\tau$"] * grid.has_agreement_column]
-    return [*_levels(grid, grid.headers[:-1], 1, len(first)), " & ".join(last) + r" \\"]
+    heads = ["ours", "paper", r"\multicolumn{2}{c}{$\Delta$}"] * len(grid.names) if compares else names
+    last = [label_text(grid.stub), *[""] * stacked, *heads, *[r"$\tau$"] * tau]
+    return [*lines, " & ".join(last) + r" \\", r"\midrule"]
 
 
-def _heading(block: Block) -> list[str]:
-    """Write a heading over the columns at its right, without making any of them wider."""
-    return [rf"\rlap{{\textbf{{{label_text(block.heading)}}}}} \\"] if block.heading else []
+def _block(block: Block, grid: Grid, below: bool) -> list[str]:
+    """Write the lines of a block, the sides ``below`` each other or beside each other.
 
-
-def _block(block: Block, grid: Grid) -> list[str]:
+    The heading stands over the columns at its right, without making any of them wider.
+    """
     span = 4 if grid.compares else 1
-    lines = _heading(block)
+    heading = [rf"\rlap{{\textbf{{{label_text(block.heading)}}}}} \\"] if block.heading else []
     indent = r"\quad " if block.heading else ""
-    for row in block.rows:
-        for metric, entries in enumerate(row.entries):
-            cells = [text for entry in entries for text in _cells(entry)[:span]]
-            tau = [escape(row.agreement[metric])] if grid.has_agreement_column else []
-            lines.append(
-                " & ".join(["" if metric else indent + label_text(row.label), *cells, *tau]) + r" \\"
-            )
-    if block.agreement:
+    lines = (
+        stacked(block, _side, escape(ABSENT))
+        if below
+        else beside(block, lambda entry: entry.sides(LATEX)[:span])
+    )
+    rows = []
+    for label, cells, tau in lines:
+        last = [escape(tau)] * grid.has_agreement_column
+        if below:
+            cells[0] = escape(cells[0])
+        rows.append([indent + label_text(label) if label else "", *cells, *last])
+    if block.agreement and not below:
         taus = [rf"\multicolumn{{{span}}}{{l}}{{{escape(tau or ABSENT)}}}" for tau in block.agreement]
-        lines.append(" & ".join([rf"{indent}\emph{{order}} $\tau$", *taus]) + r" \\")
-    return lines
-
-
-def _stacked_block(block: Block, grid: Grid) -> list[str]:
-    """Ours, its spread, paper and difference below each other; all metrics of a place in one cell."""
-    lines = _heading(block)
-    for row in block.rows:
-        label = r"\quad " * bool(block.heading) + label_text(row.label)
-        for name, *cells, tau in stacked(row, _side, escape(ABSENT)):
-            last = [escape(tau)] * grid.has_agreement_column
-            lines.append(" & ".join([label, escape(name), *cells, *last]) + r" \\")
-            label = ""
-    return lines
+        rows.append([rf"{indent}\emph{{order}} $\tau$", *taus])
+    return [*heading, *(" & ".join(row) + r" \\" for row in rows)]
 
 
 def _side(entry: Entry, name: str) -> str:
-    if name == "±":
-        return escape(entry.deviation)
-    ours, paper, delta, symbol = _cells(replace(entry, spread="")) if name == "ours" else _cells(entry)
-    return {"ours": ours, "paper": paper, "Δ": delta + symbol}[name]
-
-
-def _cells(entry: Entry) -> list[str]:
-    def number(value: str, spread: str, best: bool) -> str:
-        opened, closed = entry.wrapped(value).split(value) if value else ("", "")
-        text = rf"\textbf{{{escape(value)}}}" if best else escape(value)
-        return opened + text + _small(spread) + closed
-
-    return [
-        number(entry.value, entry.spread, entry.best),
-        number(entry.printed, entry.printed_spread, entry.printed_best) + escape("†" * entry.doubtful),
-        escape(entry.delta),
-        escape(entry.symbol),
-    ]
+    ours, paper, delta, symbol = entry.sides(LATEX, spread=name != "ours")
+    return {"ours": ours, "±": escape(entry.deviation), "paper": paper, "Δ": delta + symbol}[name]
 
 
 def _small(spread: str) -> str:
@@ -235,6 +192,9 @@ def _small(spread: str) -> str:
         return ""
     space = r"\," * spread.startswith(" ")
     return space + rf"{{\tiny {escape(spread.strip())}}}"
+
+
+LATEX = Marks(escape, lambda text: rf"\textbf{{{escape(text)}}}", _small)
 
 
 def fitting_size(grid: Grid) -> str | None:
@@ -247,19 +207,15 @@ def fitting_size(grid: Grid) -> str | None:
 
 
 def _width(grid: Grid, digit: float) -> float:
-    parentheses = 2 * (len(grid.rows[0].entries) > 1)
-    total = (max(len(row.label) for row in grid.rows) + 2) * digit + 26 * grid.has_agreement_column
-    for column in range(len(grid.names)):
-        entries = [line[column] for row in grid.rows for line in row.entries]
-        total += (
-            max(
-                (len(e.value) + parentheses + 0.6 * e.best) * digit + len(e.spread) * SPREAD_DIGIT
-                for e in entries
-            )
-            + 8
+    """Estimate the width of a table beside whose sides stand, in points."""
+    parentheses = 2 * any(grid.cells["line"])
+    width = (max(len(row.label) for row in grid.rows) + 2) * digit + 26 * grid.has_agreement_column
+    for _, column in grid.cells["entry"].groupby(grid.cells["column"]):
+        width += 8 + max(
+            (len(e.value) + parentheses + 0.6 * e.best) * digit + len(e.spread) * SPREAD_DIGIT for e in column
         )
         if grid.compares:
-            total += max((len(e.printed) + parentheses + 0.6 * e.printed_best) * digit for e in entries) + 8
-            total += max(len(e.printed_spread) for e in entries) * SPREAD_DIGIT
-            total += (max(len(e.delta) for e in entries) + 2) * digit + 6
-    return total
+            width += max((len(e.printed) + parentheses + 0.6 * e.printed_best) * digit for e in column) + 8
+            width += max(len(e.printed_spread) for e in column) * SPREAD_DIGIT
+            width += (max(len(e.delta) for e in column) + 2) * digit + 6
+    return width

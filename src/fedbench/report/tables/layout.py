@@ -1,4 +1,4 @@
-"""The shape of a table, independent of LaTeX or text: headers, blocks of lines, and the entry in every place.
+"""The shape of a table, independent of LaTeX or text: one frame with a row for each place, and what stands in it.
 
 All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate them.
 """
@@ -6,24 +6,17 @@ All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from fedbench.plan.schema import Paper, TableSpec, Value
-from fedbench.report.numbers import rule
-from fedbench.report.numbers.compare import Compared, agreement, method_groups
-from fedbench.report.numbers.names import (
-    ABSENT,
-    AGAIN,
-    SHIPPED,
-    SLOPE,
-    axis_name,
-    axis_text,
-    signed,
-    together,
-)  # fmt: skip
-from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, NOT_REACHED, UNDEFINED
+import pandas as pd
+
+from fedbench.plan.schema import TableSpec, Value
+from fedbench.report.numbers.compare import Compared
+from fedbench.report.numbers.names import ABSENT, together
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -33,6 +26,14 @@ WITHIN = " · "
 """Between the parts of a block's heading."""
 METRIC = "metric"
 """The axis of metrics, for a table that has a row or a column for each; else they share a place."""
+
+
+class Marks(NamedTuple):
+    """How a form writes text, a number that is the best, and a spread."""
+
+    text: Callable[[str], str]
+    best: Callable[[str], str]
+    spread: Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,28 @@ class Entry:
     second: bool = False
     item: Compared | None = None
 
-    def wrapped(self, text: str) -> str:
-        """Put a second metric's number in parentheses, as papers with two numbers in a cell do."""
-        number = any(character.isdigit() for character in text) and not text[0].isalpha()
-        return f"({text})" if self.second and number else text
-
     @property
     def deviation(self) -> str:
         """The spread alone, for a line of its own."""
         text = self.spread.removeprefix("±").strip()
-        return self.wrapped(text[1:-1] if text.startswith("(") else text)
+        return self._wrapped(text[1:-1] if text.startswith("(") else text, text)
+
+    def sides(self, marks: Marks, spread: bool = True) -> tuple[str, str, str, str]:
+        """Return ours, the printed value, the difference and its symbol as a form writes them."""
+        ours = self._number(marks, self.value, self.spread * spread, self.best)
+        paper = self._number(marks, self.printed, self.printed_spread, self.printed_best)
+        return ours, paper + marks.text("†") * self.doubtful, marks.text(self.delta), marks.text(self.symbol)
+
+    def _number(self, marks: Marks, value: str, spread: str, best: bool) -> str:
+        return self._wrapped((marks.best if best else marks.text)(value) + marks.spread(spread), value)
+
+    def _wrapped(self, text: str, value: str) -> str:
+        """Put a second metric's number in parentheses, as papers with two numbers in a cell do."""
+        number = any(character.isdigit() for character in value) and not value[0].isalpha()
+        return f"({text})" if self.second and number else text
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row: label, entries as ``[metric][column]``, Kendall's tau per metric if methods are columns."""
 
     label: str
@@ -76,8 +85,7 @@ class Row:
     agreement: list[str]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Rows under a common heading; ``agreement`` holds one tau per column when methods are rows."""
 
     heading: str
@@ -85,26 +93,57 @@ class Block:
     agreement: list[str]
 
 
+CELLS = ("block", "heading", "row", "label", "line", "column", "at", "names", "entry", "tau")
+"""Columns of the frame of a table: numbers of its block, row, line (metric) and column with their texts, the place and
+the texts of the column by level, what stands there, and Kendall's tau of the methods that compete there."""
+
+
 @dataclass(frozen=True)
 class Grid:
-    """A whole table. ``headers`` are the levels above the columns, each a list of (text, columns spanned).
+    """A table: its frame of ``cells``, every row with all columns.
 
-    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``left`` is the
-    line about what :mod:`fold` left out, ``absent`` what it says of it.
+    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``taus`` tells
+    whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :mod:`fold`
+    left out, ``absent`` what it says of it.
     """
 
     stub: str
-    headers: list[list[tuple[str, int]]]
-    blocks: list[Block]
-    compares: bool
+    cells: pd.DataFrame
+    compares: bool = False
+    taus: str = ""
     left: str = ""
     absent: str = "Not run"
 
-    @property
+    @cached_property
+    def headers(self) -> list[list[tuple[str, int]]]:
+        """The levels above the columns, each a list of (text, columns spanned)."""
+        columns = [*self.cells.drop_duplicates("column")[["at", "names"]].itertuples(index=False)]
+        levels = []
+        for level in range(len(columns[0].names) if columns else 0):
+            spans = Counter(column.at[: level + 1] for column in columns)
+            texts = {column.at[: level + 1]: column.names[level] for column in columns}
+            levels.append([(texts[at], span) for at, span in spans.items()])
+        return levels
+
+    @cached_property
     def names(self) -> list[str]:
         """The full name of each column, all levels of the header joined."""
-        levels = [[text for text, span in level for _ in range(span)] for level in self.headers]
-        return [", ".join(filter(None, parts)) for parts in zip(*levels, strict=True)]
+        return [", ".join(filter(None, names)) for names in self.cells.drop_duplicates("column")["names"]]
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The frame as blocks of rows."""
+        return [self._block(part) for _, part in self.cells.groupby("block", sort=False)]
+
+    def _block(self, part: pd.DataFrame) -> Block:
+        rows = []
+        for _, row in part.groupby("row", sort=False):
+            lines = [line for _, line in row.groupby("line", sort=False)]
+            across = [_first(line["tau"]) for line in lines] if self.taus == "row" else []
+            rows.append(Row(row["label"].iloc[0], [line["entry"].tolist() for line in lines], across))
+        first = part[part["line"] == part["line"].iloc[0]]
+        below = [_first(column["tau"]) for _, column in first.groupby("column", sort=False)]
+        return Block(part["heading"].iloc[0], rows, below if self.taus == "column" and any(below) else [])
 
     @property
     def rows(self) -> list[Row]:
@@ -114,7 +153,7 @@ class Grid:
     @property
     def entries(self) -> list[Entry]:
         """All places, row after row."""
-        return [entry for row in self.rows for line in row.entries for entry in line]
+        return self.cells["entry"].tolist()
 
     @property
     def has_agreement_column(self) -> bool:
@@ -122,187 +161,98 @@ class Grid:
         return any(any(row.agreement) for row in self.rows)
 
 
-def blocks_of(spec: TableSpec, axes: Axes, fixed: Axes) -> Iterator[tuple[At, list[At]]]:
-    """Yield, for each block of a table, the values that its rows share, and where each row stands.
+def _first(texts: Iterable[str]) -> str:
+    return next(filter(None, texts), "")
 
-    Axes of ``fixed`` that are no rows have their first value.
+
+def arranged(
+    spec: TableSpec,
+    axes: Axes,
+    said: Iterable[tuple[At, Entry, str]],
+    text: Callable[[str, Value], str],
+) -> pd.DataFrame:
+    """Return the frame of a table whose ``rows`` and ``columns`` the specification names.
+
+    Args:
+        spec: of the table; its metrics share a place unless they are rows or columns.
+        axes: the values of each axis; metrics are one.
+        said: the place, the entry, and Kendall's tau or nothing. A row without any is left out; a column has all rows.
+        text: names a value of an axis.
     """
-    *outer, last = spec.rows
-    first = {axis: values[0] for axis, values in fixed.items()}
-    for values in itertools.product(*(axes[axis] for axis in outer)):
-        shared = dict(zip(outer, values, strict=True))
-        yield shared, [{**first, **shared, last: value} for value in axes[last]]
+    order = {axis: {value: number for number, value in enumerate(values)} for axis, values in axes.items()}
+    lines = [] if METRIC in (*spec.rows, *spec.columns) else [METRIC]
 
+    def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(order[name][place[name]] for name in names)
 
-def columns_of(spec: TableSpec, axes: Axes) -> list[At]:
-    """Return where each column of a table stands."""
-    values = itertools.product(*(axes[axis] for axis in spec.columns))
-    return [dict(zip(spec.columns, each, strict=True)) for each in values]
-
-
-def layout(paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int) -> Grid:
-    """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say."""
-    arranger = _Arranger(paper, spec, grid, compared, decimals)
-    compares = any(item.published for item in compared)
-    blocks = [block for part in blocks_of(spec, arranger.shown, grid) if (block := arranger.block(*part))]
-    return Grid(axis_name(paper, spec.rows[-1]), _headers(paper, spec, arranger.shown), blocks, compares)
-
-
-class _Arranger:
-    """Finds the numbers of a place and turns them into rows and blocks."""
-
-    def __init__(
-        self, paper: Paper, spec: TableSpec, grid: Axes, compared: Sequence[Compared], decimals: int
-    ) -> None:
-        self.paper, self.spec, self.grid = paper, spec, grid
-        printed = {item.metric for item in compared if item.published}
-        self.decimals, self.printed = decimals, printed
-        self.by_place = {(_key(item.place, grid), item.metric): item for item in compared}
-        self.best, self.printed_best = _best(compared, self.digits)
-        self.taus = {
-            (_key(group[0].place, grid, "method"), group[0].metric): _tau(group, self.digits(group[0]))
-            for group in method_groups(compared)
-        }
-        self.placed = METRIC in (*spec.rows, *spec.columns)
-        self.shown = {**grid, METRIC: spec.metrics}
-        self.columns = columns_of(spec, self.shown)
-
-    def digits(self, item: Compared) -> int:
-        """Return how many decimals of a number the table shows: as many as print, else those of its metric."""
-        return self.decimals if item.metric in self.printed else item.measure.decimals
-
-    def metrics(self, place: Mapping[str, Value]) -> list[str]:
-        """Return the metrics that share a place: one where they are rows or columns, else all."""
-        return [str(place[METRIC])] if METRIC in place else self.spec.metrics
-
-    def block(self, shared: At, places: Sequence[At]) -> Block | None:
-        """Return the rows at some places, None where no cell is at any of them."""
-        axis = self.spec.rows[-1]
-        rows = [self.row(place, axis) for place in places if self.exists(place)]
-        if not rows:
-            return None
-        inside = [item for item in self.by_place.values() if shared.items() <= item.place.items()]
-        scales = sorted({item.measured.scale for item in inside if item.measured.shipped})
-        away = f" ({SHIPPED} scale {', '.join(scales)})"
-        if not scales or any(item.here for item in inside):
-            away = ""
-        heading = WITHIN.join(axis_text(self.paper, *pair) for pair in shared.items())
-        below = [self.tau({**places[0], **column}) for column in self.columns]
-        return Block(
-            heading=heading + away if heading else "",
-            rows=rows,
-            agreement=below if axis == "method" and any(below) else [],
-        )
-
-    def exists(self, place: Mapping[str, Value]) -> bool:
-        """Say whether a row has a cell: a method may be run at some settings only."""
-        wanted = [{**place, **column} for column in self.columns]
-        return any(
-            (_key(one, self.grid), metric) in self.by_place for one in wanted for metric in self.metrics(one)
-        )
-
-    def row(self, place: Mapping[str, Value], axis: str) -> Row:
-        """Return one row: an entry per metric and column."""
-        metrics = [""] if self.placed else self.spec.metrics
-        entries = [[self.entry({**place, **column}, metric) for column in self.columns] for metric in metrics]
-        across = [self.tau(place, metric) for metric in metrics] if self.spec.columns == ["method"] else []
-        return Row(axis_text(self.paper, axis, place[axis]), entries, across)
-
-    def tau(self, place: Mapping[str, Value], metric: str | None = None) -> str:
-        """Return Kendall's tau over the methods of a place, in its first metric unless one is named."""
-        return self.taus.get((_key(place, self.grid, "method"), metric or self.metrics(place)[0]), "")
-
-    def entry(self, place: Mapping[str, Value], metric: str) -> Entry:
-        """Return what stands in one place."""
-        metric = metric or self.metrics(place)[0]
-        item = self.by_place.get((_key(place, self.grid), metric))
-        if item is None:
-            return Entry("")
-        found, verdict = item.published, item.verdict
-        digits = self.digits(item)
-        value, spread = state_text(item, digits)
-        return Entry(
-            value=value,
-            spread=spread,
-            best=id(item) in self.best,
-            printed=(found.text or ABSENT) if found else "",
-            printed_spread=f"±{found.std_text}" if found and found.comparable_std is not None else "",
-            printed_best=id(item) in self.printed_best,
-            doubtful=bool(found and found.doubt),
-            delta="" if verdict.difference is None else signed(verdict.difference, digits),
-            symbol=rule.symbol(verdict),
-            second=not self.placed and metric != self.spec.metrics[0],
-            item=item,
-        )
-
-
-def _key(place: Mapping[str, Value], grid: Axes, but: str = "") -> tuple[Value, ...]:
-    return tuple(place[axis] for axis in grid if axis != but)
-
-
-def _headers(paper: Paper, spec: TableSpec, grid: Axes) -> list[list[tuple[str, int]]]:
-    levels, outer = [], 1
-    inner = math.prod(len(grid[axis]) for axis in spec.columns)
-    for axis in spec.columns:
-        inner //= len(grid[axis])
-        levels.append([(axis_text(paper, axis, value), inner) for value in grid[axis]] * outer)
-        outer *= len(grid[axis])
-    return levels or [
-        [(" (".join(paper.measure(m).label for m in spec.metrics) + ")" * (len(spec.metrics) - 1), 1)]
+    there = {
+        (numbers(at, spec.rows), numbers(at, lines), numbers(at, spec.columns)): stands
+        for at, *stands in said
+    }
+    rows = sorted({row for row, _, _ in there})
+    blocks = {block: number for number, block in enumerate(dict.fromkeys(row[:-1] for row in rows))}
+    alone = " (".join(text(METRIC, metric) for metric in spec.metrics) + ")" * (len(spec.metrics) - 1)
+    places = itertools.product(*(range(len(axes[name])) for name in spec.columns))
+    depths = [(number, number) for number in range(len(axes[METRIC]))] if lines else [(0,)]
+    columns = [
+        (number, at, _texts(spec.columns, at, axes, text) or (alone,)) for number, at in enumerate(places)
     ]
+    records = []
+    for number, row in enumerate(rows):
+        *outer, label = _texts(spec.rows, row, axes, text)
+        of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
+        for (line, *which), column in itertools.product(depths, columns):
+            records.append((*of_row, line, *column, *there.get((row, tuple(which), column[1]), BLANK)))
+    return pd.DataFrame(records, columns=CELLS)
 
 
-def _best(compared: Sequence[Compared], digits: Callable[[Compared], int]) -> tuple[set[int], set[int]]:
-    """Find the best of each group, ours and printed: equal digits are a tie; where all tie there is no best."""
-    ours: set[int] = set()
-    printed: set[int] = set()
-    for group in method_groups([item for item in compared if SLOPE not in item.place.values()]):
-        sign = group[0].measure.sign
-        for chosen, attribute in ((ours, "mean"), (printed, "printed")):
-            values = {
-                id(i): sign * round(v, digits(i)) for i in group if math.isfinite(v := getattr(i, attribute))
-            }
-            if len({*values.values()}) > 1:
-                top = max(values.values())
-                chosen |= {key for key, value in values.items() if value == top}
-    return ours, printed
+def _texts(
+    names: Sequence[str], at: Sequence[int], axes: Axes, text: Callable[[str, Value], str]
+) -> tuple[str, ...]:
+    """Name the values of some axes, given by their numbers."""
+    return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
 
 
-def state_text(item: Compared, decimals: int) -> tuple[str, str]:
-    """Return our side of an entry and its spread; a cell without a full mean says why in a word."""
-    ours, status = item.measured, item.measured.status
-    mark = SHIPPED * ours.shipped + AGAIN * ours.again
-    if status in (FINISHED, INCOMPLETE):
-        spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
-        partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == INCOMPLETE else ""
-        idle = "".join(f" ({len(runs)}/{ours.n_seeds} {word})" for word, runs in ours.idle.items())
-        return f"{ours.mean:.{decimals}f}{mark}", spread + partial + idle
-    if status in (DIVERGED, FAILED):
-        count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
-        return f"{status}{count}{mark}", ""
-    return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
+BLANK = (Entry(""), "")
+"""What stands where nothing is said."""
 
 
-def stacked(row: Row, side: Callable[[Entry, str], str], absent: str = ABSENT) -> Iterator[list[str]]:
-    """Yield what a row has below each other where its sides are too wide: the side's name, its cells, Kendall's tau.
+def listed(
+    names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str, absent: str = ""
+) -> Grid:
+    """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
+    blocks: dict[str, int] = {}
+    records = [
+        (blocks.setdefault(heading, len(blocks)), heading, number, label, 0, column, (column,), (name,), entry, "")
+        for number, (heading, label, entries) in enumerate(rows)
+        for column, (name, entry) in enumerate(zip(names, entries, strict=True))
+    ]  # fmt: skip
+    return Grid(stub, pd.DataFrame(records, columns=CELLS), absent=absent or Grid.absent)
+
+
+Line = tuple[str, list[str], str]
+"""A line of a table as a form writes it: its label, its cells, Kendall's tau."""
+
+
+def beside(block: Block, sides: Callable[[Entry], Sequence[str]]) -> Iterator[Line]:
+    """Yield the lines of a block with the sides of each entry beside each other."""
+    for row in block.rows:
+        for number, entries in enumerate(row.entries):
+            cells = [text for entry in entries for text in sides(entry)]
+            yield "" if number else row.label, cells, row.agreement[number] if row.agreement else ""
+
+
+def stacked(block: Block, side: Callable[[Entry, str], str], absent: str = ABSENT) -> Iterator[Line]:
+    """Yield the lines of a block with the sides below each other, the name of the side in the first cell.
 
     All metrics of a place share a cell; a line without anything is left out. ``side`` writes one side of an entry.
     """
-    first, *more = row.agreement or [""]
-    taus = [first, *(f"({tau})" if tau else "" for tau in more)]
-    for name in ("ours", "±", "paper", "Δ"):
-        cells = [
-            together([side(entry, name) for entry in column], absent)
-            for column in zip(*row.entries, strict=True)
-        ]
-        if any(cells):
-            yield [name, *cells, taus.pop(0) if taus else ""]
-
-
-def _tau(group: Sequence[Compared], decimals: int) -> str:
-    """Print Kendall's tau of a group; over a part of its methods it says so."""
-    tau, methods = agreement(group, decimals)
-    if tau is None:
-        return ""
-    part = f" ({methods}/{len(group)})" if methods < len(group) else ""
-    return f"{tau:.2f}{part}".replace("-", "−")
+    for row in block.rows:
+        first, *more = row.agreement or [""]
+        label, taus = row.label, [first, *(f"({tau})" if tau else "" for tau in more)]
+        for name in ("ours", "±", "paper", "Δ"):
+            columns = zip(*row.entries, strict=True)
+            cells = [together([side(entry, name) for entry in column], absent) for column in columns]
+            if any(cells):
+                yield label, [name, *cells], taus.pop(0) if taus else ""
+                label = ""

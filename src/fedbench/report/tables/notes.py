@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper, TableSpec
 from fedbench.plan.untuned import methods_by_dataset
-from fedbench.report.numbers import compare, described
-from fedbench.report.numbers.compare import Compared
-from fedbench.report.numbers.names import SHIPPED
+from fedbench.report.numbers import compare, described, rates
+from fedbench.report.numbers.compare import Compared, agreement, method_groups
+from fedbench.report.numbers.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, UNDEFINED
-from fedbench.report.tables import notes_cells as of_cells
-from fedbench.report.tables import notes_rules as of_rules
+from fedbench.report.tables import sentences
+from fedbench.report.tables.layout import METRIC
+from fedbench.results import idle
+from fedbench.results.statistics import LEAST
 
 LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
@@ -36,55 +40,148 @@ def below(
     """Return the notes that may stand below a table, the most important first.
 
     What the numbers and signs are, data that do not compare, the outcome, which class is positive, what went wrong,
-    doubtful print.
-
-    Args:
-        plan: of the study whose table it is.
-        name: the table.
-        compared: its numbers.
-        made: the provenance of its cells.
-        dashes: whether a place without a number is shown.
+    doubtful print. ``made`` is the provenance of the cells; ``dashes`` tells that a place without a number is shown.
     """
     paper, spec, cells, data = plan.study, plan.table(name), plan.cells(name), Path(plan.config.data_dir)
+    frame = sentences.numbers(paper, compared)
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
-    comparable = any(item.verdict.difference is not None for item in compared)
-    measured = {(i.place["dataset"], i.place["method"]) for i in compared if i.here and i.measured.n_seeds}
+    ran = frame[frame["here"] & (frame["n_seeds"] > 0)]
+    measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
+    signs = sentences.signs(frame, plan.config.tolerance, dashes)
+    outcome = (
+        sentences.score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
+        if frame["compares"].any()
+        else sentences.bounds(frame)
+    )
     notes = [
-        of_rules.legend(paper, spec, compared, plan.config.tolerance, dashes),
-        *of_cells.listed(
-            prepared, [dataset for dataset, digests in made["data"].items() if len(digests) > 1]
-        ),
-        *of_rules.other_data(described.other_data(cells, made["data"], data)),
-        *of_cells.absent(compared),
-        *of_cells.trouble(paper, compared, FAILED),
-        *of_rules.untuned(methods_by_dataset(not_tuned)),
-        of_cells.score(paper, compared) if comparable else of_cells.bounds(compared),
+        " ".join(filter(None, [_numbers(paper, spec, compared), letters(paper, compared), signs])),
+        sentences.listed(prepared, [name for name, digests in made["data"].items() if len(digests) > 1]),
+        other_data(described.other_data(cells, made["data"], data)),
+        sentences.absent(frame),
+        sentences.trouble(frame, FAILED),
+        untuned(not_tuned),
+        outcome,
         *described.tasks(cells, data),
-        *of_cells.additions(paper, compared),
-        *of_cells.trouble(paper, compared, DIVERGED, UNDEFINED, INCOMPLETE),
-        *of_cells.idle_runs(paper, compared),
-        *of_cells.moving(compared),
-        *of_cells.doubts(paper, compared),
-        *of_cells.listed("published, but no name of this study", compare.unknown_names(paper, spec)),
-    ]
+        *additions(paper, frame["dataset"]),
+        *(sentences.trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
+        *(sentences.idle_runs(frame, word) for word in idle.MEANING),
+        sentences.moving(frame),
+        sentences.doubts(frame),
+        sentences.listed("published, but no name of this study", compare.unknown_names(paper, spec)),
+    ]  # fmt: skip
     return [*filter(None, notes)]
 
 
 def details(plan: Plan, name: str, compared: Sequence[Compared], decimals: int) -> list[str]:
     """Return the notes for the end of a document: the rule in full, how numbers are made, what was trained."""
     paper, spec, cells, tolerance = plan.study, plan.table(name), plan.cells(name), plan.config.tolerance
-    comparable = any(item.verdict.difference is not None for item in compared)
+    frame = sentences.numbers(paper, compared)
+    comparable = frame["compares"].any()
     notes = [
-        *([of_rules.printed(compared), of_rules.verdicts(compared, tolerance)] if comparable else []),
-        of_cells.resembling(compared, tolerance),
-        of_rules.bold(spec, compared, decimals),
-        *(of_rules.devices(compared) if comparable else []),
-        of_rules.combined(paper, spec),
-        of_rules.selection(paper, cells),
+        *([sentences.printed(frame), sentences.verdicts(frame, tolerance)] if comparable else []),
+        resembling(compared, tolerance),
+        bold(spec, compared, decimals),
+        sentences.devices(frame) if comparable else "",
+        combined(paper, spec),
+        selection(paper, cells),
         *described.trained(cells),
         *described.chosen(plan, cells),
-        *of_cells.origin(compared),
-        *of_cells.moved(paper, compared),
+        sentences.origin(frame),
+        sentences.moved(frame),
     ]
     return [*filter(None, notes)]
+
+
+def _numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared]) -> str:
+    """Say what a number of ours is; those of single sites are named by their columns or rows alone."""
+    by_site = {metric.partition("@")[0] for metric in spec.metrics if "@" in metric}
+    metrics = [
+        paper.measure(metric).label + " (of each site too)" * (metric in by_site)
+        for metric in dict.fromkeys(metric.partition("@")[0] for metric in spec.metrics)
+    ]
+    what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
+    if METRIC in (*spec.rows, *spec.columns):
+        what = ", ".join(metrics)
+    several = any(item.measured.n_wanted > 1 for item in compared)
+    ours = "mean ± standard deviation over seeds" if several else "one seed"
+    return f"{what[0].upper()}{what[1:]}: {ours}."
+
+
+def letters(paper: Paper, compared: Sequence[Compared]) -> str:
+    """Explain the settings that headings call by a letter, empty without any."""
+    varying = [n for n in paper.settings if len({item.place.get(n) for item in compared}) > 1]
+    words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
+    said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
+    return f"{'; '.join(said)}." if said else ""
+
+
+def other_data(names: Sequence[str]) -> str:
+    """Say which datasets are no longer those that the runs were trained on, and the cure; nothing where all are."""
+    cure = "`fedbench forget DATASET`, and the next workflow trains on these"
+    said = f"Trained on data other than those prepared here now: {', '.join(names)} ({cure})."
+    return said if names else ""
+
+
+def untuned(cells: Sequence[Cell]) -> str:
+    """Say which methods are not tuned for their dataset, nothing where there are none."""
+    said = "Not tuned for this dataset: the order of methods says nothing"
+    return f"{said} ({methods_by_dataset(cells)})." if cells else ""
+
+
+def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
+    """Name the datasets that are ours, with what is said of each."""
+    own = sorted({*datasets} - {name for name, entry in paper.datasets.items() if entry.printed})
+    first = f"{', '.join(own)}: our addition, not in the paper, so nothing to compare with."
+    return [first] * bool(own) + [
+        f"{note.rstrip('.')}." for name in own if (note := paper.datasets[name].note)
+    ]
+
+
+def resembling(compared: Sequence[Compared], tolerance: float) -> str:
+    """Say how many matching numbers would match the published value of another method too; empty where none does."""
+    same, total = compare.resemblance(compared, tolerance)
+    said = "Matching numbers would also match another method's published value in"
+    return f"{said} {same} of {total} cases." if same else ""
+
+
+def bold(spec: TableSpec, compared: Sequence[Compared], decimals: int) -> str:
+    """Say what is set in bold, and what τ means where it is shown."""
+    if len({item.place["method"] for item in compared}) < 2:
+        return ""
+    groups = [(len(group), *agreement(group, decimals)) for group in method_groups(compared)]
+    tau = ""
+    if any(agrees is not None for _, agrees, _ in groups):
+        part = any(LEAST <= of < methods for methods, _, of in groups)
+        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
+        tau += "; (3/5): computed on 3 of 5 methods." if part else "."
+    line = "row" if "method" in spec.columns else "column"
+    side = " (ours and paper separately)" if any(item.published for item in compared) else ""
+    return f"Bold: best method in each {line}{side}; values equal to {decimals} decimals tie.{tau}"
+
+
+def combined(paper: Paper, spec: TableSpec) -> str:
+    """Say which numbers are made of several cells."""
+    if spec.kind == "rates":
+        return rates.rule(spec)
+    lines = []
+    if spec.average is not None:
+        what = "datasets" if spec.average == "dataset" else f"values of {paper.settings[spec.average].label}"
+        lines.append(f"{AVERAGE}: mean over the {what}, taken seed by seed.")
+    if spec.slope is not None:
+        lines.append(
+            f"{SLOPE.capitalize()}: of log number over log {axis_name(paper, spec.slope)}, by least squares, seed by "
+            "seed; −1 where the number falls as the setting grows, 0 where it does not depend on it."
+        )
+    for name in spec.pool:
+        values = paper.values(spec)[name]
+        lines.append(f"Repeats: all seeds of each of {len(values)} values of {paper.settings[name].label}.")
+    return " ".join(lines)
+
+
+def selection(paper: Paper, cells: Sequence[Cell]) -> str:
+    """Say by which rule the evaluation that counts was chosen, empty where it is the last one of all runs."""
+    rules = {run.train.select for cell in cells for run in cell.runs[:1]}
+    chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
+    last = ["the last one"] if None in rules else []
+    return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}." if chosen else ""
