@@ -17,7 +17,7 @@ from fedbench.report.figures import claims as forest
 from fedbench.report.page import build as page
 from fedbench.report.page.data import chapter
 from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims
+from fedbench.report.tables import claim_words, claims
 
 VERDICTS = re.compile(
     r"\b(match(es)?|above print|below print|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
@@ -109,7 +109,7 @@ def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config
     project.fill("localscgdam", "table1", reduced)
     said = tables.make(Plan(reduced), "table1").terminal()
     assert VERDICTS.search(said)
-    assert "supported" in json.dumps(claims.RULES).lower()
+    assert "supported" in json.dumps(claim_words.RULES).lower()
 
 
 def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_in: Project) -> None:

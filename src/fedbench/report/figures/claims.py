@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -76,17 +77,9 @@ def _figure(ran: Sequence[Finding], paper: Paper) -> Figure:
     for column, part in enumerate(parts):
         top = total - 0.02
         for i in part:
-            left, rows = column * width + LABELS, heights[i] - HEAD
-            place = (left, top - heights[i] + 0.28, width - LABELS - 0.15, rows)
-            axes = figure.add_axes(
-                (
-                    place[0] / (columns * width),
-                    place[1] / total,
-                    place[2] / (columns * width),
-                    place[3] / total,
-                )
-            )
-            _panel(axes, ran[i], paper, place[2])
+            box = (column * width + LABELS, top - heights[i] + 0.28, width - LABELS - 0.15, heights[i] - HEAD)
+            axes = figure.add_axes(tuple(np.divide(box, (columns * width, total) * 2)))
+            _panel(axes, ran[i], paper, box[2])
             top -= heights[i]
     words = _legend(ran) if ran else "Nothing that the claims are about has been run yet."
     figure.text(0.01, 0.04 / total, words, fontsize=6.5, color="#555555", va="bottom")
@@ -153,24 +146,16 @@ def _cut(text: str, width: int) -> str:
 
 
 def _points(paper: Paper, ran: Sequence[Finding]) -> pd.DataFrame:
+    """Return what is drawn, a row for each place of a claim and one for all of them."""
     rows: list[dict[str, Any]] = []
     for one in ran:
-        for place, effect in (
-            *zip(one.main.places, one.main.verdict.places, strict=True),
-            (None, one.main.verdict.whole),
-        ):
-            where = dict(place) if place else {}
-            rows.append(
-                {
-                    "paper": paper.key,
-                    "claim": one.number,
-                    "scale": one.main.scale,
-                    "place": place_text(paper, place, one.main.places) if place else "whole",
-                    **where,
-                    "effect": effect.mean,
-                    "low": effect.low if effect.seeds > 1 else math.nan,
-                    "high": effect.high if effect.seeds > 1 else math.nan,
-                    "seeds": effect.seeds,
-                }
+        at, of_claim = one.main, {"paper": paper.key, "claim": one.number, "scale": one.main.scale}
+        effects = [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.whole)]
+        for place, effect in effects:
+            where = (
+                {"place": place_text(paper, place, at.places), **dict(place)} if place else {"place": "whole"}
             )
+            low, high = (effect.low, effect.high) if effect.seeds > 1 else (math.nan, math.nan)
+            numbers = {"effect": effect.mean, "low": low, "high": high, "seeds": effect.seeds}
+            rows.append(of_claim | where | numbers)
     return pd.DataFrame(rows)

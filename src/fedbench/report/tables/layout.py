@@ -117,11 +117,12 @@ class Grid:
     @cached_property
     def headers(self) -> list[list[tuple[str, int]]]:
         """The levels above the columns, each a list of (text, columns spanned)."""
-        columns = [*self.cells.drop_duplicates("column")[["at", "names"]].itertuples(index=False)]
+        columns = self.cells.drop_duplicates("column")
+        places, names = columns["at"].tolist(), columns["names"].tolist()
         levels = []
-        for level in range(len(columns[0].names) if columns else 0):
-            spans = Counter(column.at[: level + 1] for column in columns)
-            texts = {column.at[: level + 1]: column.names[level] for column in columns}
+        for level in range(len(names[0]) if names else 0):
+            spans = Counter(at[: level + 1] for at in places)
+            texts = {at[: level + 1]: name[level] for at, name in zip(places, names, strict=True)}
             levels.append([(texts[at], span) for at, span in spans.items()])
         return levels
 

@@ -222,6 +222,6 @@ def _tidy(shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.Da
     ranks = {(board.dataset, line.method): line.rank for board in shown for line in board.lines}
     of_rows = [ranks[place] for place in zip(rows["dataset"], rows["method"], strict=True)]
     for place, side in enumerate(("best", "worst"), 3):
-        numbers = pd.array([getattr(rank, side, None) for rank in of_rows], dtype="Int64")
+        numbers = pd.Series([getattr(rank, side, None) for rank in of_rows], rows.index, "Int64")
         rows.insert(place, f"rank_{side}", numbers)
     return rows.drop(columns=[*OF_PRINT])

@@ -63,7 +63,7 @@ def below(
         untuned(not_tuned),
         outcome,
         *described.tasks(cells, data),
-        *additions(paper, frame["dataset"]),
+        *additions(paper, [*frame["dataset"]]),
         *(sentences.trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
         *(sentences.idle_runs(frame, word) for word in idle.MEANING),
         sentences.moving(frame),

@@ -67,8 +67,8 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, compared: Sequence[Compare
     said = []
     for item in compared:
         entry = _entry(item, digits(item))
-        marks = {"best": id(item) in best, "printed_best": id(item) in printed_best}
-        entry = replace(entry, second=item.metric in second, **marks)
+        entry = replace(entry, best=id(item) in best, printed_best=id(item) in printed_best)
+        entry = replace(entry, second=item.metric in second)
         said.append(({**item.place, METRIC: item.metric}, entry, taus[id(item)]))
     cells = arranged(spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair))
     away = {block: _away(part["entry"]) for block, part in cells.groupby("block")}
@@ -78,7 +78,7 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, compared: Sequence[Compare
 
 
 def _away(entries: Iterable[Entry]) -> str:
-    """Say at which scale a block was run of which nothing was run at this one."""
+    """Name the scales of a block that has numbers of other scales alone."""
     items = [entry.item for entry in entries if entry.item]
     scales = sorted({item.measured.scale for item in items if item.measured.shipped})
     return (

@@ -77,7 +77,7 @@ def listed(head: str, texts: Iterable[str]) -> str:
 
 def _at(rows: pd.DataFrame, what: Callable[[Any], str]) -> list[str]:
     """Say something of places; a table of one place has no name for it."""
-    return [": ".join(filter(None, [row.where, what(row)])) for row in rows.itertuples()]
+    return [": ".join(filter(None, [str(row.where), what(row)])) for row in rows.itertuples()]
 
 
 def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
