@@ -50,10 +50,10 @@ def content(plan: Plan, name: str) -> Content:
     measure = measures.measure(spec.x)
     label = ", ".join(filter(None, [measure.label, measure.unit]))
     across = Across(label, log="x" in spec.log, log_y="y" in spec.log)
-    labels = {curve.label for panel in panels for curve in panel.curves}
+    labels = [curve.label for panel in panels for curve in panel.curves]
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     front = {FRONT: FRONT_STYLE} if FRONT in labels else {}
-    styles = {**styles_of(labels - {FRONT}, methods), **front}
+    styles = {**styles_of([label for label in labels if label != FRONT], methods), **front}
     return Content(panels, across, styles, [str(board.dataset) for board in shown], mean_over(INTERVAL))
 
 
