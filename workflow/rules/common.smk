@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 from fedbench.data import datasets, prepared
@@ -145,8 +146,10 @@ def preparing_options(wildcards, threads):
 
 def training_cores(wildcards):
     """A cell's share of the cores for its seeds, asked when it is about to begin: more than one if few cells are left."""
-    waiting = sum(job.rule.name == "train" for job in workflow.dag.needrun_jobs())
-    share = (workflow.cores or 1) // max(1, waiting)
+    cores = workflow.cores or 1
+    waiting = (job for job in workflow.dag.needrun_jobs() if job.rule.name == "train")
+    # no more are counted than share the cores: each of thousands of cells asks
+    share = cores // max(1, len([*islice(waiting, cores)]))
     return 1 if GPU else max(1, min(share, len(cell_of(wildcards).runs)))
 
 
