@@ -171,7 +171,7 @@ def _run(
     """Run the races of several methods, the first methods' runs first, and yield each race that ends."""
     wanted = {name: next(race) for name, race in races.items()}
     begun = dict[str, str]()  # runs, and for whom
-    start, trained = time.monotonic(), 0
+    start, trained = 0.0, 0  # of runs that the store does not have
     while wanted:
         for name in [*wanted]:
             try:
@@ -183,11 +183,13 @@ def _run(
         for name, specs in wanted.items():
             for spec in specs:
                 if pool.free and spec.key not in begun and not scores[name].has(spec):
+                    if not start and not Store().path(spec.key).exists():
+                        start = time.monotonic()
                     pool.begin(spec)
                     begun[spec.key] = name
         if begun:
             for spec, record in pool.finished():
-                trained += 1
+                trained += start > 0
                 left = sum(not scores[name].has(run) for name, specs in wanted.items() for run in specs) - 1
                 pace = time_left(0, trained, left, time.monotonic() - start)
                 scores[begun.pop(spec.key)].add(spec, record, pace)

@@ -195,8 +195,11 @@ def test_a_tuning_that_was_cut_off_goes_on_from_its_store(monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert not path.exists(), "no cell may read a choice among some of the trials"
-    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    said = list[str]()
+    tune_dataset(config, "toy", "Digits", ["Plain"], said.append)
     assert trained == [0.01, 0.1, 0.2, 0.2, 0.5]
+    timed = [line for line in said if " left" in line]
+    assert len(timed) == 1 and "trial 3 of 4" in timed[0], "those of the store took no time"
     assert len(yaml.safe_load(path.read_text())["scores"]["Plain"]) == 4
 
 
