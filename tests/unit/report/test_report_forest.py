@@ -108,6 +108,7 @@ def test_without_the_data_there_are_no_counts_and_no_intervals(
     finish(project, cells["CoDA"], CODA)
     monkeypatch.setattr(forest, "by_site", lambda spec, seed, data_dir: {})
     drawing = make(project, reduced)
+    assert "bars" not in drawing.words and "not prepared here" in drawing.words
     assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()
     assert drawing.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
 

@@ -27,10 +27,11 @@ APART = 0.62
 """Of a row: the room of its methods."""
 ROW, LETTER = 0.14, 0.058
 """Inches of each method in a row, and of each letter of a row's name."""
-WORDS = (
-    f"dots: each seed, bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in "
-    "brackets: positive among all of them"
+BARS = (
+    f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
+    "positive among all of them"
 )
+NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
 
 def content(plan: Plan, name: str) -> Content:
@@ -53,7 +54,9 @@ def content(plan: Plan, name: str) -> Content:
     across = Across(measure.label, rows=tuple(_site(metric) or ALL for metric in spec.metrics))
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
-    return Content(panels, across, styles, here, mean_over(WORDS, alone=""), columns=1)
+    counted = any(curve.points["positives"].any() for panel in panels for curve in panel.curves)
+    words = mean_over(f"dots: each seed, {BARS if counted else NO_BARS}", alone="")
+    return Content(panels, across, styles, here, words, columns=1)
 
 
 def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
