@@ -191,7 +191,7 @@ def test_what_is_wrong_with_a_dataset_is_found(
 
 def test_what_is_no_dataset_is_said(offer: Offer) -> None:
     offer(object())
-    with pytest.raises(UserError, match=r"is no fedbench\.data\.dataset\.Dataset"):
+    with pytest.raises(UserError, match=r"is not a fedbench\.data\.dataset\.Dataset"):
         datasets.get("mine")
     offer(datasets.get("digits"))
     with pytest.raises(UserError, match="dataset 'mine' calls itself 'digits'"):
