@@ -57,9 +57,7 @@ class Choices:
         with files.locked(Store().root / "tune.lock"):  # another call may end at the same moment
             if self.waiting(choices):
                 return
-            known = read(self.path)
-            if known.get("protocol") != self._protocol:
-                known = {}
+            known = read(self.path)  # of another protocol: all of its methods are replaced
             content: dict[str, Any] = {"protocol": self._protocol}
             for part in Choice._fields:
                 of_methods = known.get(part, {}) | {
