@@ -1,9 +1,9 @@
-"""Holds the numbers of the documentation against those that are shipped: ``make numbers``.
+"""Compares the numbers of the documentation with those that are shipped: ``make numbers``.
 
-A table between ``<!-- table: {...} -->`` and ``<!-- end -->`` is written anew, one of claims or of what was reproduced
-(``glance``) likewise. Every number
-in other text that is no fact of its section's tables (``counts.py``) has its source in a comment below the paragraph or
-the item, in their order, with semicolons between them::
+A table between ``<!-- table: {...} -->`` and ``<!-- end -->`` is written anew (``docs_tables.py``), one of claims or of
+what was reproduced (``glance``) likewise. Every number in other text that is no fact of its section's tables
+(``counts.py``) has its source in a comment below the paragraph or the item, in their order, with semicolons between
+them::
 
     From 20 % to 1 % LocalSCGDAM loses 0.019.
     <!-- numbers: [LocalSCGDAM, imratio=0.2] - [LocalSCGDAM, imratio=0.01] -->
@@ -21,25 +21,16 @@ import itertools
 import re
 import sys
 from bisect import bisect
-from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import counts
 import numpy as np
 import pandas as pd
 import yaml
+from docs_tables import ROOT, TABLE, claims_of, picked, rewritten, shipped
 
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build, claims
-from fedbench.report.tables.document import Table
-
-ROOT = Path(__file__).parents[1]
 PAPERS = [path.name for path in sorted((ROOT / "docs/papers").glob("*.md"))]
 RESULTS = [
     "README.md",
@@ -50,7 +41,6 @@ RESULTS = [
 ]
 CHOICES = [f"docs/papers/{name}" for name in PAPERS]
 """Pages whose tables hold what was decided: settings, no results."""
-TABLE = re.compile(r"^<!-- (table|claims|glance): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.,/-])[-+]?\d*\.\d+(?![\w.]*\d)")
 """With a point."""
 PART = re.compile(r"(.+?)(?:\n[ \t]*\n|\Z|<!-- numbers: (.*?) -->)", flags=re.S)
@@ -60,51 +50,6 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)|^#.*?$", flags=re.M | re.
 """Code, targets of links, headings."""
 TABLE_ROW = re.compile(r"^\| .*$", flags=re.M)
 NEWLINE = "\n"
-WORDS = {"not reached": "never"}
-
-
-@contextmanager
-def elsewhere() -> Iterator[None]:
-    """Work in a folder with configuration, print and shipped numbers, but nothing that was trained here."""
-    with TemporaryDirectory() as folder:
-        for part in ("config", "tables", "reproduced"):
-            (Path(folder) / part).symlink_to(ROOT / part)
-        with chdir(folder):
-            yield
-
-
-@cache
-def made(of: str) -> Table:
-    """Return the table ``paper/table@scale`` on all datasets of its study, from shipped numbers alone."""
-    place, _, scale = of.partition("@")
-    paper, _, table = place.partition("/")
-    with elsewhere():
-        return build.make(Plan(Config(scale=scale, datasets=[*load_paper(paper).datasets]), paper), table)
-
-
-@cache
-def shipped(of: str) -> pd.DataFrame:
-    """Return what is shipped of ``paper/table@scale``, of several with ``+``: a row for each number."""
-    if "+" in of:
-        return pd.concat(map(shipped, of.split("+")), ignore_index=True)
-    rows, scale = made(of).rows, of.partition("@")[2]
-    rows = rows[rows["shipped"] & (rows["scale"] == scale)].copy()
-    for column in rows.columns[: rows.columns.get_loc("metric")]:
-        rows[column] = rows[column].astype(str).str.removesuffix(".0")
-    if "rank_best" in rows:
-        rows["rank"] = (rows["rank_best"] + "–" + rows["rank_worst"]).fillna("-")
-    return rows
-
-
-def picked(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return the rows in which each name is a dataset, method or metric, and each ``axis=value`` fits."""
-    for name in names:
-        axis, _, value = name.rpartition("=")
-        columns = [axis] if axis else ["dataset", "method", "metric"]
-        rows = rows[rows[columns].isin(value.split("|")).any(axis=1)]
-    if rows.empty:
-        raise ValueError(f"no row is {', '.join(names)}")
-    return rows
 
 
 def looked_up(rows: pd.DataFrame, names: list[str]) -> np.ndarray:
@@ -233,138 +178,6 @@ def _fault(said: str, source: str, above: str) -> str:
 def facts(*tables: str) -> counts.Facts:
     """Return what the tables of a section are made with."""
     return counts.facts_of({one: shipped(one) for of in tables for one in of.split("+")})
-
-
-def cell(rows: pd.DataFrame, digits: int) -> str:
-    """Write the numbers of a place; that of a second metric stands in parentheses."""
-    texts = []
-    for row in rows.to_dict("records"):
-        short = 0 if abs(row["mean"]) >= 10 else digits
-        if row["status"] in ("finished", "incomplete"):
-            texts.append(
-                f"{row['mean']:.{short}f}" + (f" ± {row['std']:.{short}f}" if row["n_seeds"] > 1 else "")
-            )
-        elif row["status"] == "diverged":
-            texts.append(f"{count_of(row['reason'])}diverged; {each(row['values'], digits)}".rstrip("; "))
-        else:
-            texts.append(WORDS.get(row["status"], row["status"]))
-    return " ".join([*texts[:1], *(f"({text})" for text in texts[1:])]) or "-"
-
-
-def count_of(reason: str) -> str:
-    """Return how many of several seeds a reason speaks of, as ``1 of 3 ``; nothing where there is one seed."""
-    count, seeds, _ = reason.partition(" seeds")
-    return f"{count} " if seeds else ""
-
-
-def each(values: str, digits: int) -> str:
-    """Write the values of the seeds."""
-    return ", ".join(f"{float(pair.partition(':')[2]):.{digits}f}" for pair in values.split())
-
-
-def written(
-    of: str, rows: list[str], columns: list[str] = [], where: list[str] = [], names: dict[str, str] = {},  # noqa: B006
-    beside: dict[str, str] = {}, head: str = "", digits: int = 3,  # noqa: B006
-) -> str:  # fmt: skip
-    """Write a table.
-
-    Args:
-        of: as for :func:`shipped`.
-        rows: axes, or ``metric``.
-        columns: likewise.
-        where: what picks rows of the frame, as in brackets.
-        names: what to call values.
-        beside: columns of the frame beside each number, with their heads.
-        head: of the only column.
-        digits: after the point; none for numbers of 10 and more.
-    """
-    frame = picked(shipped(of), where).assign(only=head)
-    settings = load_paper(of.partition("/")[0]).settings
-    columns = columns or ["only"]
-    across = list(dict.fromkeys(frame[columns].itertuples(index=False, name=None)))
-    line = [settings[axis].label if axis in settings else axis for axis in rows]
-    for place in across:
-        parts = zip(columns, place, strict=True)
-        line.append(
-            ", ".join(
-                f"{axis} = {value}" if axis in settings else names.get(value, value) for axis, value in parts
-            )
-        )
-        line += beside.values()
-    lines = [line, ["---"] * len(line)]
-    for place, found in frame.groupby(rows, sort=False):
-        line = [names.get(value, value) for value in map(str, place)]
-        for one in across:
-            here = found[(found[columns] == list(one)).all(axis=1)]
-            line.append(cell(here, digits))
-            for column in beside:
-                text = str(here[column].iloc[0]) if len(here) else ""
-                line.append((each(text, digits) if column == "values" else text) or "-")
-        lines.append(line)
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-@cache
-def claims_of(of: str) -> claims.ClaimTable:
-    """Return what shipped numbers say of the claims of ``paper@scale``."""
-    paper, _, scale = of.partition("@")
-    with elsewhere():
-        return claims.make(Plan(Config(scale=scale), paper))
-
-
-def judged(of: str) -> str:
-    """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out."""
-    scale = of.partition("@")[2]
-    lines = claims_of(of).markdown().splitlines()
-    cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
-    shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Decides")]
-    kept = [line for line in cells if line[shown[2]] != "not run"]
-    return "".join(f"| {' | '.join(line[at] for at in shown)} |\n" for line in kept)
-
-
-def glance(papers: list[str]) -> str:
-    """Write how many printed results of each paper were measured, at its scale or a shorter one, and what else was."""
-    head = [
-        "paper",
-        "printed results",
-        "measured at scale paper",
-        "only at reduced",
-        "not run",
-        "others measured",
-    ]
-    lines = [head, ["---"] * len(head)]
-    for key in papers:
-        tables = {name: table for name, table in load_paper(key).tables.items() if table.kind == "results"}
-        firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
-        folder = ROOT / "tables/published" / key
-        printed = sum(pd.read_csv(folder / file)["mean"].count() for file in firsts)
-        held, others = {"paper": set[str](), "reduced": set[str]()}, set[str]()
-        for scale, name in itertools.product(held, tables):
-            if (ROOT / f"reproduced/{scale}/{key}.csv").exists():
-                rows = shipped(f"{key}/{name}@{scale}")
-                place = rows.columns[: rows.columns.get_loc("metric") + 1]
-                places = pd.Series(
-                    [*map(str, rows[place].itertuples(index=False))], index=rows.index, dtype=str
-                )
-                known = (rows["published_mean"] != "") & (name in firsts.values())
-                held[scale] |= {*places[known]}
-                others |= {*places[~known]}
-        only = held["reduced"] - held["paper"]
-        left = printed - len(held["paper"] | only)
-        lines.append([key, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-@cache
-def block(kind: str, spec: str) -> str:
-    """Write a table with its markers."""
-    write: Callable[..., str] = {"claims": judged, "glance": glance}.get(kind, written)
-    return f"<!-- {kind}: {spec} -->\n{write(**yaml.safe_load(spec))}<!-- end -->"
-
-
-def rewritten(text: str) -> str:
-    """Return a page with its tables as the numbers are shipped."""
-    return TABLE.sub(lambda found: block(found[1], found[2]), text)
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ def loaded(path: Path) -> ModuleType:
     return module
 
 
-sys.path.append(str(ROOT / "benchmarks"))  # where documents.py finds counts.py
+sys.path.append(str(ROOT / "benchmarks"))  # where documents.py finds counts.py and docs_tables.py
 documents = loaded(ROOT / "benchmarks/documents.py")
-counts = documents.counts
+counts, docs_tables = documents.counts, sys.modules["docs_tables"]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*documents.RESULTS, *documents.CHOICES)}
 
 
@@ -79,7 +79,7 @@ def test_what_stands_below_a_table_is_short_and_begins_with_what_its_numbers_are
     places = {one for of in re.findall(r"of: ([^,}]+@\w+)", texts) for one in of.split("+") if "/" in one}
     assert len(places) > 20
     for place in places:
-        table = documents.made(place)
+        table = docs_tables.made(place)
         assert len(" ".join(table.below).split()) <= 80 and table.notes[0] in table.below, place
 
 
@@ -91,7 +91,7 @@ def test_a_claim_is_quoted_as_it_is_printed(page: str) -> None:
     (block,) = re.findall(
         r"^```\n(.*\n    in print: [^`]*)```$", (ROOT / page).read_text(encoding="utf-8"), flags=re.M
     )
-    assert block in documents.claims_of("climb@reduced").terminal()
+    assert block in docs_tables.claims_of("climb@reduced").terminal()
 
 
 def stated(name: str, text: str) -> str:
@@ -128,7 +128,7 @@ def test_a_fault_is_named_with_its_line(text: str, fault: str) -> None:
 def test_the_readme_shows_what_the_terminal_does() -> None:
     """The lines of LocalSCGDAM in the README's picture of a terminal have the numbers that are shipped."""
     (block,) = re.findall(r"^```\n(Method .*?)^```$", PAGES["README.md"], flags=re.M | re.S)
-    with documents.elsewhere():
+    with docs_tables.elsewhere():
         shown = build.show(Plan(Config(scale="demo")), "table1")
     lines = [
         [ENTRY.findall(line) for line in text.splitlines() if line.startswith("LocalSCGDAM")]
