@@ -93,3 +93,12 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
     assert sentences.moving(frame).startswith("2 of 3 results were still changing")
     assert sentences.moved(frame) == "Still changing: a: +0.030. b: −0.020."
     assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0])).startswith("Still changing: b")
+
+
+def test_a_sign_is_explained_where_it_occurs() -> None:
+    row = {"compares": True, "kind": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
+           "method": "x", "basis": "", "doubt": ""}  # fmt: skip
+    frame = pd.DataFrame([row])
+    assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
+    for mark, change in {"¹: one seed": {"basis": "one seed"}, "†": {"doubt": "typo"}}.items():
+        assert mark in sentences.signs(frame.assign(**change), 0.01, dashes=False)

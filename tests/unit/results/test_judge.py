@@ -24,7 +24,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.needed import seeds_needed
-from fedbench.results.claims.rules import Rule, p_values
+from fedbench.results.claims.rules import Rule, averaged, p_values
 from fedbench.results.statistics import flipped, p_positive
 
 BETTER = Rule("better", matters=0.005)
@@ -301,3 +301,9 @@ def test_seeds_that_are_added_take_no_verdict_away(seeds: int, holds: str) -> No
     assert verdict(noise - 0.01, rule).kind == CONTRADICTED
     assert verdict(noise + 0.01, rule).kind == SUPPORTED
     assert verdict(noise, rule).kind == UNSUPPORTED
+
+
+def test_a_seed_that_is_lost_at_one_place_is_lost_on_average_whatever_is_won_elsewhere() -> None:
+    at_places = np.array([[-math.inf, math.inf, 1.0], [math.inf, math.inf, 3.0]])  # [places, seeds]
+    bounds = np.broadcast_to(at_places, (2, 1, 2, 3))
+    assert averaged(bounds)[0, 0, 0].tolist() == [-math.inf, math.inf, 2.0]
