@@ -146,7 +146,8 @@ def preparing_options(wildcards, threads):
 
 def training_cores(wildcards):
     """A cell's share of the cores for its seeds, asked when it is about to begin: more than one if few cells are left."""
-    cores = workflow.cores or 1
+    # a cluster's call has none; `workflow.cores` ends the program there
+    cores = workflow.resource_settings.cores or 1
     waiting = (job for job in workflow.dag.needrun_jobs() if job.rule.name == "train")
     # no more are counted than share the cores: each of thousands of cells asks
     share = cores // max(1, len([*islice(waiting, cores)]))
