@@ -107,6 +107,6 @@ def origin(plan: Plan, table: str, stamp: str, **more: Any) -> dict[str, Any]:
 def stamp(commits: Sequence[str], keys: Sequence[str]) -> str:
     """Return the line that ties numbers to code and configuration: commits and a digest of all keys."""
     digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:12]
-    code = ", ".join(commits) or "none (nothing run)"
+    code = ", ".join(commits) or "none (nothing run here)"
     changed = " (+: with uncommitted changes)" if any(commit.endswith("+") for commit in commits) else ""
     return f"Runs {digest}, code {code}{changed}"

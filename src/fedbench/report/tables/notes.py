@@ -27,7 +27,7 @@ def caption(plan: Plan, name: str, compared: Sequence[Compared]) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
     seeds = sorted({item.measured.n_wanted for item in compared if item.here and not item.measured.shipped})
     count = " or ".join(str(n) for n in seeds)
-    run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run"
+    run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
     long = described.lengths(plan.cells(name))
     run = "; ".join([run, *[long] * (0 < len(long) <= LONGEST_LENGTH)])
     others = sorted({item.measured.scale for item in compared if item.measured.shipped} - {plan.scale.name})

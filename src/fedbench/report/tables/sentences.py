@@ -182,7 +182,8 @@ def origin(frame: pd.DataFrame) -> str:
         ["dataset", "scale", "n_seeds"], sort=False
     ):
         code = ", ".join(sorted({commit for text in rows["commit"] for commit in text.split()}))
-        hardware = "".join(f", {name}" for name in sorted({*rows["hardware"]} - {""}))
+        machines = {name for text in rows["hardware"] for name in text.split("; ")} - {""}
+        hardware = "".join(f", {name}" for name in sorted(machines))
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         lines.append(f"{dataset} at scale {scale}, {count} (code {code}{hardware})")
     return f"{SHIPPED}: {'; '.join(lines)}." if lines else ""
