@@ -71,7 +71,8 @@ class Scores:
             n for n, (_, runs) in enumerate(self._trials, 1) if spec.key in {run.key for run in runs}
         )
         trial = f"{self._whose}, trial {number} of {len(self._trials)}, seed {spec.seed}{short}"
-        self._say(f"{trial}: {self._rule.metric_of(spec.key)} {score}{left}  {spec.params}")
+        shown = "diverged" if score is None else f"{self._rule.metric_of(spec.key)} {score}"
+        self._say(f"{trial}: {shown}{left}  {spec.params}")
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
         """Return the trials with the scores of their ``runs``, without those that have none."""

@@ -69,7 +69,9 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(workers, "train_run", train)
     change(tune=PAPER["tune"] | {"seeds": [100, 101]})
-    tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
+    told = list[str]()
+    tune_dataset(config, "toy", "Digits", ["Plain"], told.append)
+    assert "Digits Plain, trial 3 of 4, seed 100: diverged  {'lr': 0.2}" in told
     assert asked == [101, 101] and chosen("Plain") == {"lr": 0.1}
     rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
     assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
