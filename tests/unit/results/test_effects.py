@@ -207,4 +207,6 @@ def test_a_pooled_place_is_the_mean_of_its_members_in_runs_and_one_number_in_pri
 
 def test_what_was_read_is_told() -> None:
     found = read(BOOK, TWO, better={"method": "A", "than": "B", "metric": "test_auc"}, only={"dataset": "D"})
-    assert found.read.groupby("method")["value"].agg(list).to_dict() == {"A": [0.9, 0.8], "B": [0.7, 0.7]}
+    rows = frame(BOOK).iloc[found.read]
+    assert rows.groupby("method")["value"].agg(list).to_dict() == {"A": [0.9, 0.8], "B": [0.7, 0.7]}
+    assert rows["place"].unique().tolist() == [place("D", 4)]

@@ -58,11 +58,12 @@ class Evidence:
             if any(at in self.cells for at in self.planned):
                 fitted = table_of_rates(plan.cells(target), spec, self._shipped)
                 runs.append(fitted[fitted["value"].notna()])
-        self._numbers = numbers_of(pd.concat(runs, ignore_index=True), metrics, plan.study)
+        numbers = numbers_of(pd.concat(runs, ignore_index=True), metrics, plan.study)
+        self._numbers = {metric: numbers[numbers["metric"] == metric] for metric in metrics}
 
     def of(self, metric: str) -> pd.DataFrame:
         """Return the numbers of one metric."""
-        return self._numbers[self._numbers["metric"] == metric]
+        return self._numbers[metric]
 
     @property
     def datasets(self) -> list[str]:
@@ -86,19 +87,21 @@ class Evidence:
 
 def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
-    here = runs["origin"].eq(HERE).groupby([runs["place"], runs["method"]]).transform("any")
-    runs = runs.assign(shipped=runs["origin"] == SHIPPED, cell=runs["cell"].where(here))
+    here = {*zip(*(runs.loc[runs["origin"] == HERE, name] for name in ("place", "method")), strict=True)}
     broken = runs[(runs["metric"] == "") & (runs["origin"] != "")]
-    asked = [runs[runs["metric"].isin(metrics)], *(broken.assign(metric=metric) for metric in metrics)]
-    numbers = pd.concat(asked).sort_index(kind="stable").reset_index(drop=True)
+    broken = broken.loc[broken.index.repeat(len(metrics))].assign(metric=[*metrics] * len(broken))
+    numbers = pd.concat([runs[runs["metric"].isin(metrics)], broken]).sort_index(kind="stable")
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
     values = numbers["value"].where(numbers["status"] != AVERAGED)
-    keys = numbers.groupby(["place", "method", "metric"], sort=False)["key"].transform(
-        lambda keys: key_of([*keys])
-    )
+    at = [*zip(numbers["place"], numbers["method"], numbers["metric"], strict=True)]
+    keys: dict[tuple[Place, str, str], list[str]] = {}
+    for cell, key in zip(at, numbers["key"], strict=True):
+        keys.setdefault(cell, []).append(key)
+    together = {cell: key_of(of_cell) for cell, of_cell in keys.items() if cell[:2] not in here}
     numbers = numbers.assign(
         value=values.mask(numbers["status"] == DIVERGED, numbers["metric"].map(worst)),
-        key=numbers["cell"].fillna(keys),
+        shipped=numbers["origin"] == SHIPPED,
+        key=[together.get(place, cell) for place, cell in zip(at, numbers["cell"], strict=True)],
     )
     return numbers[numbers["value"].notna()].astype(dict.fromkeys(NUMBERS, float))
 

@@ -22,7 +22,6 @@ from fedbench.results.claims.judge import (
     NOT_RUN,
     NOT_TESTED,
     UNDECIDED,
-    Verdict,
     means_agree,
     places_with_enough_seeds,
     verdict,
@@ -84,7 +83,8 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     ran = judged.kind != NOT_RUN
     if claim.untested and ran:
         judged = replace(judged, kind=NOT_TESTED, p=math.nan)
-    used = effects.read if ran else effects.read[:0]
+    read = runs.of(asked.metric).iloc[effects.read]
+    used = read if ran else read[:0]
     counted = places_with_enough_seeds(effects.values)
     waiting = (~np.isnan(effects.values).any(0)).any(-1) & ~counted
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
@@ -98,14 +98,14 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         shipped=bool(used["shipped"].any()),
         keys=tuple(sorted({*used["key"]})),
         commits=tuple(sorted({commit for commits in used["commit"] for commit in commits.split()})),
-        strip=tuple(_strip(scale, effects, judged, rule, ways)) if ran and not stand_in else (),
+        strip=tuple(_strip(scale, effects, rule, ways)) if ran and not stand_in else (),
         early=early,
         waiting=int(waiting.sum()),
         unproven=ran and not stand_in and decided and of_ends and LONGER not in dict(ways),
         own=tuple(dict.fromkeys(own)),
         needed=seeds_needed(effects.values, rule, judged) if judged.kind == UNDECIDED else math.nan,
         against=effects.against[judged.against] if effects.against else "",
-        diverged=tuple(_diverged(effects.read)) if is_end(asked.metric) else (),
+        diverged=tuple(_diverged(read)) if is_end(asked.metric) else (),
     )  # fmt: skip
 
 
@@ -134,23 +134,22 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
 def _diverged(read: pd.DataFrame) -> Iterator[str]:
     """Name the runs that diverged."""
     lost = read[np.isinf(read["value"])]
-    for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"]:
+    for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"] if len(lost) else ():
         yield f"{method} at {words_of(place)}, seed {', '.join(map(str, seeds))}"
 
 
 def _strip(
-    scale: str, effects: Effects, judged: Verdict, rule: Rule, ways: Sequence[tuple[str, bool]]
+    scale: str, effects: Effects, rule: Rule, ways: Sequence[tuple[str, bool]]
 ) -> Iterator[tuple[str, bool]]:
     """Say which way each part of a scale's evidence leans: itself, without any one seed, and read in other ``ways``.
 
     Seeds are left out at the places that the verdict is about: without one others that wait would come in.
     """
-    leans = means_agree(judged, rule)
+    values = effects.values[:, places_with_enough_seeds(effects.values)]
+    leans = means_agree(values, rule) is True
     yield scale, leans
     if len(effects.seeds) >= FEWEST:
-        values = effects.values[:, places_with_enough_seeds(effects.values)]
-        rest = [verdict(np.delete(values, i, 2), rule) for i in range(len(effects.seeds))]
-        same = all(means_agree(one, rule) == leans for one in rest if one.kind != NOT_RUN)
-        yield f"{scale}, without one seed", leans == same
+        rest = {means_agree(np.delete(values, i, 2), rule) for i in range(len(effects.seeds))}
+        yield f"{scale}, without one seed", leans == (rest <= {leans, None})
     for label, agrees in ways:
         yield f"{scale}, {label}", leans == agrees

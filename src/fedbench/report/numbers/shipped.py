@@ -189,6 +189,6 @@ def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(text or "nan")
     except ValueError:
         return math.nan

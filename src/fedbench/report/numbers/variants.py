@@ -13,7 +13,7 @@ import pandas as pd
 from fedbench.measures import Measure
 from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.results.claims.effects import Effects
-from fedbench.results.claims.judge import NOT_RUN, means_agree, places_with_enough_seeds, verdict
+from fedbench.results.claims.judge import means_agree, places_with_enough_seeds
 from fedbench.results.claims.question import Question
 from fedbench.results.pace import PARTS
 from fedbench.results.places import Place, members
@@ -43,9 +43,9 @@ def ways_agree(question: Question, runs: Evidence, places: Sequence[Place]) -> I
         if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
             continue  # it would speak for places that are not known to have it
         values = _of_seeds(own, other.seeds), other.values
-        both = [verdict(of_places[:, there], question.rule) for of_places in values]
-        if all(judged.kind != NOT_RUN for judged in both):
-            yield label, means_agree(both[0], question.rule) == means_agree(both[1], question.rule)
+        both = [means_agree(of_places[:, there], question.rule) for of_places in values]
+        if None not in both:
+            yield label, both[0] == both[1]
 
 
 def _ways(

@@ -6,6 +6,7 @@ worst infinity where the run diverged; of costs also ``tried``, how much of it t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,14 +26,14 @@ class Effects:
     """``values`` [components, places, seeds] as :func:`fedbench.results.claims.judge.verdict` takes them.
 
     ``against`` says of each component whom, or which other setting, it compares with; empty where there is no choice.
-    ``read`` are the rows of the frame that were looked at.
+    ``read`` counts the rows of the frame that were looked at, from 0.
     """
 
     places: list[Place]
     seeds: list[int]
     values: Array
     against: list[str] = field(default_factory=list)
-    read: pd.DataFrame = field(default_factory=pd.DataFrame)
+    read: list[int] = field(default_factory=list)
 
 
 def effects(
@@ -69,54 +70,55 @@ def _on(claim: ClaimSpec, place: Place) -> bool:
 
 
 class _Cube:
-    """The values of a frame by method, as arrays [places, seeds]; of pooled places the mean over all their members."""
+    """The values of a frame as arrays [methods, places, seeds]; of pooled places the mean over all their members.
+
+    The last method and the last place have no numbers: they stand for those that are not there.
+    """
 
     def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
         self.places = places
         self._index = {frozenset(place): at for at, place in enumerate(places)}
-        self._numbers = numbers = numbers[
-            numbers["value"].notna()
-        ]  # variants have none where they know nothing
-        known = {*numbers["place"]}
-        stands: dict[Place, list[int]] = {}
-        self._parts = [[place] if place in known else members(place) for place in places]
-        for at, part in enumerate(self._parts):
-            for place in part:
-                stands.setdefault(place, []).append(at)
-        self._rows: dict[tuple[str, int], list[int]] = {}
-        for row, (method, place) in enumerate(zip(numbers["method"], numbers["place"], strict=True)):
-            for at in stands.get(place, ()):
-                self._rows.setdefault((method, at), []).append(row)
-        used = numbers["seed"].iloc[sorted({row for rows in self._rows.values() for row in rows})]
-        self.seeds = sorted({*used.tolist()}, key=str)
-        self._seed = pd.Index(self.seeds).get_indexer(numbers["seed"])
-        self._looked_at: set[tuple[str, int]] = set()
+        at, method, seed = (numbers[name].to_numpy() for name in ("place", "method", "seed"))
+        known = numbers["value"].notna().to_numpy()  # variants know nothing of some
+        there = {*at[known]}
+        parts = [[place] if place in there else members(place) for place in places]
+        code = {place: i for i, place in enumerate(dict.fromkeys(itertools.chain(*parts)))}
+        codes = np.array([code.get(place, -1) for place in at], dtype=int)
+        rows = np.flatnonzero((codes >= 0) & known)
+        self.seeds = sorted({*seed[rows].tolist()}, key=str)
+        self._methods = {name: i for i, name in enumerate(dict.fromkeys(method[rows]))}
+        self._parts = [*([code[place] for place in part] for part in parts), [len(code)]]
+        self._shape = len(self._methods) + 1, len(code) + 1, len(self.seeds)
+        of_method = np.array([self._methods[name] for name in method[rows]], dtype=int)
+        of_seed = {seed: i for i, seed in enumerate(self.seeds)}
+        self._rows, self._at = rows, (of_method, codes[rows], [of_seed[name] for name in seed[rows]])
+        self._numbers, self._values = numbers, dict[str, Array]()
+        self._looked_at = np.zeros(self._shape[:2], dtype=bool)
 
     def of(
         self, method: str, rests: Sequence[Place], setting: Mapping[str, Value], column: str = "value"
     ) -> Array:
         """Return a method's values [rests, seeds] where ``setting`` fills up each of the ``rests``."""
-        rows = [self._cell(method, self.index(rest, setting), column) for rest in rests]
-        return np.array(rows).reshape(len(rests), len(self.seeds))
+        which, at = self._methods.get(method, -1), [self.index(rest, setting) for rest in rests]
+        for place in at:
+            self._looked_at[which, self._parts[place]] = True
+        return self._by_place(column)[which, at]
 
     def index(self, rest: Place, setting: Mapping[str, Value]) -> int:
         """Return where the place with the axes of both is, -1 where there is none."""
         return self._index.get(frozenset({**dict(rest), **setting}.items()), -1)
 
-    def read(self) -> pd.DataFrame:
+    def read(self) -> list[int]:
         """Return the rows that were looked at."""
-        rows = {row for cell in self._looked_at for row in self._rows.get(cell, ())}
-        return self._numbers.iloc[sorted(rows)]
+        return [int(row) for row in self._rows[self._looked_at[self._at[:2]]]]
 
-    def _cell(self, method: str, at: int, column: str) -> Array:
-        """Return the values [seeds] of a method at a place, NaN where a member of the place lacks."""
-        self._looked_at.add((method, at))
-        rows = self._rows.get((method, at), [])
-        values, seeds = self._numbers[column].to_numpy(dtype=float)[rows], self._seed[rows]
-        known = ~np.isnan(values)
-        counts = np.bincount(seeds[known], minlength=len(self.seeds))
-        sums = np.bincount(seeds[known], values[known], len(self.seeds))
-        return np.where(counts == len(self._parts[at]), sums / np.maximum(counts, 1), math.nan)
+    def _by_place(self, column: str) -> Array:
+        """Return a column [methods, places, seeds], NaN where a member of a place lacks."""
+        if column not in self._values:
+            apart = np.full(self._shape, math.nan)
+            apart[self._at] = self._numbers[column].to_numpy(dtype=float)[self._rows]
+            self._values[column] = np.stack([apart[:, part].mean(1) for part in self._parts], 1)
+        return self._values[column]
 
 
 def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:

@@ -125,11 +125,14 @@ def places_with_enough_seeds(values: Array) -> Bools:
     return np.asarray(enough if enough.any() else seeds > 0)
 
 
-def means_agree(judged: Verdict, rule: Rule) -> bool:
-    """Say whether the means show what is claimed, whatever their uncertainty."""
-    if rule.holds == "average":
-        return rule.shown_by(judged.whole.mean)
-    return judged.shown >= rule.enough(len(judged.places))
+def means_agree(values: Array, rule: Rule) -> bool | None:
+    """Say whether the means of effects show what is claimed, whatever their uncertainty; None where nothing ran."""
+    values = values[:, places_with_enough_seeds(values)]
+    if not values.size:
+        return None
+    bounds = by_place(bounds_of(values, rule), rule)
+    shown = [rule.shown_by(_least(bounds[:, :, i : i + 1]).mean) for i in range(bounds.shape[2])]
+    return sum(shown) >= rule.enough(len(shown))
 
 
 def _p_values(values: Array, rule: Rule) -> tuple[float, float, float]:
