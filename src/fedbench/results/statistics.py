@@ -25,8 +25,6 @@ EXACT, RESAMPLES = 12, 9999
 """Up to so many seeds all sign flips are tried, beyond a sample of them."""
 ROUNDING = 1e-9
 """0.943 - 0.933 is a hair above 0.01 in binary."""
-MOST_LEVELS = 8
-"""Levels of a trend up to which all orders are counted."""
 LEAST = 3
 """Fewest points that a slope is fitted to, and methods that an order is made of."""
 
@@ -189,21 +187,10 @@ def signed_rank(d: Array) -> float:
 
 
 def page_trend(blocks: Array) -> float:
-    """Return Page's p-value of "levels are alike or fall" for blocks [seeds, levels].
+    """Return Page's p-value of "levels are alike or fall" for blocks [seeds, levels]."""
+    from scipy import stats  # a second of import, for trends alone
 
-    Exact up to :data:`MOST_LEVELS`, beyond by the normal approximation. `scipy.stats`, which has it too, takes a second
-    to import.
-    """
-    seeds, n = blocks.shape
-    levels = np.arange(1, n + 1)
-    lower, alike = (compare(blocks[:, None], blocks[:, :, None]).sum(-1) for compare in (np.less, np.equal))
-    agreement = ((lower + (alike + 1) / 2) @ levels).sum()
-    if n > MOST_LEVELS:
-        mean, variance = seeds * n * (n + 1) ** 2 / 4, seeds * n**2 * (n + 1) * (n**2 - 1) / 144
-        return float(special.ndtr((mean - agreement) / math.sqrt(variance)))
-    of_block = np.bincount(np.array([*itertools.permutations(levels)]) @ levels) / math.factorial(n)
-    chances = functools.reduce(np.convolve, [of_block] * seeds)
-    return float(chances[int(agreement) :].sum())
+    return float(stats.page_trend_test(blocks).pvalue)
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

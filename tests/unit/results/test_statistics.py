@@ -15,7 +15,6 @@ from fedbench.results.statistics import (
     half_width,
     holm,
     p_above,
-    page_trend,
     prediction_half_width,
     rank_agreement,
     signed_rank,
@@ -53,13 +52,6 @@ def test_the_interval_is_welchs_where_print_has_a_spread() -> None:
     of_two = prediction_half_width(spreads[0], 3, spreads[1], 2)
     assert prediction_half_width(spreads[0], 3, spreads[1]) == of_two, "a spread takes two runs at least"
     assert prediction_half_width(0.0, 3, 0.0, 4) == 0.0
-
-
-@pytest.mark.parametrize(("seeds", "levels"), [(3, 3), (5, 4), (9, 9)])
-def test_pages_trend_is_scipys_with_ties_too(seeds: int, levels: int) -> None:
-    rises = np.random.default_rng(levels).normal(size=(seeds, levels)) + 0.3 * np.arange(levels)
-    for blocks in (rises, rises[:, ::-1], rises.round()):
-        assert page_trend(blocks) == pytest.approx(stats.page_trend_test(blocks).pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 7])
