@@ -36,18 +36,23 @@ def places_of(paper: Paper, targets: Iterable[str], datasets: Iterable[str] | No
     """
     places: dict[Place, None] = {}
     for target in targets:
-        spec = shown(paper, target)
-        pool = spec.pool if isinstance(spec, TableSpec) else []
-        axes = paper.values(spec)
-        if spec.kind == "rates":
-            axes = {name: values for name, values in axes.items() if name not in pool}
-        else:
-            axes |= {name: [Pooled(axes[name])] for name in pool}
-        for dataset, *values in itertools.product(
-            spec.datasets if datasets is None else datasets, *axes.values()
-        ):
-            places[place_of(str(dataset), dict(zip(axes, values, strict=True)))] = None
+        axes = axes_of(paper, shown(paper, target), datasets)
+        places |= dict.fromkeys(
+            tuple(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
+        )
     return list(places)
+
+
+def axes_of(
+    paper: Paper, spec: TableSpec | FigureSpec, datasets: Iterable[str] | None = None
+) -> dict[str, list[Value]]:
+    """Return the values of the axes of a table or figure but the method, as :func:`places_of` combines them."""
+    pool = spec.pool if isinstance(spec, TableSpec) else []
+    rows: list[Value] = [*(spec.datasets if datasets is None else datasets)]
+    axes = {"dataset": rows, **paper.values(spec)}
+    if spec.kind == "rates":
+        return {name: values for name, values in axes.items() if name not in pool}
+    return axes | {name: [Pooled(axes[name])] for name in pool}
 
 
 def members(place: Place) -> list[Place]:

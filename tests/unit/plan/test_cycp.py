@@ -9,33 +9,16 @@ import pytest
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
-from fedbench.report.numbers.published import load
 from fedbench.specs import TrainSpec
 
 ROOT = Path(__file__).parents[3]
 CONFIG_DIR = ROOT / "config"
-PRINTED = {"table1": 28, "table2": 28, "table3": 28, "table4": 28, "table5": 28, "table8": 28, "table9": 14}
+PRINTED = ("table1", "table2", "table3", "table4", "table5", "table8", "table9")
 
 
 def cells_at(scale: str, target: str | None = None) -> list[Cell]:
     config = configuration.load_config(overrides={"scale": scale})
     return Plan(config, "cycp").cells(target)
-
-
-@pytest.mark.parametrize("table", PRINTED)
-def test_every_printed_auc_finds_its_cell(table: str) -> None:
-    published = load("cycp", f"cycp_{table}.csv")
-    assert len(published.rows) == PRINTED[table]
-    found = {
-        value.row
-        for cell in cells_at("paper", table)
-        if (value := published.find(cell.dataset, cell.method, cell.setting, "test_auc")) is not None
-    }
-    assert found == set(range(PRINTED[table]))
-
-
-def test_182_are_printed() -> None:
-    assert sum(PRINTED.values()) == 182
 
 
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])

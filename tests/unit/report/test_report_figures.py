@@ -156,12 +156,16 @@ def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, re
     filled("localscgdam", "figure1")
     drawing = figures.make(Plan(reduced), "figure1")
     printed = load("localscgdam", "localscgdam_table1.csv")
-    setting = {"p": 4, "imratio": 0.1}
+    rows = {"dataset": ["CIFAR10", "FashionMNIST"], "p": [4], "method": METHODS}
+    values_of = printed.at(rows, ["test_auc"])
     for axes, dataset in zip(drawing.picture.axes, ("CIFAR10", "FashionMNIST"), strict=True):
         thin = [line for line in axes.lines if line.get_linewidth() < 1]
         values = {line.get_color(): line.get_ydata()[0] for line in thin}
         assert values == {
-            style.style_of(m).colour: printed.find(dataset, m, setting, "test_auc").mean for m in METHODS
+            style.style_of(m).colour: values_of[
+                (("dataset", dataset), ("p", 4), ("method", m)), "test_auc"
+            ].mean
+            for m in METHODS
         }
     (legend,) = drawing.picture.legends
     assert [text.get_text() for text in legend.get_texts()].count("published") == 1

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import math
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from fedbench.errors import UserError
 from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, TableSpec
+from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.numbers.compare import compare, unknown_names
-from fedbench.report.numbers.published import PublishedTable, load
+from fedbench.report.numbers.published import Published, PublishedTable, load
 
 ROOT = Path(__file__).parents[3]
 PAPERS = [load_paper(path.stem) for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
@@ -66,25 +67,33 @@ def test_published_numbers_of_cells_are_as_printed() -> None:
     assert all(i.published and i.published.comparable_std is None for i in compared)
 
 
+def find(
+    table: PublishedTable, dataset: str, method: str, setting: Mapping[str, Value], metric: str
+) -> Published | None:
+    """The number of one cell."""
+    axes = {name: [value] for name, value in {"dataset": dataset, **setting, "method": method}.items()}
+    return next(iter(table.at(axes, [metric]).values()), None)
+
+
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
     table = load("cycp", "cycp_table1.csv")
-    found = table.find("ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
+    found = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
     assert found is not None
     assert (found.mean, found.comparable_std, found.n_seeds) == (0.6012, 0.0016, 3)
     assert found.doubt  # the transcription flags the unstated level
-    assert table.find("CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc") is None
+    assert find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc") is None
 
 
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     climb = load("climb", "climb_table2.csv")
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
-    taken = climb.find("CIFAR10", "CLIMB", place, "test_minority_accuracy")
-    lost = climb.find("CIFAR10", "Baseline", place, "test_minority_accuracy")
+    taken = find(climb, "CIFAR10", "CLIMB", place, "test_minority_accuracy")
+    lost = find(climb, "CIFAR10", "Baseline", place, "test_minority_accuracy")
     assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.text == "0.0402"
     assert lost is not None and lost.mean is None and lost.text == ""
     assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv").values)
-    bold = load("cycp", "cycp_table3.csv").find(
-        "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
+    bold = find(
+        load("cycp", "cycp_table3.csv"), "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
     )
     assert bold is not None and bold.note == "bold in print" and not bold.doubt
 
@@ -102,7 +111,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     """As spreadsheets write it: the first column was called something else, so every dataset fitted every row."""
     text = HEAD + "Other,M,test_auc,0.1,,\nToy,M,test_auc,0.9,,\n"
     (tmp_path / "bom.csv").write_bytes(text.encode("utf-8-sig"))
-    found = PublishedTable(tmp_path / "bom.csv").find("Toy", "M", {}, "test_auc")
+    found = find(PublishedTable(tmp_path / "bom.csv"), "Toy", "M", {}, "test_auc")
     assert found is not None and found.mean == 0.9
     (tmp_path / "utf16.csv").write_bytes(text.encode("utf-16"))
     with pytest.raises(UserError, match="is not UTF-8"):
@@ -119,7 +128,7 @@ def test_users_own_file(tmp_path: Path) -> None:
     header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
     with contextlib.chdir(tmp_path):
-        found = load("localscgdam", "mine.csv").find("Toy", "Mine_1", {"p": 4}, "test_auc")
+        found = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
     assert found is not None and (found.mean, found.comparable_std, found.n_seeds) == (0.9, 0.02, 5)
 
 
@@ -217,9 +226,9 @@ def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     rows = "Toy,M,4,test_auc,0.9\nToy,M,8,test_auc,0.8\n"
     table = PublishedTable(write(tmp_path / "two.csv", "dataset,method,p,metric,mean\n" + rows))
-    with pytest.raises(UserError, match="lines 2, 3 all fit Toy/M"):
-        table.find("Toy", "M", {"q": 1}, "test_auc")
-    found = table.find("Toy", "M", {"p": 8.0}, "test_auc")
+    with pytest.raises(UserError, match="lines 2, 3 all fit Toy, q = 1, method = M"):
+        find(table, "Toy", "M", {"q": 1}, "test_auc")
+    found = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
     assert found is not None and found.mean == 0.8
 
 

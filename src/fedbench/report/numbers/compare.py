@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -96,15 +96,17 @@ def compare(
     """
     paper, grid = plan.study, axes(plan, spec)
     table = load(paper.key, spec.published, paper.measures) if spec.published else None
+    printed = table.at(grid, spec.metrics) if table else {}
     measured = _measured(plan, spec, cells, shipped or Shipped(plan))
     places = (dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
-    result = [item for place in places for item in _at(place, plan, spec, measured, table)]
+    result = [item for place in places for item in _at(place, plan, spec, measured, printed)]
     return result, table if any(item.published for item in result) else None
 
 
 def _at(
-    place: dict[str, Value], plan: Plan, spec: TableSpec, measured: Measured, table: PublishedTable | None
-) -> Iterator[Compared]:
+    place: dict[str, Value], plan: Plan, spec: TableSpec, measured: Measured,
+    printed: Mapping[tuple[Place, str], Published],
+) -> Iterator[Compared]:  # fmt: skip
     """Yield the numbers of one place of a table; none where it has no cell."""
     paper, at, is_slope = plan.study, tuple(place.items()), SLOPE in place.values()
     dataset, method = str(place["dataset"]), str(place["method"])
@@ -114,13 +116,13 @@ def _at(
     if is_slope and (at, spec.metrics[0]) not in measured:
         return
     # of a dataset that is our addition nothing can be compared with print
-    in_print = table is not None and (dataset == AVERAGE or paper.datasets[dataset].printed)
+    in_print = dataset == AVERAGE or paper.datasets[dataset].printed
     for metric in spec.metrics:
         ours = measured.get((at, metric)) or Measurement(
             paper.key, plan.scale.name, dataset, setting, method, metric,
             reason=f"not part of scale {plan.scale.name}",
         )  # fmt: skip
-        published = table.find(dataset, method, setting, metric) if table and in_print else None
+        published = printed.get((at, metric)) if in_print else None
         measure = paper.measure(metric)
         if is_slope:
             measure = measure.model_copy(update={"low": -math.inf, "decimals": 2})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from fedbench.plan.schema import Paper, TableSpec
+from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers.published import load
-from fedbench.results.places import Place, members, places_of, shown
+from fedbench.results.places import Place, axes_of, members, shown
 
 COLUMNS = ["target", "place", "method", "metric", "seed", "value", "tried"]
 
@@ -24,11 +23,12 @@ def printed(paper: Paper, targets: Sequence[str], metrics: Sequence[str] = ()) -
         if not isinstance(spec, TableSpec) or not spec.published:
             continue
         table = load(paper.key, spec.published, paper.measures)
-        axes = places_of(paper, [target]), spec.methods, metrics or spec.metrics
-        for place, method, metric in itertools.product(*axes):
-            number = table.find(str(place[0][1]), method, dict(members(place)[0][1:]), metric)
-            if number is not None and number.mean is not None:
-                rows.append((target, place, method, metric, 0, number.mean, math.nan))
+        axes: dict[str, list[Value]] = {**axes_of(paper, spec), "method": [*spec.methods]}
+        rows += [
+            (target, tuple(place), method, metric, 0, number.mean, math.nan)
+            for ((*place, (_, method)), metric), number in table.at(axes, metrics or spec.metrics).items()
+            if number.mean is not None
+        ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

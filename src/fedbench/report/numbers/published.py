@@ -1,7 +1,8 @@
-"""The printed numbers of a paper: ``tables/published/<paper>/*.csv`` and how a cell finds its own."""
+"""The printed numbers of a paper: ``tables/published/<paper>/*.csv`` at the places of its tables."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from fedbench import measures
 from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper, paper_keys
+from fedbench.plan.schema import Value
 from fedbench.report.numbers.strict_csv import StrictCsv
+from fedbench.results.places import Place, Pooled, words_of
 
 FOLDER = Path("tables", "published")
 COORDINATES = ("dataset", "method", "metric")
@@ -49,7 +52,7 @@ class Published:
 
 
 class PublishedTable:
-    """A published CSV, searchable by the coordinates of a cell."""
+    """A published CSV, to be read at the places of a table."""
 
     def __init__(
         self,
@@ -87,9 +90,6 @@ class PublishedTable:
         self.values = [
             self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
-        self._at: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-        for i, row in enumerate(self.rows):
-            self._at.setdefault((row["method"].strip(), _parts(row["metric"].strip())), []).append(i)
         self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
 
     def _value(
@@ -136,7 +136,7 @@ class PublishedTable:
         return self._csv.lines[value.row]
 
     def unknown_names(
-        self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[object]]
+        self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[Value]]
     ) -> list[str]:
         """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
 
@@ -158,32 +158,44 @@ class PublishedTable:
                 strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")
         return list(dict.fromkeys(strange))
 
-    def find(self, dataset: str, method: str, setting: Mapping[str, object], metric: str) -> Published | None:
-        """Return the number of one cell, or None.
+    def at(
+        self, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
+    ) -> dict[tuple[Place, str], Published]:
+        """Return the numbers at the places of a table, by place and metric.
 
-        A setting counts when both the file and the cell have it; an empty place in the file fits every value
-        (a setting the paper does not state). Two fitting rows are an error: the cell does not say which one
-        it is.
+        An axis counts when the file has a column for it; an empty cell fits every value of a setting, which the paper
+        does not state, and so does a pooled setting every cell.
+
+        Raises:
+            UserError: two rows fit one place, which does not say which one it is.
         """
-        wanted = {"dataset": dataset, **setting}
-        keys = [key for key in (*self.settings, "dataset") if key in self.columns and key in wanted]
-        fits = [
-            self.values[i]
-            for i in self._at.get((method, _parts(metric)), [])
-            if all(_same(self.rows[i][key], wanted[key], key in self.settings) for key in keys)
-        ]
-        if len(fits) > 1:
-            lines = ", ".join(str(self._csv.lines[value.row]) for value in fits)
-            raise UserError(
-                f"{self.path}: lines {lines} all fit {dataset}/{method} at {dict(setting)}; "
-                "give the cell a setting, or the file a column, that tells them apart"
-            )
-        return fits[0] if fits else None
+        settings, columns = [*self.settings], [name for name in axes if name in self.columns]
+        fits = {
+            name: {
+                text: [value for value in axes[name] if _same(text, value, name in settings)]
+                for text in {row[name] for row in self.rows}
+            }
+            for name in columns
+        }
+        numbers: dict[tuple[Place, str], list[Published]] = {}
+        for row, number in zip(self.rows, self.values, strict=True):
+            values = [fits[name][row[name]] if name in fits else axes[name] for name in axes]
+            named = [metric for metric in metrics if _parts(metric) == _parts(row["metric"].strip())]
+            for *place, metric in itertools.product(*values, named):
+                numbers.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
+        for (at, _), fitting in numbers.items():
+            if len(fitting) > 1:
+                lines = ", ".join(map(str, map(self.line, fitting)))
+                raise UserError(
+                    f"{self.path}: lines {lines} all fit {words_of(at)}; "
+                    "give the cell a setting, or the file a column, that tells them apart"
+                )
+        return {at: fitting[0] for at, fitting in numbers.items()}
 
 
-def _same(text: str, value: object, optional: bool) -> bool:
+def _same(text: str, value: Value, optional: bool) -> bool:
     text = text.strip()
-    if optional and not text:
+    if optional and (not text or isinstance(value, Pooled)):
         return True
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:

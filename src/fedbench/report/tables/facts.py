@@ -90,11 +90,12 @@ def _counted(
 ) -> tuple[list[tuple[At, Entry, str]], list[dict[str, Any]]]:
     """Return what stands at each place, and the rows of the CSV."""
     said, rows = list[tuple[At, Entry, str]](), []
+    where = {axis: values for axis, values in axes.items() if axis != "metric"}
+    prints = print_.at(where, [*map(str, axes["metric"])]) if print_ else {}
     for values in itertools.product(*axes.values()):
         place = dict(zip(axes, values, strict=True))
-        setting = {axis: value for axis, value in place.items() if axis not in ("dataset", "metric")}
         metric = str(place["metric"])
-        printed = print_.find(str(place["dataset"]), "", setting, metric) if print_ else None
+        printed = prints.get((tuple(place.items())[:-1], metric))
         value = facts.value(place)
         entry = _entry(value, printed, paper.measure(metric).decimals)
         said.append((place, entry, ""))
