@@ -18,12 +18,12 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper
 from fedbench.report.figures.build import FORMATS
 from fedbench.report.figures.plot import render
+from fedbench.report.figures.rows import draw_rows
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
 from fedbench.report.files import FIGURES, csv_text, write_forms
 from fedbench.report.numbers.finding import Finding
 from fedbench.report.tables.claim_words import place_text
 from fedbench.report.tables.claims import NAME, ClaimTable, make
-from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 
 ROW, HEAD, FOOT, LABELS = 0.16, 0.66, 0.35, 1.9
@@ -99,14 +99,17 @@ def _legend(ran: Sequence[Finding]) -> str:
 def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
     at = one.main
     colour = GREY if at.stand_in else COLOURS.get(at.verdict.kind, BLUE)
-    drawn = list(zip(at.places, at.verdict.places, strict=True))[:MOST]
-    labels = [place_text(paper, place, at.places) for place, _ in drawn]
-    for row, (_, effect) in enumerate(drawn):
-        _mark(axes, effect, row, colour, "o", 3.0)
-    if len(at.places) > MOST:
-        labels.append(f"and {len(at.places) - MOST} more")
-    _mark(axes, at.verdict.whole, len(labels), colour, "D", 5.0)
-    labels.append("whole" if one.rule.holds != "some" else "best")
+    effects = _effects(one, paper)
+    *places, _ = effects.index
+    shown = places[:MOST]
+    more = [f"and {len(places) - MOST} more"] if len(places) > MOST else []
+    labels = [*effects.loc[shown, "place"], *more, "whole" if one.rule.holds != "some" else "best"]
+    marks = effects.loc[[*shown, len(places)]].rename(columns={"effect": "mean"})
+    marks = marks.assign(
+        row=[*range(len(shown)), len(labels) - 1], colour=colour,
+        marker=[*"o" * len(shown), "D"], size=[*[3.0] * len(shown), 5.0],
+    )  # fmt: skip
+    draw_rows(axes, marks, labels)
     low, high = axes.get_xlim()
     band = one.rule.margin if one.rule.form in ("no_worse", "equal") else one.rule.matters
     if band:
@@ -118,23 +121,11 @@ def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
     room = max(1.5 * band, 0.05 * (high - low))
     axes.set_xlim(min(low, -room), max(high, room))
     axes.locator_params(axis="x", nbins=4)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", visible=False)
-    for text in axes.get_yticklabels()[-1:]:
-        text.set_fontweight("bold")
+    axes.tick_params(axis="y", labelsize=6.5)
+    axes.get_yticklabels()[-1].set_fontweight("bold")
     says = f"{one.number}. {one.claim.says}"
     title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{_unit(one)}"
     axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width)
-
-
-def _mark(axes: Axes, effect: Effect, row: int, colour: str, marker: str, size: float) -> None:
-    if not math.isfinite(effect.mean):
-        return
-    if math.isfinite(effect.low) and math.isfinite(effect.high):
-        axes.plot([effect.low, effect.high], [row, row], color=colour, linewidth=1.0, solid_capstyle="butt")
-    axes.plot([effect.mean], [row], marker, color=colour, markersize=size, markeredgewidth=0)
 
 
 def _unit(one: Finding) -> str:
@@ -146,16 +137,17 @@ def _cut(text: str, width: int) -> str:
 
 
 def _points(paper: Paper, ran: Sequence[Finding]) -> pd.DataFrame:
-    """Return what is drawn, a row for each place of a claim and one for all of them."""
+    """Return what is drawn of all claims."""
+    return pd.concat([_effects(one, paper) for one in ran], ignore_index=True) if ran else pd.DataFrame()
+
+
+def _effects(one: Finding, paper: Paper) -> pd.DataFrame:
+    """Return the effects of a claim, a row for each place and a last one for all of them; intervals take two seeds."""
+    at, of_claim = one.main, {"paper": paper.key, "claim": one.number, "scale": one.main.scale}
     rows: list[dict[str, Any]] = []
-    for one in ran:
-        at, of_claim = one.main, {"paper": paper.key, "claim": one.number, "scale": one.main.scale}
-        effects = [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.whole)]
-        for place, effect in effects:
-            where = (
-                {"place": place_text(paper, place, at.places), **dict(place)} if place else {"place": "whole"}
-            )
-            low, high = (effect.low, effect.high) if effect.seeds > 1 else (math.nan, math.nan)
-            numbers = {"effect": effect.mean, "low": low, "high": high, "seeds": effect.seeds}
-            rows.append(of_claim | where | numbers)
+    for place, effect in [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.whole)]:
+        where = {"place": place_text(paper, place, at.places), **dict(place)} if place else {"place": "whole"}
+        low, high = (effect.low, effect.high) if effect.seeds > 1 else (math.nan, math.nan)
+        numbers = {"effect": effect.mean, "low": low, "high": high, "seeds": effect.seeds}
+        rows.append(of_claim | where | numbers)
     return pd.DataFrame(rows)

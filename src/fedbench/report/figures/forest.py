@@ -13,7 +13,8 @@ from matplotlib.axes import Axes
 from fedbench.data.summary import Counts, by_site
 from fedbench.plan.plan import Plan
 from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over
-from fedbench.report.figures.style import Style, styles_of
+from fedbench.report.figures.rows import draw_rows
+from fedbench.report.figures.style import RC, Style, styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
@@ -27,6 +28,7 @@ APART = 0.62
 """Of a row: the room of its methods."""
 ROW, LETTER = 0.14, 0.058
 """Inches of each method in a row, and of each letter of a row's name."""
+MARK = RC["lines.markersize"]
 BARS = (
     f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
     "positive among all of them"
@@ -62,18 +64,15 @@ def content(plan: Plan, name: str) -> Content:
 def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
     """Draw the rows from the top: seeds as dots, means as markers, bars where the test samples are counted."""
     shift = np.linspace(-APART / 2, APART / 2, len(panel.curves)) if len(panel.curves) > 1 else [0.0]
+    marks = []
     for curve, up in zip(panel.curves, shift, strict=True):
         style, data, repeats = styles[curve.label], curve.points, curve.repeats
         if repeats is not None:
             axes.scatter(repeats["value"], repeats["x"] + up, s=5, color=style.colour, alpha=0.4, linewidth=0)
-        axes.hlines(data["x"] + up, data["low"], data["high"], color=style.colour, linewidth=0.9, alpha=0.7)
-        axes.plot(data["mean"], data["x"] + up, style.marker or "o", color=style.colour, mew=0, zorder=3)
+        marks.append(data.assign(row=data["x"] + up, colour=style.colour, marker=style.marker, size=MARK))
     counted = panel.curves[0].points.set_index("x")[[*SAMPLES]].to_dict("index")
     names = [name + _counts(counted.get(row, {})) for row, name in enumerate(across.rows)]
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    draw_rows(axes, pd.concat(marks), names)
     for row in range(1, len(names)):
         axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
     if panel.metric.endswith("_auc"):
