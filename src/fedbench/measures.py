@@ -15,7 +15,7 @@ from fedbench.errors import unknown
 class Measure(BaseModel):
     """One metric. A paper's YAML adds its own under ``measures:``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """Filled in by fedbench: its name in runs."""

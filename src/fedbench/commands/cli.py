@@ -75,7 +75,7 @@ def list_cells(
     listed = cells.matching(plan.cells(), pattern)
     not_tuned = {cell.name for cell in plan.untuned(listed)}
     for cell in listed:
-        done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
+        done = sum(store.has(run.key) for run in cell.runs)
         now = whereabouts(cell, store)
         said = [f"in training: {now}"] * bool(now) + ["not tuned"] * (cell.name in not_tuned)
         print(", ".join([f"{cell.name}  {done}/{len(cell.runs)} runs", *said]))

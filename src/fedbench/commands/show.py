@@ -27,7 +27,7 @@ def described_figure(plan: Plan, name: str) -> list[str]:
         f"{figure.kind} of {', '.join(figure.metrics)} against {figure.x}; draw it: fedbench figure {key}/{name}",
     ]
     for cell in plan.cells(name):
-        done = sum((store.path(run.key) / "run.json").exists() for run in cell.runs)
+        done = sum(store.has(run.key) for run in cell.runs)
         lines.append(f"{cell.name}  {done}/{len(cell.runs)} runs")
     return lines
 

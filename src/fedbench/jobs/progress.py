@@ -93,7 +93,7 @@ def share_done(cell: Cell, store: Store) -> float:
     """Return the share of a cell's training that is done, by its seeds and by the rounds of the one at work."""
     shares = 0.0
     for run in cell.runs:
-        if (store.path(run.key) / "run.json").exists():
+        if store.has(run.key):
             shares += 1
         else:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError):

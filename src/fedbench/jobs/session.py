@@ -1,4 +1,7 @@
-"""Trains cells one after another, says where it is, and goes on when one of them fails."""
+"""Trains cells one after another, says where it is, and goes on when one of them fails.
+
+PyTorch takes seconds to import: no module that does is imported before there is something to train.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,15 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fedbench.engine import compiled
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
-from fedbench.jobs import preflight, workers
 from fedbench.jobs.progress import Reporter, counts, say
-from fedbench.jobs.training import choose_device, train_cell
 from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.plan.untuned import warning
+from fedbench.store import results
 from fedbench.store.runs import Store
 
 DIVERGED = 3
@@ -35,18 +36,16 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
             every other cell would fail alike.
     """
     config = plan.config
-    preflight.check(chosen)
+    if not all(store.has(run.key) for cell in chosen for run in cell.runs):
+        _check(chosen, config)
     if not_tuned := warning(plan, chosen):
         say(not_tuned)
-    if config.compile:
-        compiled.check()
     diverged, failed = [], dict[str, str]()
     for number, cell in enumerate(chosen, 1):
         left = f", {len(failed)} failed" if failed else ""
         say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
         try:
-            _train_apart(cell, config, store, cores)
-            diverged += _train(cell, config, store)
+            diverged += _train(cell, config, store, cores)
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, DiskError):
                 raise
@@ -74,8 +73,21 @@ def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], config: Config
     return ListedError(f"{len(reasons)} of {len(chosen)} cells failed:" + "".join(lines))
 
 
+def _check(cells: Sequence[Cell], config: Config) -> None:
+    """End the work here if it cannot be done as it is asked for."""
+    from fedbench.engine import compiled
+    from fedbench.jobs import preflight
+
+    preflight.check(cells)
+    if config.compile:
+        compiled.check()
+
+
 def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
     """Train the seeds of a cell that the store lacks in processes of their own, if there are cores for several."""
+    from fedbench.jobs import workers
+    from fedbench.jobs.training import choose_device
+
     waiting = [run for run in cell.runs if store.load(run.key) is None]
     at_once = min(cores, len(waiting))
     if at_once < 2 or choose_device(config.device).type != "cpu":
@@ -89,11 +101,20 @@ def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
             left -= len(pool.finished())
 
 
-def _train(cell: Cell, config: Config, store: Store) -> list[str]:
+def _train(cell: Cell, config: Config, store: Store, cores: int) -> list[str]:
     """Train one cell, print its results, and return what to say of the seeds that diverged."""
-    reporter = Reporter()
-    result = train_cell(cell, config, store, reporter)
-    reporter.clear()
+    records = [record for run in cell.runs if (record := store.load(run.key))]
+    if len(records) == len(cell.runs):
+        for record in records:
+            store.tidy(record.key)
+        result = results.write(cell, records)
+    else:
+        from fedbench.jobs.training import train_cell
+
+        _train_apart(cell, config, store, cores)
+        reporter = Reporter()
+        result = train_cell(cell, config, store, reporter)
+        reporter.clear()
     for item in result["runs"]:
         scores = item["reason"] or _scores(item["metrics"])
         say(f"  seed {item['seed']}: {item['status']} {scores}  ({store.path(item['key'])})")

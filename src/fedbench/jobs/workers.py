@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerProcess
 from typing import Protocol
 
 from fedbench.errors import AGAIN, UserError, lacks_memory
@@ -63,7 +63,7 @@ class Processes:
 
     def __init__(self, config: Config, cores: int) -> None:
         self._config, self._cores = config, cores
-        self._processes = list[SpawnProcess]()
+        self._processes = list[ForkServerProcess]()
         self._idle, self._busy = list[Connection](), dict[Connection, RunSpec]()
 
     @property
@@ -102,7 +102,10 @@ class Processes:
             process.join()
 
     def _started(self) -> Connection:
-        context = multiprocessing.get_context("spawn")  # a fork of a process that has used torch can hang
+        # of a process that has imported PyTorch, once for all, and done nothing else: a fork of one that has used it
+        # can hang
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._config), daemon=True)
         process.start()

@@ -60,7 +60,7 @@ class Spec(BaseModel):
             so the keys of runs from before it stay what they were.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
     added_later: ClassVar[tuple[str, ...]] = ()
 
     @model_serializer(mode="wrap")

@@ -51,6 +51,10 @@ class Store:
             raise cannot_read(f"the run store {self.root}", error) from None
         return sorted(path.name for path in found if damaged or files.mark(path / "run.json"))
 
+    def has(self, key: str) -> bool:
+        """Say whether there is a finished run, which may be damaged."""
+        return (self.path(key) / "run.json").exists()
+
     def load(self, key: str) -> Record | None:
         """Read a finished run; None where there is none.
 
