@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from forks import stand_ins
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 PARTS = ("workflow", "config", "data_prep")
@@ -21,10 +23,13 @@ OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/tab
 
 
 class Project:
-    """The project's files under ``root``, cut down to one table of two cells that train in seconds."""
+    """The project's files under ``root``, cut down to one table of two cells that train in seconds.
+
+    ``programs``: the folder of the programs that it runs, ``BIN`` for real ones (forks.py).
+    """
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.programs = root, stand_ins()
 
     @classmethod
     def fresh(cls, root: Path) -> Project:
@@ -57,7 +62,7 @@ class Project:
 
     def snakemake(self, *arguments: str, fails: bool = False) -> str:
         """Run Snakemake with the shipped profile, check how it ends, and return all it said."""
-        command = [BIN / "snakemake", *arguments]
+        command = [self.programs / "snakemake", *arguments]
         done = subprocess.run(
             command, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False
         )
@@ -112,7 +117,7 @@ def jobs(said: str) -> Counter[str]:
 
 def fedbench(project: Project, *arguments: str) -> str:
     """Run a command of the library in the project and return what it printed."""
-    command = [BIN / "fedbench", *arguments]
+    command = [project.programs / "fedbench", *arguments]
     return subprocess.run(
         command, cwd=project.root, env=project.environment(), capture_output=True, text=True, check=True
     ).stdout

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from forks import stand_ins
+
 ROOT = Path(__file__).parents[2]
 VALIDATOR = ("--with", "roc-validator==0.13.0", "--with", "rocrate==0.15.1")
 AUTHOR = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -32,9 +34,7 @@ def call(folder: Path, *command: str, fails: bool = False, **environment: str) -
 
 
 def fedbench(clone: Path, *arguments: str, fails: bool = False) -> str:
-    return call(
-        clone, sys.executable, "-m", "fedbench", *arguments, fails=fails, PYTHONPATH=str(clone / "src")
-    )
+    return call(clone, str(stand_ins() / "fedbench"), *arguments, fails=fails, PYTHONPATH=str(clone / "src"))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from projects import Project
+from projects import BIN, Project
 
 
 def test_a_wrong_option_is_answered_before_any_work(project: Project) -> None:
@@ -34,6 +34,7 @@ def without_torch(project: Project) -> None:
     (project.root / "torch.py").write_text("raise RuntimeError('the workflow imported torch')\n")
     environment = project.environment()
     first = os.pathsep.join(filter(None, [str(project.root), environment.get("PYTHONPATH", "")]))
+    project.programs = BIN
     project.environment = lambda: {**environment, "PYTHONPATH": first}  # type: ignore[method-assign]
 
 

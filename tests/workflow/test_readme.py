@@ -73,7 +73,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
 
 def activated(project: Project) -> dict[str, str]:
     """The environment of a reader: the virtual environment is active, the clone is what is installed in it."""
-    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
+    path = os.pathsep.join([str(project.programs), str(BIN), os.environ["PATH"]])
     python = os.pathsep.join(str(project.root / part) for part in ("src", "site"))
     return {**project.environment(), "PATH": path, "PYTHONPATH": python, **OFFLINE}
 
