@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -91,11 +92,9 @@ def test_seeds_that_are_trained_at_a_time_go_on_after_a_kill_to_the_bytes_of_one
     assert len(at_once) == 2 and project.curves() == at_once
 
 
-def test_two_workflows_with_one_store_train_every_run_once(
-    built: Project, tmp_path: Path, workflows: list[WorkflowProcess]
-) -> None:
+def test_two_workflows_with_one_store_train_every_run_once(built: Project, tmp_path: Path) -> None:
     """Folders of their own, as on two machines that share a disk: Snakemake knows nothing of the other one."""
-    store, projects = tmp_path / "store", []
+    store, projects = tmp_path / "store", list[Project]()
     store.mkdir()
     for name in ("one", "two"):
         shutil.copytree(built.root, tmp_path / name, symlinks=True)
@@ -103,9 +102,8 @@ def test_two_workflows_with_one_store_train_every_run_once(
         (tmp_path / name / "results/runs").symlink_to(store)
         projects.append(Project(tmp_path / name))
         lengthen(projects[-1], 120)
-        workflows.append(WorkflowProcess(projects[-1], TARGET, "--cores", "2"))
-    for workflow in workflows:
-        assert workflow.process.wait() == 0, (workflow.project.root / "said.txt").read_text()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda project: project.snakemake(TARGET, "--cores", "2"), projects))
     assert trained(projects[0]) == dict.fromkeys(projects[0].runs(), 1) and len(projects[0].runs()) == 4
     first, second = ((project.root / TARGET).read_bytes() for project in projects)
     assert first == second

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from forks import stand_ins
 
 PROGRAMS = Path(__file__).parents[3] / "data_prep"
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(PROGRAMS / f"{program}.py"), *arguments],
+        [stand_ins() / "python", PROGRAMS / f"{program}.py", *arguments],
         capture_output=True,
         text=True,
         check=False,
