@@ -31,8 +31,8 @@ NETWORKS: list[tuple[str, dict[str, Any]]] = [
 def test_the_bytes_are_those_of_steps_that_return_new_parameters(
     network: str, options: dict[str, Any], method: str, module: Any, train: dict[str, Any], monkeypatch: Any
 ) -> None:
-    run = spec(method, network=network, options=options, rounds=3, **train)
-    arrays = images(side=8)
+    run = spec(method, network=network, options=options, **{"rounds": 2, "period": 2, **train})
+    arrays = images((8, 10, 12), test=12, side=8)
     overwriting, _ = simulate(run, arrays)
     monkeypatch.setattr(module.Method, "overwrites", ())
     pure, _ = simulate(run, arrays)
