@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
+import os
 import pkgutil
 import sys
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ Built = TypeVar("Built")
 
 def names(package: ModuleType) -> list[str]:
     """List what a package offers: its own modules and the entry points of the group with its name."""
-    own = [info.name for info in pkgutil.iter_modules(package.__path__) if not info.name.startswith("_")]
+    own = [name for name in _modules(package) if not name.startswith("_")]
     return sorted({*own, *(entry.name for entry in _offered(package.__name__))})
 
 
@@ -30,7 +32,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     Raises:
         UserError: no module offers ``name`` (the message lists the known ones), or the module lacks ``attribute``.
     """
-    if any(info.name == name for info in pkgutil.iter_modules(package.__path__)):
+    if name in _modules(package):
         module = importlib.import_module(f"{package.__name__}.{name}")
         if not hasattr(module, attribute):
             raise UserError(f"{module.__file__} has to define {attribute!r} to be a {kind}")
@@ -78,8 +80,20 @@ def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping
 
 def origins(package: ModuleType) -> dict[str, str]:
     """Say for each name that is not one of ours which package offers it."""
-    own = {info.name for info in pkgutil.iter_modules(package.__path__)}
+    own = _modules(package)
     return {entry.name: _package(entry) for entry in _offered(package.__name__) if entry.name not in own}
+
+
+def _modules(package: ModuleType) -> frozenset[str]:
+    """Return the names of the modules that lie in a package's folders now."""
+    listed = {path: tuple(file.name for file in os.scandir(path)) for path in package.__path__}
+    return frozenset().union(*itertools.starmap(_in_folder, listed.items()))
+
+
+@functools.lru_cache(maxsize=256)
+def _in_folder(path: str, _files: tuple[str, ...]) -> frozenset[str]:
+    """Say which modules a folder with these files holds: 0.6 ms, and checking cells asks thousands of times."""
+    return frozenset(info.name for info in pkgutil.iter_modules([path]))
 
 
 def _offered(group: str) -> tuple[EntryPoint, ...]:

@@ -16,6 +16,7 @@ import pytest
 import toy
 
 from fedbench.store.runs import STORE
+from forks import stand_ins
 
 ROOT = Path(__file__).parents[3]
 
@@ -93,6 +94,7 @@ def test_what_was_trained_is_added_to_reproduced_and_trained_once(
 ) -> None:
     monkeypatch.setattr(paper_scale, "ORDER", (paper_scale.Part("toy", "table1", "Digits", 1, {"p": 2}),))
     monkeypatch.setattr(shutil, "which", lambda name: None)  # compiling takes minutes
+    monkeypatch.setattr(sys, "executable", str(stand_ins() / "python"))
     given = ["--hours", "1", "--scale", "demo", "--jobs", "1", "--archive", "mine.tar.gz"]
     monkeypatch.setattr(sys, "argv", ["paper_scale.py", *given])
     paper_scale.main()
