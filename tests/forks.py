@@ -36,7 +36,7 @@ import json, os, socket, sys
 command = ["{name}", *sys.argv[1:]]
 if command[0] == "python":
     command = command[2:] if command[1:3] == ["-m", "fedbench"] else command[1:]
-    if not command or not command[0].endswith(("fedbench", ".py")):
+    if not command or command[0] != "fedbench" and not command[0].endswith(".py"):
         os.execv("{python}", ["{python}", *command])
 request = {{"command": command, "folder": os.getcwd(), "environment": dict(os.environ)}}
 with socket.socket(socket.AF_UNIX) as server:
@@ -51,8 +51,8 @@ sys.exit(status if status >= 0 else 128 - status)
 def stand_ins() -> Path:
     """Start the server of this process, which ends with it; return the folder of the stand-ins.
 
-    These are ``snakemake``, ``fedbench``, and ``python`` for scripts and ``-m fedbench``. They end as what they stand for; what a signal
-    ended, as a shell says it. A signal to them reaches no fork.
+    These are ``snakemake``, ``fedbench``, and ``python`` for scripts and ``-m fedbench``. They end as what they stand
+    for; what a signal ended, as a shell says it. A signal to them reaches no fork.
     """
     folder = Path(tempfile.mkdtemp(prefix="forks-"))
     for name in ("fedbench", "python", "snakemake"):

@@ -36,8 +36,8 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
         members = rng.permutation(np.flatnonzero(kinds == kind))
         shares = rng.dirichlet(np.full(n_clients, delta))
         cuts = (np.cumsum(shares)[:-1] * len(members)).round().astype(np.int64)
-        for pile, part in zip(piles, np.split(members, cuts), strict=True):
-            pile.append(part)
+        for pile, begin, end in zip(piles, [0, *cuts], [*cuts, len(members)], strict=True):
+            pile.append(members[begin:end])
     clients = [rng.permutation(np.concatenate(pile)) for pile in piles]
     return _filled_up(clients, spec.least)
 
