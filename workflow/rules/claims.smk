@@ -3,7 +3,7 @@
 
 rule claims:
     input:
-        shown=claims_inputs,
+        shown=CALL.claims_inputs,
     output:
         tex="tables/{paper}/claims.tex",
         csv=report(
@@ -27,10 +27,10 @@ rule claims:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        options=OPTIONS,
+        options=CALL.options,
     params:
-        scale=CONFIG.scale,
-        besides=claims_besides,
+        scale=CALL.config.scale,
+        besides=CALL.claims_besides,
     shell:
         "fedbench claims {wildcards.paper:q} --write --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
@@ -46,9 +46,9 @@ use rule typeset as typeset_claims with:
 
 use rule own_table as own_claims with:
     input:
-        tex=f"tables/{CONFIG.paper}/claims.tex",
-        csv=f"tables/{CONFIG.paper}/claims.csv",
-        md=f"tables/{CONFIG.paper}/claims.md",
+        tex=f"tables/{CALL.config.paper}/claims.tex",
+        csv=f"tables/{CALL.config.paper}/claims.csv",
+        md=f"tables/{CALL.config.paper}/claims.md",
     output:
         tex="tables/claims.tex",
         csv="tables/claims.csv",
@@ -59,9 +59,9 @@ use rule own_table as own_claims with:
 
 use rule own_figure as own_claims_figure with:
     input:
-        pdf=f"figures/{CONFIG.paper}/claims.pdf",
-        svg=f"figures/{CONFIG.paper}/claims.svg",
-        png=f"figures/{CONFIG.paper}/claims.png",
+        pdf=f"figures/{CALL.config.paper}/claims.pdf",
+        svg=f"figures/{CALL.config.paper}/claims.svg",
+        png=f"figures/{CALL.config.paper}/claims.png",
     output:
         pdf="figures/claims.pdf",
         svg="figures/claims.svg",
@@ -72,7 +72,7 @@ use rule own_figure as own_claims_figure with:
 
 use rule own_pdf as own_claims_pdf with:
     input:
-        f"tables/{CONFIG.paper}/claims.pdf",
+        f"tables/{CALL.config.paper}/claims.pdf",
     output:
         "tables/claims.pdf",
     log:

@@ -3,22 +3,22 @@
 
 rule prepare:
     input:
-        prepare_again,
+        CALL.prepare_again,
     output:
-        arrays=f"{CONFIG.data_dir}/prepared/{{dataset}}.npz",
-        summary=f"{CONFIG.data_dir}/prepared/{{dataset}}.json",
+        arrays=f"{CALL.config.data_dir}/prepared/{{dataset}}.npz",
+        summary=f"{CALL.config.data_dir}/prepared/{{dataset}}.json",
     log:
         "logs/prepare/{dataset}.log",
     localrule: True
     conda:
         "../envs/fedbench.yaml"
-    threads: decoding_cores
+    threads: CALL.decoding_cores
     resources:
         # and the cores: were they a part of the command, all that is prepared would be prepared again
-        mirror=preparing_options,
+        mirror=CALL.preparing_options,
     params:
         data_dir=subpath(output.arrays, ancestor=2),
-        content=own_content,
+        content=CALL.own_content,
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
         " {resources.mirror} > {log:q} 2>&1"
@@ -26,10 +26,10 @@ rule prepare:
 
 rule partition:
     input:
-        partition_data,
+        CALL.partition_data,
     output:
-        arrays=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.npz",
-        summary=f"{CONFIG.data_dir}/partitions/{{dataset}}/{{key}}.json",
+        arrays=f"{CALL.config.data_dir}/partitions/{{dataset}}/{{key}}.npz",
+        summary=f"{CALL.config.data_dir}/partitions/{{dataset}}/{{key}}.json",
     log:
         "logs/partition/{dataset}/{key}.log",
     localrule: True
@@ -37,8 +37,8 @@ rule partition:
         "../envs/fedbench.yaml"
     params:
         data_dir=subpath(output.arrays, ancestor=3),
-        spec=partition_spec,
-        seed=partition_seed,
+        spec=CALL.partition_spec,
+        seed=CALL.partition_seed,
     shell:
         "python data_prep/partition.py --spec {params.spec:q} --seed {params.seed:q}"
         " --data-dir {params.data_dir:q} > {log:q} 2>&1"

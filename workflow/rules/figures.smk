@@ -3,7 +3,7 @@
 
 rule figure:
     input:
-        shown=figure_inputs,
+        shown=CALL.figure_inputs,
     output:
         pdf="figures/{paper}/{figure}.pdf",
         svg=report(
@@ -20,19 +20,19 @@ rule figure:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        options=OPTIONS,
+        options=CALL.options,
     params:
-        scale=CONFIG.scale,
-        besides=shown_besides,
+        scale=CALL.config.scale,
+        besides=CALL.shown_besides,
     shell:
         "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
 
 rule own_figure:
     input:
-        pdf=f"figures/{CONFIG.paper}/{{figure}}.pdf",
-        svg=f"figures/{CONFIG.paper}/{{figure}}.svg",
-        png=f"figures/{CONFIG.paper}/{{figure}}.png",
+        pdf=f"figures/{CALL.config.paper}/{{figure}}.pdf",
+        svg=f"figures/{CALL.config.paper}/{{figure}}.svg",
+        png=f"figures/{CALL.config.paper}/{{figure}}.png",
     output:
         pdf="figures/{figure}.pdf",
         svg="figures/{figure}.svg",

@@ -3,7 +3,7 @@
 
 rule page:
     input:
-        page_inputs,
+        CALL.page_inputs,
     output:
         "report.html",
     log:
@@ -11,18 +11,18 @@ rule page:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        options=OPTIONS,
+        options=CALL.options,
     params:
-        scale=CONFIG.scale,
-        paper=CONFIG.paper,
-        besides=page_besides,
+        scale=CALL.config.scale,
+        paper=CALL.config.paper,
+        besides=CALL.page_besides,
     shell:
         "fedbench report --scale {params.scale:q} --paper {params.paper:q} {resources.options} > {log:q} 2>&1"
 
 
 rule document:
     input:
-        document_inputs,
+        CALL.document_inputs,
     output:
         "reports/{paper}.pdf",
     log:
@@ -30,9 +30,9 @@ rule document:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        options=OPTIONS,
+        options=CALL.options,
     params:
-        scale=CONFIG.scale,
-        besides=shown_besides,
+        scale=CALL.config.scale,
+        besides=CALL.shown_besides,
     shell:
         "fedbench document {wildcards.paper:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"

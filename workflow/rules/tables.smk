@@ -3,7 +3,7 @@
 
 rule table:
     input:
-        shown=table_inputs,
+        shown=CALL.table_inputs,
     output:
         tex="tables/{paper}/{table}.tex",
         csv=report(
@@ -20,10 +20,10 @@ rule table:
     conda:
         "../envs/fedbench.yaml"
     resources:
-        options=OPTIONS,
+        options=CALL.options,
     params:
-        scale=CONFIG.scale,
-        besides=shown_besides,
+        scale=CALL.config.scale,
+        besides=CALL.shown_besides,
     shell:
         "fedbench table {wildcards.paper:q}/{wildcards.table:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
 
@@ -39,17 +39,17 @@ rule typeset:
     conda:
         "../envs/fedbench.yaml"
     params:
-        besides=typeset_besides,
+        besides=CALL.typeset_besides,
     shell:
         "python workflow/scripts/typeset.py {input:q} > {log:q} 2>&1"
 
 
 rule own_table:
     input:
-        tex=f"tables/{CONFIG.paper}/{{table}}.tex",
-        csv=f"tables/{CONFIG.paper}/{{table}}.csv",
-        md=f"tables/{CONFIG.paper}/{{table}}.md",
-        macros=f"tables/{CONFIG.paper}/{{table}}.macros.tex",
+        tex=f"tables/{CALL.config.paper}/{{table}}.tex",
+        csv=f"tables/{CALL.config.paper}/{{table}}.csv",
+        md=f"tables/{CALL.config.paper}/{{table}}.md",
+        macros=f"tables/{CALL.config.paper}/{{table}}.macros.tex",
     output:
         tex="tables/{table}.tex",
         csv="tables/{table}.csv",
@@ -66,7 +66,7 @@ rule own_table:
 
 use rule own_table as own_pdf with:
     input:
-        f"tables/{CONFIG.paper}/{{table}}.pdf",
+        f"tables/{CALL.config.paper}/{{table}}.pdf",
     output:
         "tables/{table}.pdf",
     log:

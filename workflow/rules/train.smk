@@ -4,20 +4,20 @@
 
 rule train:
     input:
-        cell_data,
+        CALL.cell_data,
     output:
         "results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json",
     log:
         "logs/train/{scale}/{paper}/{dataset}/{setting}/{method}.log",
     conda:
         "../envs/fedbench.yaml"
-    threads: training_cores
+    threads: CALL.training_cores
     resources:
-        gpu=GPU,
-        options=training_options,
+        gpu=CALL.gpu,
+        options=CALL.training_options,
     params:
-        cell=cell_name,
-        key=cell_key,
+        cell=CALL.cell_name,
+        key=CALL.cell_key,
     shell:
         # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell
         "fedbench run {params.cell:q} --scale {wildcards.scale:q} {resources.options} > {log:q} 2>&1 || {{ code=$?;"

@@ -1,0 +1,197 @@
+"""What the rules ask of one call of the workflow, by Snakemake's wildcards."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from fedbench.data import datasets, prepared
+from fedbench.errors import UserError, explain
+from fedbench.plan import configuration
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Config
+from fedbench.specs import RunSpec
+from fedbench.workflow import besides, checked
+from fedbench.workflow.inputs import Inputs
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+ALL_CORES = 1024
+"""More than a machine has: a job that takes so many gets all of the call's."""
+
+
+def or_exit(function: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+    """Call ``function``; what the user got wrong ends the program with one line, before anything has begun."""
+    try:
+        return function(*args, **kwargs)
+    except (UserError, OSError) as error:
+        raise SystemExit(f"error: {explain(error)}") from None
+
+
+class Call:
+    """The configuration of a call, and the answers to its rules.
+
+    Attributes:
+        config: of this call.
+        inputs: which files its jobs need.
+        mirror: where raw files may be, as an option of `data_prep/prepare.py`.
+        options: what the call lays over `config/config.yaml`, as options of `fedbench`.
+        gpu: GPUs that a cell takes.
+        everything: what is made when no target is named.
+    """
+
+    def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
+        """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
+        self._workflow = workflow
+        self.config = config = or_exit(configuration.load_config, overrides=given)
+        or_exit(configuration.check_mirror, config)
+        self.inputs = Inputs(config)
+        # these two reach the jobs as resources: unlike params, a change of them runs nothing again
+        self.mirror = f"--mirror {shlex.quote(config.mirror)}" if config.mirror else ""
+        self.options = or_exit(options_of, config)
+        automatic = config.device == "auto" and shutil.which("nvidia-smi") is not None
+        self.gpu = int(config.device == "cuda" or automatic)
+        typeset = shutil.which("latexmk") and shutil.which("pdflatex")
+        self.everything = or_exit(self.inputs.everything, ["tex", "pdf"] if typeset else ["tex"])
+        self._checked: set[str] = set()
+
+    def cell(self, wildcards: Any) -> Cell:
+        """Return the cell that a training job's wildcards name."""
+        return or_exit(self.inputs.cell, **wildcards)
+
+    def cell_key(self, wildcards: Any) -> str:
+        """Return what the cell's numbers depend on, and nothing else: a job is done again when this changes."""
+        return self.cell(wildcards).key
+
+    def cell_name(self, wildcards: Any) -> str:
+        """Return the cell's address on the command line."""
+        return self.cell(wildcards).name
+
+    def cell_data(self, wildcards: Any) -> list[str]:
+        """List what a cell trains on.
+
+        One without a result is trained: Snakemake alone takes it for a file that has served.
+        """
+        cell = self.cell(wildcards)
+        if not cell.path.exists():
+            self._workflow.dag.forcefiles.add(str(cell.path))
+        return or_exit(self.inputs.of_cell, cell)
+
+    def training_cores(self, wildcards: Any) -> int:
+        """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
+        # a cluster's call has none; `workflow.cores` ends the program there
+        cores = self._workflow.resource_settings.cores or 1
+        waiting = (job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "train")
+        # no more are counted than share the cores: each of thousands of cells asks
+        share = cores // max(1, len([*islice(waiting, cores)]))
+        return 1 if self.gpu else max(1, min(share, len(self.cell(wildcards).runs)))
+
+    def training_options(self, wildcards: Any, threads: int) -> str:
+        """Return this call's options for `fedbench`, and how many seeds are trained at a time."""
+        return f"{self.options} --cores {threads}" if threads > 1 else self.options
+
+    def prepare_again(self, wildcards: Any) -> list[str]:
+        """List no file, as the job fetches raw ones; a dataset whose raw files have changed is prepared again."""
+        if or_exit(prepared.outdated, wildcards.dataset, self.config.data_dir):
+            path = f"{self.config.data_dir}/prepared/{wildcards.dataset}.npz"
+            self._workflow.dag.forcefiles.add(path)
+        return []
+
+    def own_content(self, wildcards: Any) -> str | None:
+        """Return what a dataset of the user's own is made of: it is prepared again when this changes."""
+        return or_exit(datasets.content, wildcards.dataset)
+
+    def decoding_cores(self, wildcards: Any) -> int:
+        """Return all of this call's cores for a dataset of pictures, one for any other."""
+        return ALL_CORES if or_exit(datasets.get, wildcards.dataset).of_pictures else 1
+
+    def preparing_options(self, wildcards: Any, threads: int) -> str:
+        """Return where raw files may be, and how many processes decode pictures."""
+        return f"{self.mirror} --cores {threads}".strip()
+
+    def partition_data(self, wildcards: Any) -> list[str]:
+        """List the prepared datasets that a partition is made of."""
+        return self.inputs.prepared(self._partitioned(wildcards))
+
+    def partition_spec(self, wildcards: Any) -> str:
+        """Return the data rule of a partition, as JSON."""
+        return self._partitioned(wildcards).data.model_dump_json()
+
+    def partition_seed(self, wildcards: Any) -> int:
+        """Return the seed of a partition."""
+        return self._partitioned(wildcards).seed
+
+    def _partitioned(self, wildcards: Any) -> RunSpec:
+        return or_exit(self.inputs.partitioned, **wildcards)
+
+    def table_inputs(self, wildcards: Any) -> list[str]:
+        """List the results that a table shows."""
+        return self._results(wildcards.paper, or_exit(self.inputs.of_table, wildcards.paper, wildcards.table))
+
+    def figure_inputs(self, wildcards: Any) -> list[str]:
+        """List the results that a figure shows."""
+        return self._results(
+            wildcards.paper, or_exit(self.inputs.of_figure, wildcards.paper, wildcards.figure)
+        )
+
+    def claims_inputs(self, wildcards: Any) -> list[str]:
+        """List the results of this scale that a paper's claims are compared with."""
+        return self._results(wildcards.paper, or_exit(self.inputs.of_claims, wildcards.paper))
+
+    def document_inputs(self, wildcards: Any) -> list[str]:
+        """List the tables and figures of a paper's document."""
+        return or_exit(self.inputs.built, wildcards.paper)
+
+    def page_inputs(self, wildcards: Any) -> list[str]:
+        """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
+        return or_exit(self.inputs.of_page, self.config.paper)
+
+    def shown_besides(self, wildcards: Any) -> list[str]:
+        """Digest everything that tables and figures of a paper show besides results."""
+        return or_exit(self.inputs.besides, wildcards.paper)
+
+    def claims_besides(self, wildcards: Any) -> list[str]:
+        """Likewise for a paper's claims, to which results of other scales belong."""
+        return or_exit(self.inputs.besides_claims, wildcards.paper)
+
+    def page_besides(self, wildcards: Any) -> list[str]:
+        """Likewise for the report page."""
+        return or_exit(self.inputs.besides_page)
+
+    def typeset_besides(self, wildcards: Any) -> str:
+        """Digest what a typeset table shows besides the table: how it is typeset."""
+        return or_exit(besides.code)
+
+    def _results(self, paper: str, paths: list[str]) -> list[str]:
+        """Return results; a dry run checks the cells that are to be trained, as the beginning of training does.
+
+        It says nothing new of what it or another has checked.
+        """
+        if self._workflow.dryrun:
+            known = self.inputs.cells_by_path(paper)
+            new = [path for path in paths if path in known and path not in self._checked]
+            cells = [known[path] for path in new if not Path(path).exists()]
+            if not checked.passed(cells):
+                self.check(cells)
+                checked.note(cells)
+            self._checked.update(new)
+        return paths
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        """End the program where cells ask for what is unknown, missing or does not fit."""
+        if cells:
+            from fedbench.jobs import preflight  # not above: PyTorch takes seconds
+
+            or_exit(preflight.check, cells)
+
+
+def options_of(config: Config) -> str:
+    """Return what a call's ``--config`` lays over the file, as options of `fedbench`."""
+    file = configuration.load_config().model_dump(exclude={"scale", "paper"})
+    given = {key: value for key, value in config.model_dump().items() if key in file and value != file[key]}
+    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())

@@ -1,0 +1,114 @@
+"""What a call of the workflow does and says before, while and after its jobs run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from fedbench.jobs import cluster, progress
+from fedbench.plan import untuned
+from fedbench.plan.cells import Cell
+from fedbench.store.runs import STORE, Store
+from fedbench.workflow import failures, room, targets
+from fedbench.workflow.call import Call, or_exit
+from fedbench.workflow.follow import follow, tell
+
+
+class Training:
+    """The jobs of a call, whose cells ``call`` knows; ``workflow`` is Snakemake's."""
+
+    def __init__(self, workflow: Any, call: Call) -> None:
+        self._workflow, self._call = workflow, call
+        self._logs_before: dict[str, failures.Stamp] = {}
+        self._began: tuple[float, float] | None = None
+        """When training began, and how much was done."""
+        self._end: Callable[[], None] = lambda: None
+
+    def check_targets(self) -> None:
+        """Answer a slip in what was asked for before anything runs."""
+        rules = [rule.name for rule in self._workflow.rules]
+        for argument in sys.argv[1:] if self._workflow.is_main_process else ():
+            if targets.like_a_file(argument):
+                or_exit(targets.check, argument, sys.argv[1:], self._call.inputs, rules)
+
+    def begin(self) -> None:
+        """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
+        or_exit(cluster.check, self._workflow.executor_plugin.name)
+        waiting = [*self._workflow.dag.needrun_jobs()]
+        self._logs_before.update({name: failures.stamp(name) for job in waiting for name in job.log})
+        trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
+        written = [str(file) for job in waiting for file in [*job.output, *job.log]]
+        or_exit(room.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)])
+        if trained:
+            self._call.check(trained)
+            self._tell_untuned(trained)
+            if self._call.config.compile:
+                from fedbench.engine import compiled  # not above: PyTorch takes seconds
+
+                or_exit(compiled.check)
+        self.state()  # what was done before is no part of the pace
+        self._end = follow(self.state)
+        room.watch(self._failed_logs, self._stop_for_disk)
+
+    def _tell_untuned(self, trained: Iterable[Cell]) -> None:
+        """Say in a line for each paper which of its cells are not tuned, before a night of training."""
+        by_paper: dict[str, list[Cell]] = {}
+        for cell in trained:
+            by_paper.setdefault(cell.paper, []).append(cell)
+        for paper, cells in by_paper.items():
+            if line := or_exit(untuned.warning, self._call.inputs.plan(paper), cells):
+                tell([line])
+
+    def state(self) -> list[str]:
+        """Say in one line how many cells are trained, in training, failed and left, and how long that takes.
+
+        Where each of those in training is, `fedbench list` says from another terminal.
+        """
+        dag, scheduler = self._workflow.dag, self._workflow.scheduler
+        trained = [job for job in dag.jobs if job.rule.name == "train"]
+        if not trained:
+            return []
+        at_work = {*_single(scheduler.running)}
+        running = sum(job in at_work for job in trained)
+        done = sum(not dag.needrun(job) or dag.finished(job) for job in trained)
+        failed = sum(job in scheduler.failed for job in trained)
+        waiting = [job for job in trained if dag.needrun(job) and not dag.finished(job)]
+        part = done + sum(progress.share_done(self._call.cell(job.wildcards), Store()) for job in waiting)
+        self._began = began, before = self._began or (time.monotonic(), part)
+        left, seconds = len(trained) - failed - part, time.monotonic() - began
+        counts = progress.counts(len(trained), done, running, failed)
+        return [counts + progress.time_left(before, part, left, seconds)]
+
+    def tell_the_end(self) -> None:
+        """Say in a last line how the training stands."""
+        self._end()
+        tell(self.state())
+
+    def _failed_logs(self) -> list[str]:
+        """List the logs of the jobs that have failed."""
+        return [str(log) for job in _single(self._workflow.scheduler.failed) for log in job.log]
+
+    def _stop_for_disk(self) -> None:
+        """Begin no more jobs: each would find out alone that the disk is full. Those at work go on."""
+        tell(["a job failed because of the disk: no more are begun, those at work finish"])
+        self._workflow.scheduler.exit_gracefully()
+
+    def explain_failures(self) -> None:
+        """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
+        jobs = {_described(job): job for job in self._workflow.dag.needrun_jobs() if job.is_shell}
+        failures.explain(jobs, self._logs_before)
+        # marked incomplete: the next call builds them again
+        failures.build_from_what_is_there(jobs, lambda job: self._workflow.persistence.started(jobs[job]))
+
+
+def _single(jobs: Iterable[Any]) -> Iterator[Any]:
+    """Yield jobs, those of a group apart."""
+    for item in [*jobs]:
+        yield from item if item.is_group() else [item]
+
+
+def _described(job: Any) -> failures.Job:
+    shown = tuple(map(str, job.input.get("shown", job.input)))
+    return failures.Job(job.rule.name, str(job.output[0]), str(job.log[0]), job.shellcmd, shown)

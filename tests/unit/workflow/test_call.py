@@ -1,0 +1,100 @@
+"""What the rules ask of a call, and what a call says of its training, with a stand-in for Snakemake's objects."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fedbench.plan.cells import Cell
+from fedbench.workflow.call import Call, options_of, or_exit
+from fedbench.workflow.training import Training
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+class Group(list[Any]):
+    """Jobs that run together."""
+
+    def is_group(self) -> bool:
+        return True
+
+
+class Job:
+    """A job that trains a cell."""
+
+    def __init__(self, cell: Cell) -> None:
+        names = ("scale", "paper", "dataset", "setting", "method")
+        self.wildcards = dict(zip(names, cell.path.with_suffix("").parts[2:], strict=True))
+        self.rule, self.log = SimpleNamespace(name="train"), [f"{cell.method}.log"]
+
+    def is_group(self) -> bool:
+        return False
+
+
+def workflow(jobs: Sequence[Any] = (), done: Sequence[Any] = (), cores: int | None = 4) -> Any:
+    """Snakemake's object, with jobs of which some are done."""
+    dag = SimpleNamespace(
+        forcefiles=set(), jobs=jobs, needrun=lambda job: True, finished=lambda job: job in done,
+        needrun_jobs=lambda: iter([job for job in jobs if job not in done]),
+    )  # fmt: skip
+    scheduler = SimpleNamespace(running=[], failed=[])
+    settings = SimpleNamespace(cores=cores)
+    return SimpleNamespace(dag=dag, scheduler=scheduler, resource_settings=settings, dryrun=False)
+
+
+def test_a_mistake_ends_the_program_with_one_line() -> None:
+    with pytest.raises(SystemExit, match=r"^error: unknown paper 'tyo'\. Did you mean 'toy'"):
+        Call(workflow(), {"paper": "tyo"})
+    assert or_exit(max, 1, 2) == 2
+
+
+def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
+    call = Call(workflow(), {"seeds": "3,4", "tolerance": 0.02, "scale": "paper", "mirror": str(Path.cwd())})
+    given = {"tolerance=0.02", f'mirror="{Path.cwd()}"', "seeds=[3, 4]"}
+    words = shlex.split(options_of(call.config))
+    assert {*words} == {"--set", *given} and len(words) == 6, "the scale is an option of its own"
+    assert call.preparing_options(None, 2) == f"--mirror {Path.cwd()} --cores 2"
+    assert call.training_options(None, 1) == call.options != call.training_options(None, 2)
+    assert Call(workflow(), {}).options == "" == Call(workflow(), {}).mirror
+
+
+def test_a_cell_without_a_result_is_trained_whatever_its_file_has_served_for() -> None:
+    snakemake = workflow()
+    call = Call(snakemake, {})
+    first, second, *_ = call.inputs.cells("toy", "table1")
+    second.path.parent.mkdir(parents=True)
+    second.path.write_text("{}")
+    assert [call.cell_data(Job(cell).wildcards) for cell in (first, second)] == [
+        call.inputs.of_cell(cell) for cell in (first, second)
+    ]
+    assert snakemake.dag.forcefiles == {str(first.path)}
+    assert call.cell_key(Job(first).wildcards) == first.key
+
+
+@pytest.mark.parametrize(
+    ("waiting", "cores", "share"), [(1, 4, 2), (3, 4, 1), (2, 4, 2), (1, None, 1), (1, 1, 1)]
+)
+def test_the_cells_that_are_left_share_the_cores(waiting: int, cores: int | None, share: int) -> None:
+    cells = Call(workflow(), {}).inputs.cells("toy", "table1")
+    jobs = [Job(cell) for cell in cells[:waiting]]
+    call = Call(workflow(jobs, cores=cores), {})
+    assert call.training_cores(jobs[0].wildcards) == share, "two seeds a cell"
+    on_gpu = Call(workflow(jobs, cores=cores), {"device": "cuda"})
+    assert on_gpu.gpu == 1 == on_gpu.training_cores(jobs[0].wildcards)
+
+
+def test_the_state_counts_cells_and_those_of_a_group_apart() -> None:
+    jobs = [Job(cell) for cell in Call(workflow(), {}).inputs.cells("toy", "table1")]
+    assert len(jobs) == 6
+    snakemake = workflow(jobs, done=jobs[:2])
+    training = Training(snakemake, Call(snakemake, {}))
+    snakemake.scheduler.running = [Group(jobs[2:4]), jobs[4]]
+    snakemake.scheduler.failed = {jobs[5]}
+    assert training.state() == ["cells: 2 of 6 done, 3 running, 1 failed"]
+    other = workflow()
+    assert Training(other, Call(other, {})).state() == [], "nothing is said where nothing is trained"
