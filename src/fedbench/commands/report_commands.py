@@ -1,0 +1,144 @@
+"""The ``fedbench`` commands that show results: as tables, figures, claims, pages, documents and artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from fedbench.commands.options import (
+    NotesOption,
+    PaperOption,
+    ScaleOption,
+    SetOption,
+    TargetArgument,
+    configured,
+    planned,
+)
+from fedbench.commands.show import described_cell, described_figure
+from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
+
+
+def table(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a table such as localscgdam/table1 from the results on disk."""
+    from fedbench.report.tables import build as tables
+
+    for path in tables.build(*planned(target, configured(scale, None, set_), "table")):
+        print(path)
+
+
+def show(
+    target: str,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+    notes: NotesOption = False,
+) -> None:
+    """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
+    from fedbench.report.tables import build as tables
+
+    config = configured(scale, None, set_)
+    named = target.partition("/")[0] in configuration.paper_keys() or "/" not in target
+    plan, name = planned(target, config) if named else (Plan(config), target)
+    if name in plan.study.tables:
+        print(tables.show(plan, name, details=notes))
+    elif name in plan.study.figures:
+        print("\n".join(described_figure(plan, name)))
+    else:
+        print("\n".join(described_cell(plan, target)))
+
+
+def export(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Write a table's measured numbers to reproduced/, the form in which they are kept in git.
+
+    Runs that it has already, from another machine or an earlier code, with the same numbers are listed as verified.
+    """
+    from fedbench import files
+    from fedbench.report.numbers import verified
+    from fedbench.report.numbers.export import export_reproduced
+
+    before = files.mark(verified.FILE)
+    print(export_reproduced(*planned(target, configured(scale, None, set_), "table")))
+    if files.mark(verified.FILE) != before:
+        print(verified.FILE)
+
+
+def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build a figure such as localscgdam/figure1 from the results on disk."""
+    from fedbench.report.figures import build as figures
+
+    for path in figures.build(*planned(target, configured(scale, None, set_), "figure")):
+        print(path)
+
+
+def claims(
+    paper: Annotated[str | None, typer.Argument(help="a paper's key")] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="write the claims table and figure to files")
+    ] = False,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+    notes: NotesOption = False,
+) -> None:
+    """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers."""
+    from fedbench.report.tables import claims as tables
+
+    config = configured(scale, None, set_)
+    for key in [paper] if paper else configuration.paper_keys():
+        table = tables.make(Plan(config, key))
+        if write:
+            from fedbench.report.figures import claims as forest  # Matplotlib takes a second to import
+
+            for path in [*tables.save(table), *forest.save(table)]:
+                print(path)
+        elif table.findings:
+            print(table.terminal(notes))
+        elif paper:
+            print(
+                f"{paper} makes no claims: there is no `claims:` in {configuration.CONFIG_DIR / 'papers' / paper}.yaml"
+            )
+
+
+def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+    """Build report.html: every table, figure, curve, configuration and failure on disk in one page."""
+    from fedbench.report.page import build as page
+
+    print(page.build(configured(scale, paper, set_)))
+
+
+def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Build reports/PAPER.pdf: the tables and figures of a paper as one LaTeX document."""
+    from fedbench.report.document import build as paper_document
+
+    print(paper_document.build(Plan(configured(scale, paper, set_))))
+
+
+def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
+    from fedbench.report.artifact import build as artifacts
+
+    options = [part for option in set_ or [] for part in ("--set", option)]
+    print(artifacts.build(*planned(target, configured(scale, None, set_), "table"), options))
+
+
+def checklist(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
+    """Write what conferences ask about experiments, from the runs of a paper: reports/PAPER-checklist.{md,tex}."""
+    from fedbench.report import checklist as checklists
+
+    for path in checklists.build(Plan(configured(scale, paper, set_))):
+        print(path)
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "table": table,
+    "show": show,
+    "export": export,
+    "figure": figure,
+    "claims": claims,
+    "report": report,
+    "document": document,
+    "artifact": artifact,
+    "checklist": checklist,
+}
+"""By their names, in the order in which they are listed."""
