@@ -21,6 +21,7 @@ def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed
     check(spec, n_clients)
     if spec.rule == "full":
         return list(range(n_clients))
+    assert spec.clients is not None
     turns = groups(spec, n_clients, seed) if spec.rule == "cyclic" else [list(range(n_clients))]
     group = turns[round_index % len(turns)]
     chosen = stream(seed, "participation", round_index).choice(len(group), spec.clients, replace=False)
