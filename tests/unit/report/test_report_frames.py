@@ -97,8 +97,11 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"compares": True, "kind": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
-           "method": "x", "basis": "", "doubt": ""}  # fmt: skip
+           "method": "x", "basis": "", "doubt": "", "status": "finished"}  # fmt: skip
     frame = pd.DataFrame([row])
     assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
     for mark, change in {"¹: one seed": {"basis": "one seed"}, "†": {"doubt": "typo"}}.items():
         assert mark in sentences.signs(frame.assign(**change), 0.01, dashes=False)
+    left_out = frame.assign(doubt="typo", status="not run")
+    assert "†" not in sentences.signs(left_out, 0.01, dashes=False)
+    assert "†" in sentences.signs(left_out, 0.01, dashes=True)

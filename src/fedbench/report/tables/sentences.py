@@ -93,7 +93,7 @@ def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
         f"{rule.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{SHIPPED}: not trained here{some}": len(shipped),
         f"{AGAIN}: repeated": shipped["again"].any(),
-        "†: doubtful": frame["doubt"].any(),
+        "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
         f"{ABSENT}: not run": dashes,
     }
     said = "; ".join(mark for mark, occurs in marks.items() if occurs)
