@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,8 +103,15 @@ def test_the_log_of_a_number_says_which_file_and_which_command() -> None:
     command = shlex.split(line.partition("made by: ")[2])
     assert command[:3] == ["fedbench", "run", NAMES[0]]
     before = result.read_bytes()
+    shutil.rmtree(folder)  # one of its two runs is trained again
+    CliRunner().invoke(app, command[1:])
+    assert result.read_bytes() == before, "trained again to the same bytes"
+
     result.unlink()
+    left = folder.with_name(f"{folder.name}.unfinished")
+    left.mkdir()  # a process was killed before it cleaned up
     # of what is in the store, without PyTorch, which takes seconds to import
     program = "import sys; sys.modules['torch'] = None; from fedbench.commands.cli import main; main()"
     subprocess.run([sys.executable, "-c", program, *command[1:]], check=True)
     assert result.read_bytes() == before, "the command in the log makes the same file"
+    assert not left.exists()
