@@ -22,11 +22,13 @@ def test_a_wrong_experiment_is_answered_before_any_work(project: Project) -> Non
     assert "config/papers/localscgdam.yaml" in said and not (project.root / "data").exists()
 
 
-def test_a_dry_run_names_a_missing_hyper_parameter(project: Project) -> None:
+def test_a_missing_hyper_parameter_is_named_by_a_dry_run_and_before_any_job(project: Project) -> None:
     with project.edit("config/papers/localscgdam.yaml") as paper:
         del paper["methods"]["LocalSGDM"]["params"]["momentum"]
-    said = project.snakemake("tables/table1.tex", "-n", fails=True)
-    assert "methods.LocalSGDM: method 'local_sgdm' needs momentum" in said and "Traceback" not in said
+    for call in (["-n"], []):
+        said = project.snakemake("tables/table1.tex", *call, fails=True)
+        assert "methods.LocalSGDM: method 'local_sgdm' needs momentum" in said and "Traceback" not in said
+    assert not (project.root / "data").exists()
 
 
 def without_torch(project: Project) -> None:
