@@ -19,6 +19,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.numbers.compare import compare, unknown_names
 from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.results.places import Pooled
 
 ROOT = Path(__file__).parents[3]
 PAPERS = [load_paper(path.stem) for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
@@ -73,6 +74,18 @@ def find(
     """The number of one cell."""
     axes = {name: [value] for name, value in {"dataset": dataset, **setting, "method": method}.items()}
     return next(iter(table.at(axes, [metric]).values()), None)
+
+
+def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
+    table = load("cycp", "cycp_table1.csv")
+    (first, *_) = (row for row in table.rows if row["dir"])
+    place = {"dataset": first["dataset"], "method": first["method"]}
+    axes: dict[str, list[Value]] = {
+        **{name: [value] for name, value in place.items()},
+        "dir": [Pooled([0.1, 0.5])],
+    }
+    (found,) = table.at(axes, [first["metric"]]).values()
+    assert found.text == first["mean"]
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
