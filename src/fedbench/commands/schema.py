@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import dataclasses
-import functools
-import inspect
-import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -16,9 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
 
 from fedbench import algorithms, files, models, ranges, registry, tasks
+from fedbench.commands.docstrings import WithDocstrings
 from fedbench.data import datasets, partitions
 from fedbench.data.own_spec import OwnSpec
 from fedbench.plan.schema import Config, Paper, Scale
@@ -59,7 +55,7 @@ def schema(kind: str) -> Schema:
 def _described(kind: str) -> Schema:
     """Return the schema in which every key stands that an entry by itself needs."""
     model = FILES[kind][0]
-    made = model.model_json_schema(schema_generator=_Generator)
+    made = model.model_json_schema(schema_generator=WithDocstrings)
     parts = _parts() if any("piece" in part for part in _objects(made)) else {}
     made["$defs"] = {**made.get("$defs", {}), **parts}
     for part in _objects(made):
@@ -78,37 +74,6 @@ def _described(kind: str) -> Schema:
     if "SettingEntry" in made["$defs"]:
         made["$defs"]["SettingEntry"]["allOf"] = [_PIECES_OF_A_RUN]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-
-
-@functools.cache
-def docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring below each key of a model, read from its source and that of the models it extends.
-
-    Pydantic can do so whenever a model is imported (``use_attribute_docstrings``), which is half of the time that all
-    of fedbench takes to import.
-    """
-    above = [
-        docstrings(base) for base in model.__bases__ if issubclass(base, BaseModel) and base is not BaseModel
-    ]
-    said = {name: text for texts in above for name, text in texts.items()}
-    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(model))).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    for key, text in itertools.pairwise(tree.body):
-        match key, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                said[name] = inspect.cleandoc(words)
-    return said
-
-
-class _Generator(GenerateJsonSchema):
-    """Generates schemas in which each key has its docstring."""
-
-    def model_schema(self, schema: Any) -> Schema:
-        made = super().model_schema(schema)
-        texts, fields = docstrings(schema["cls"]), schema["cls"].model_fields
-        for name in texts.keys() & fields.keys():
-            made["properties"][fields[name].alias or name]["description"] = texts[name]
-        return made
 
 
 def _objects(part: Any) -> Iterator[Schema]:
@@ -130,7 +95,9 @@ def _without_filled_in(part: Schema) -> None:
 
 def _parts() -> dict[str, Schema]:
     """Return a run specification and all it consists of as pieces: no key is required, and ``null`` takes one away."""
-    specs: dict[str, Schema] = copy.deepcopy(RunSpec.model_json_schema(schema_generator=_Generator)["$defs"])
+    specs: dict[str, Schema] = copy.deepcopy(
+        RunSpec.model_json_schema(schema_generator=WithDocstrings)["$defs"]
+    )
     _offer(specs)
     for spec in specs.values():
         spec.pop("required", None)

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from fedbench.commands import schema
+from fedbench.commands.docstrings import docstrings
 from fedbench.specs import RunSpec
 
 ROOT = Path(__file__).parents[3]
@@ -99,7 +100,7 @@ def test_every_key_says_what_it_means(model: type[BaseModel]) -> None:
         f"{part.__name__}.{name}"
         for part in models(model)
         for name in part.model_fields
-        if not schema.docstrings(part).get(name)
+        if not docstrings(part).get(name)
     ]
     assert silent == []
 
