@@ -84,7 +84,7 @@ class Dataset(ABC):
     source: str
     account: str = ""
     raw: str = field(default="")
-    whole_groups: bool = field(default=False, repr=False)  # the keys of runs are older than this fact
+    whole_groups: bool = field(default=False, repr=False)  # a fact, no option: it changes no array
     disjoint_classes: bool = field(default=False, repr=False)
 
     def downloads(self) -> tuple[Download, ...]:
@@ -181,17 +181,9 @@ class PictureSet(Dataset):
             fraction of the time.
     """
 
-    draft: bool = field(default=False, repr=False, metadata={"option": True})  # keys are older than it
+    draft: bool = False
 
     @property
     def of_pictures(self) -> bool:
         """It is."""
         return True
-
-    def definition(self) -> str:
-        """As of any dataset, with a word where JPEGs are drafted."""
-        return super().definition() + (" draft" if self.draft else "")
-
-    def content(self) -> str:
-        """As of any dataset, with a word where JPEGs are drafted."""
-        return super().content() + (" draft" if self.draft else "")

@@ -68,8 +68,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
         )
     base = get(spec.base)
     # what is not in its repr does not change what is prepared
-    options = [item.name for item in dataclasses.fields(base) if item.repr or item.metadata.get("option")]
-    fields = {*options} - {"name", "raw", "classes"}
+    fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
     for option in spec.options:
         if option not in fields:
             raise unknown(f"option in {path}", option, fields)
@@ -125,25 +124,18 @@ class OwnDataset(Dataset):
 
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
-        # a format that was not said before is compared with the file again
-        form = f" as {self.spec.format}" if self.spec.format else ""
-        late = self.spec.model_dump(include={*self.spec.added_later})
-        return f"{self!r} {self._data()}{form}{late or ''}"
+        return f"{self!r} {self._data()}"
 
     def content(self) -> str:
         """Change with the data and with how they are read, wherever they lie."""
-        without = {"file", "format", "title", "licence", "source", "whole_groups", "images"}
-        without |= {name for name in ("layout",) if getattr(self.spec, name) is None}
-        facts = self.spec.model_dump(exclude=without)
+        facts = self.spec.model_dump(exclude={"file", "format", "title", "licence", "source", "images"})
         return f"{facts} {self._data()}"
 
     def _data(self) -> str:
-        """Return the file's checksum, and a word if groups stay whole: without it, keys are as they ever were."""
+        """Return the checksum of the file, and of the pictures that it lists."""
         state = self._file.stat()
-        found = _checksum(self._file, state.st_mtime_ns, state.st_size)
-        if self.spec.images is not None:
-            found += f" {own_pictures.digest_of(self._images)}"
-        return f"{found} whole groups" if self.whole_groups else found
+        pictures = "" if self.spec.images is None else f" {own_pictures.digest_of(self._images)}"
+        return f"{_checksum(self._file, state.st_mtime_ns, state.st_size)}{pictures}"
 
     @property
     def _images(self) -> Path:
@@ -155,7 +147,7 @@ class OwnDataset(Dataset):
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
         state = self._file.stat()
-        return _sites(self._file, self.spec.model_dump_json(), state.st_mtime_ns, state.st_size)
+        return _sites(self._file, self.spec.model_dump_json(exclude_unset=True), state.st_mtime_ns, state.st_size)
 
     @property
     def of_pictures(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -11,6 +11,8 @@ from fedbench.data.own_labels import Word
 from fedbench.specs import Spec
 
 TABLES = (".csv", ".tsv", ".xlsx")
+OF_FILES = ("site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey")
+"""Keys that say how a file is read."""
 
 
 def _listed(value: Any) -> Any:
@@ -20,10 +22,6 @@ def _listed(value: Any) -> Any:
 
 class OwnSpec(Spec):
     """One's own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
-
-    added_later: ClassVar[tuple[str, ...]] = (
-        "site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey",
-    )  # fmt: skip
 
     file: Path | None = None
     """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
@@ -35,39 +33,35 @@ class OwnSpec(Spec):
     """Of a table: the column of classes."""
     group: str | None = None
     """Of a table: the column of groups (patients, hospitals, ...), which is not a feature."""
-    site: str | None = Field(None, repr=False)  # `definition` speaks of what is not in the repr
+    site: str | None = None
     """Of a table: the column of who owns each sample, such as the hospital. Groups are its patients then, and none has
     samples in two parts."""
-    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = Field(
-        (), repr=False
-    )
+    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = ()
     """The class, or the classes, that are positive. They come last, so that of two classes label 1 is positive; more
     classes become two. Default: the last in order, and a remark says so."""
-    classes: dict[Word, str] | None = Field(None, repr=False, min_length=1)
+    classes: dict[Word, str] | None = Field(None, min_length=1)
     """Names for labels, such as `{0: benign, 1: malignant}`; labels of one name are one class."""
-    features: tuple[str, ...] | None = Field(None, repr=False, min_length=1)
+    features: tuple[str, ...] | None = Field(None, min_length=1)
     """Of a table: the columns that are features. Default: all but label, group and site. A column of words becomes a
     feature for each of its words."""
-    drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = Field((), repr=False)
+    drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = ()
     """Of a table: columns that are not used."""
-    missing: Literal["error", "drop", "median"] = Field("error", repr=False)
+    missing: Literal["error", "drop", "median"] = "error"
     """Of a table, what an empty cell is: an `error`; `drop` leaves its row out; with `median` a number becomes the
     median of the training part, and among words it is a word. Labels, groups and sites are never filled in."""
-    images: Path | None = Field(None, repr=False)
+    images: Path | None = None
     """Of a table: the folder of the pictures that it lists, PNG, JPEG or DICOM, of 8 or 16 bits, turned as their EXIF
     tag says. They are the inputs, and other columns are not used."""
-    path: str = Field("path", repr=False)
+    path: str = "path"
     """The column with the place of each picture in the folder."""
-    size: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]] = Field(
-        (64, 64), repr=False
-    )
+    size: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]] = (64, 64)
     """Height and width that pictures are resized to."""
-    grey: bool = Field(False, repr=False)
+    grey: bool = False
     """Whether pictures are of one channel."""
-    whole_groups: bool = Field(False, repr=False)  # see OwnDataset._data
+    whole_groups: bool = False
     """Whether no group has samples in two of the training, validation and test parts, as it must be for patients.
     Without it samples are drawn whatever their group, so that each part has some of every hospital."""
-    format: Literal["plain", "keras", "medmnist"] | None = Field(None, repr=False)
+    format: Literal["plain", "keras", "medmnist"] | None = None
     """Which names the arrays of an `.npz` have, to have them checked. Default: each may have any of them."""
     layout: Literal["NCHW", "NHWC"] | None = None
     """Where the channels (1, 3 or 4) of images are, where their shape does not say it."""
@@ -105,11 +99,9 @@ class OwnSpec(Spec):
             raise ValueError("whole_groups needs group, the column of groups")
         if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
             raise ValueError("site names a column of a .csv file that is neither label nor group")
-        said = [
-            name for name in self.added_later if getattr(self, name) != type(self).model_fields[name].default
-        ]
-        if said and self.file is None:
-            raise ValueError(f"{said[0]} goes with file")
+        said = [name for name in type(self).model_fields if name in self.model_fields_set]
+        if self.file is None and (of_file := [name for name in said if name in OF_FILES]):
+            raise ValueError(f"{of_file[0]} goes with file")
         for name in ("features", "drop", "missing", "images"):
             if name in said and not self.is_table:
                 raise ValueError(f"{name} goes with a .csv file")

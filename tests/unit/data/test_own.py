@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fedbench.data import datasets
-from fedbench.data.files import checksum
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
@@ -117,20 +116,16 @@ def test_groups_become_whole_where_the_file_has_a_test_part(own, tmp_path):
     assert shared[0] and not shared[1]
 
 
-def test_the_keys_of_runs_on_data_without_whole_groups_stay(own, tmp_path):
+def test_a_key_follows_what_is_prepared_and_not_what_it_is_called(own):
     arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.arange(20)}
     dataset = datasets.get(own(**arrays))
     content, definition = dataset.content(), dataset.definition()
-    digest = checksum(tmp_path / "mine.npz")
-    options = (
-        "'label': None, 'group': None, 'test_share': 0.2, 'standardize': False, 'base': None, 'options': {}"
-    )
-    assert content == f"{{{options}}} {digest}"
-    assert "whole" not in definition
-    own(**arrays, extra="whole_groups: false\n")
-    assert (datasets.get("mine").content(), datasets.get("mine").definition()) == (content, definition)
+    own(**arrays, extra="whole_groups: false\ntitle: Another\nsource: elsewhere\n")
+    assert datasets.get("mine").content() == content
     own(**arrays, extra="whole_groups: true\n")
     assert datasets.get("mine").content() != content and datasets.get("mine").definition() != definition
+    own(**arrays | {"x": np.ones((20, 1))})
+    assert datasets.get("mine").content() != content
 
 
 def test_changing_the_data_prepares_again(own):
