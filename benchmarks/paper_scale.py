@@ -29,6 +29,7 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
+from fedbench.report.numbers import shipped_curves
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.store.runs import STORE, Store
 
@@ -121,9 +122,10 @@ def command(part: Part, cell: Cell, options: argparse.Namespace) -> list[str]:
 def export(parts: list[Part], scale: str) -> None:
     """Add the runs that ended to the files under ``reproduced/`` and say how many rows these have."""
     for part in dict.fromkeys((part.paper, part.table, part.dataset, part.seed) for part in parts):
+        plan, table = Part(*part).plan(scale), part[1]
         with contextlib.suppress(UserError):  # none of its runs ended
-            path = export_reproduced(Part(*part).plan(scale), part[1])
-            print(f"{'/'.join(part[:2])}, {part[2]}, seed {part[3]}: in {path}")
+            paths = [export_reproduced(plan, table), *shipped_curves.add(plan, plan.cells(table))]
+            print(f"{'/'.join(part[:2])}, {part[2]}, seed {part[3]}: in {' and '.join(map(str, paths))}")
 
 
 def options() -> argparse.Namespace:

@@ -49,19 +49,29 @@ def show(
         print("\n".join(described_cell(plan, target)))
 
 
-def export(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def export(
+    target: TargetArgument,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="the runs' curves too, thinned to 100 points, for figures")
+    ] = False,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+) -> None:
     """Write a table's measured numbers to reproduced/, the form in which they are kept in git.
 
     Runs that it has already, from another machine or an earlier code, with the same numbers are listed as verified.
     """
     from fedbench import files
-    from fedbench.report.numbers import verified
+    from fedbench.report.numbers import shipped_curves, verified
     from fedbench.report.numbers.export import export_reproduced
 
     before = files.mark(verified.FILE)
-    print(export_reproduced(*planned(target, configured(scale, None, set_), "table")))
+    plan, name = planned(target, configured(scale, None, set_), "table")
+    print(export_reproduced(plan, name))
     if files.mark(verified.FILE) != before:
         print(verified.FILE)
+    for path in shipped_curves.add(plan, plan.cells(name)) if curves else ():
+        print(path)
 
 
 def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:

@@ -147,7 +147,9 @@ class OwnDataset(Dataset):
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
         state = self._file.stat()
-        return _sites(self._file, self.spec.model_dump_json(exclude_unset=True), state.st_mtime_ns, state.st_size)
+        return _sites(
+            self._file, self.spec.model_dump_json(exclude_unset=True), state.st_mtime_ns, state.st_size
+        )
 
     @property
     def of_pictures(self) -> bool:

@@ -54,7 +54,7 @@ def _named(config: Config, papers: Sequence[str], printed: Iterable[Path]) -> li
     places = ("papers/{}.yaml", "tuned/{}/**/*.yaml")
     about = [CONFIG_DIR.glob(place.format(paper)) for place in places for paper in papers]
     about += [CONFIG_DIR.glob("scales/*.yaml"), CONFIG_DIR.glob("datasets/*.yaml")]
-    shipped = (path for paper in papers for path in REPRODUCED.glob(f"*/{paper}.csv") if config.shipped)
+    shipped = (path for paper in papers for path in REPRODUCED.glob(f"*/**/{paper}.csv") if config.shipped)
     return [
         code(),
         f"options {digest([each.model_dump(mode='json', exclude=SILENT) for each in (config, load_config())])}",

@@ -101,6 +101,7 @@ def test_what_was_trained_is_added_to_reproduced_and_trained_once(
     assert "3 runs to train, 1 at a time" in capsys.readouterr().out
     rows = pd.read_csv("reproduced/demo/toy.csv")
     assert {*rows["method"]} == {*toy.PAPER["methods"]} and {*rows["seed"]} == {1} and {*rows["p"]} == {2}
+    assert {*pd.read_csv("reproduced/demo/curves/toy.csv")["key"]} == {*rows["key"]}
     with tarfile.open("mine.tar.gz") as archive:
         held = {Path(name).parent.name for name in archive.getnames() if Path(name).name == "run.json"}
     assert held == {*rows["key"]}

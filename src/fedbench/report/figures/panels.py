@@ -26,7 +26,7 @@ from fedbench.report.figures.parts import (
     spread,
 )
 from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
-from fedbench.report.numbers import collect
+from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_name, axis_text
@@ -53,13 +53,13 @@ Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
 def curves(plan: Plan, name: str) -> Content:
     """Return curves over the course of training."""
     spec, printed = plan.figure(name), printed_results(plan.study)
+    shipped = shipped_curves.load(plan, "curves")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
-        return (
-            curve_of(label, cell, metric, spec.x, printed) for label, some in named.items() for cell in some
-        )
+        cells = ((label, cell) for label, some in named.items() for cell in some)
+        return (curve_of(label, cell, metric, spec.x, printed, shipped) for label, cell in cells)
 
-    missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics])
+    missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics], shipped)
     lacks = f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
     content = _content(plan, name, draw, _course(spec), mean_over("band from lowest to highest"))
     return replace(content, missing=lacks, what="curve")
@@ -82,10 +82,12 @@ def finals(plan: Plan, name: str) -> Content:
 
 def duals(plan: Plan, name: str) -> Content:
     """Return a line per client of what the method traced in the first seed."""
-    spec = plan.figure(name)
+    spec, shipped = plan.figure(name), shipped_curves.load(plan, "clients")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
-        return bundles_of([cell for some in named.values() for cell in some], metric, spec.metrics[0])
+        return bundles_of(
+            [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
+        )
 
     content = _content(plan, name, draw, _course(spec), lambda seeds: "one line per client, first seed")
     there = {bundle.label for panel in content.panels for bundle in panel.bundles}
@@ -176,13 +178,15 @@ def _title(paper: Paper, spec: FigureSpec, place: Mapping[str, Value], metric: s
     return ", ".join(words) + " (stand-in)" * stands_in
 
 
-def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> Curve | None:
-    """Return a cell's curve over its seeds, None when no seed has one.
+def curve_of(
+    label: str, cell: Cell, metric: str, x: str, printed: Printed, shipped: collect.Tables
+) -> Curve | None:
+    """Return a cell's curve over its seeds, trained here or shipped, None when no seed has one.
 
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
     curve. Where x differs between seeds (``seconds``) its mean is taken.
     """
-    found = collect.curves([cell], metric, x=x)
+    found = collect.curves([cell], metric, x, shipped)
     found["at"] = found.groupby("seed").cumcount() if x == "seconds" else found["x"]
     wide = found.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
     if found.empty or wide.empty:
@@ -195,7 +199,7 @@ def curve_of(label: str, cell: Cell, metric: str, x: str, printed: Printed) -> C
     if x == "seconds":
         points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
     points["published"] = _printed(printed, cell, metric)
-    return Curve(label, points, remark, broken=bool(bad), seeds=seeds)
+    return Curve(label, points, remark, broken=bool(bad), shipped=not found["here"].all(), seeds=seeds)
 
 
 def _printed(printed: Printed, cell: Cell, metric: str) -> float:
@@ -226,19 +230,19 @@ def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], prin
     return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats), shipped=shipped)
 
 
-def bundles_of(cells: Sequence[Cell], quantity: str, leading: str) -> list[Bundle]:
+def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: collect.Tables) -> list[Bundle]:
     """Return what a method traced for every client in the first seed: one line per client, and their mean.
 
     The tenth of the clients with the largest last value of ``leading`` is a bundle of its own, the same
     clients in every panel.
     """
     for cell in cells:
-        values, ranking = (collect.clients(cell, name) for name in (quantity, leading))
+        (values, here), (ranking, _) = (collect.clients(cell, name, shipped) for name in (quantity, leading))
         if values is None or ranking is None:
             continue
         last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")
         top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
         rest = [name for name in values.columns if name not in top]
         groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
-        return [Bundle(label, lines) for label, lines in groups if lines.shape[1]]
+        return [Bundle(label, lines, not here) for label, lines in groups if lines.shape[1]]
     return []

@@ -55,10 +55,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Lines that look alike: one column of ``lines`` each, their index is x."""
+    """Lines that look alike: one column of ``lines`` each, their index is x. ``shipped`` as of a curve."""
 
     label: str
     lines: pd.DataFrame
+    shipped: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Panel:
         later = (float(value) for curve in self.curves for value in curve.points["mean"].iloc[1:])
         worst = min(later, default=1.0)
         return self.bounded and NEAR <= best <= 1 and 1 - worst > STEEP * (1 - best)
+
+    @property
+    def shipped(self) -> bool:
+        """Whether some of it came with the repository."""
+        return any(curve.shipped for curve in self.curves) or any(lines.shipped for lines in self.bundles)
 
     @property
     def empty(self) -> bool:
@@ -156,7 +162,7 @@ class Content:
     @property
     def shipped(self) -> bool:
         """Whether some of it was not trained here but came with the repository."""
-        return any(curve.shipped for panel in self.panels for curve in panel.curves)
+        return any(panel.shipped for panel in self.panels)
 
     @property
     def seeds(self) -> list[int]:

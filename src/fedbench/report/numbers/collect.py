@@ -6,8 +6,9 @@ import contextlib
 import functools
 import io
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import pandas as pd
@@ -22,6 +23,10 @@ from fedbench.specs import RunSpec
 from fedbench.store import results
 from fedbench.store.record import Facts
 from fedbench.store.runs import Store
+
+Tables = Mapping[str, pd.DataFrame]
+"""Tables of shipped runs by key, such as curves (:mod:`fedbench.report.numbers.shipped_curves`)."""
+NOTHING: Tables = MappingProxyType({})
 
 
 def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
@@ -174,26 +179,41 @@ def seconds_of(key: str) -> float:
     return float(_provenance(key).get("seconds", 0.0))
 
 
-def curves(cells: Sequence[Cell], metric: str, x: str = "iteration") -> pd.DataFrame:
+def curves(
+    cells: Sequence[Cell], metric: str, x: str = "iteration", shipped: Tables = NOTHING
+) -> pd.DataFrame:
     """Collect the curves: one row per evaluation with dataset, setting, method, seed, status, x, value.
 
-    A run without a ``curve.csv``, or whose curve lacks the metric or x, contributes no row; a damaged one is an error.
+    A run without a curve, or whose curve lacks the metric or x, contributes no row; a damaged one is an error. ``here``
+    tells which were trained here, and are not from ``shipped``.
     """
     parts = []
     for cell in cells:
-        for run in runs_of(cell)[0]:
-            curve = curve_of(cell, run["key"])
+        for facts, curve in _curves(cell, shipped):
             if metric not in curve or x not in curve:
                 continue
-            part = pd.DataFrame({"x": curve[x], "value": curve[metric]})
-            part.insert(0, "status", run["status"])
-            part.insert(0, "seed", run["seed"])
-            part.insert(0, "method", cell.method)
-            part.insert(0, "setting", [dict(cell.setting)] * len(part))
-            part.insert(0, "dataset", cell.dataset)
-            parts.append(part)
-    columns = ["dataset", "setting", "method", "seed", "status", "x", "value"]
+            told = {
+                "dataset": cell.dataset,
+                "setting": [dict(cell.setting)] * len(curve),
+                "method": cell.method,
+            }
+            parts.append(pd.DataFrame({**told, **facts, "x": curve[x], "value": curve[metric]}))
+    columns = ["dataset", "setting", "method", "seed", "status", "here", "x", "value"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _curves(cell: Cell, shipped: Tables) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the curve of each run of a cell, shipped where it was not trained here, with its seed and status."""
+    trained = {run["key"]: run for run in runs_of(cell)[0]}
+    for run in cell.runs:
+        if run.key in trained:
+            yield (
+                {"seed": run.seed, "status": trained[run.key]["status"], "here": True},
+                curve_of(cell, run.key),
+            )
+        elif run.key in shipped:
+            status = str(shipped[run.key]["status"].iloc[0])
+            yield {"seed": run.seed, "status": status, "here": False}, _with_cycles(cell, shipped[run.key])
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:
@@ -202,34 +222,42 @@ def curve_of(cell: Cell, key: str) -> pd.DataFrame:
     The file's columns, and where they are known ``cycle`` (turns of all groups of clients) and ``seconds`` of training
     at each evaluation; those lie beside the curve, which is the same on every machine.
     """
-    curve = _table(key, "curve.csv")
-    groups = cell.runs[0].train.participation.groups
-    if groups is not None and "round" in curve:
-        curve["cycle"] = curve["round"] / groups
+    curve = _with_cycles(cell, table_of(key, "curve.csv"))
     seconds = _provenance(key).get("curve_seconds", [])
     if len(seconds) == len(curve):
         curve["seconds"] = seconds
     return curve
 
 
-def _table(key: str, name: str) -> pd.DataFrame:
+def _with_cycles(cell: Cell, curve: pd.DataFrame) -> pd.DataFrame:
+    groups = cell.runs[0].train.participation.groups
+    return curve.assign(cycle=curve["round"] / groups) if groups is not None and "round" in curve else curve
+
+
+def table_of(key: str, name: str) -> pd.DataFrame:
     """Return a run's ``curve.csv`` or ``clients.csv`` as it was written, empty where the store has none."""
     content = Store().table(key, name)
     return pd.read_csv(io.BytesIO(content)) if content else pd.DataFrame()
 
 
-def lacking(cells: Sequence[Cell], names: Sequence[str]) -> tuple[list[str], list[str]]:
+def lacking(
+    cells: Sequence[Cell], names: Sequence[str], shipped: Tables = NOTHING
+) -> tuple[list[str], list[str]]:
     """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
-    curves = (curve_of(cell, run["key"]) for cell in cells for run in runs_of(cell)[0])
+    curves = (curve for cell in cells for _, curve in _curves(cell, shipped))
     known = list(dict.fromkeys(str(name) for curve in curves for name in curve.columns))
     return [name for name in names if known and name not in known], known
 
 
-def clients(cell: Cell, quantity: str) -> pd.DataFrame | None:
-    """Return what the method traced for each client in the first seed: index round, one column per client."""
-    for run in runs_of(cell)[0][:1]:
-        table = _table(run["key"], "clients.csv")
-        if not table.empty:
-            rows = table[table["quantity"] == quantity].set_index("round").drop(columns="quantity")
-            return None if rows.empty else rows
-    return None
+def clients(cell: Cell, quantity: str, shipped: Tables = NOTHING) -> tuple[pd.DataFrame | None, bool]:
+    """Return what the method traced for each client in the first seed, and whether that run was trained here.
+
+    A row for each round, its index, and a column for each client; None where nothing was traced.
+    """
+    run = next(iter(runs_of(cell)[0]), None)
+    table = table_of(run["key"], "clients.csv") if run else shipped.get(cell.runs[0].key, pd.DataFrame())
+    if table.empty:
+        return None, bool(run)
+    rows = table[table["quantity"] == quantity].set_index("round")
+    rows = rows.drop(columns=["quantity", "key", "status"], errors="ignore")
+    return (None if rows.empty else rows), bool(run)

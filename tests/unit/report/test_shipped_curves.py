@@ -1,0 +1,134 @@
+"""Curves that are shipped: figures of runs that were not trained here are those of where they were."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_project import Project, run_result
+
+from fedbench.errors import UserError
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Config
+from fedbench.report.figures.build import make
+from fedbench.report.numbers import shipped_curves
+from fedbench.workflow import besides
+
+CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
+
+
+def shipped(project: Project, config: Config, paper: str = "localscgdam", figure: str = "figure1") -> Plan:
+    """Ship what is in the store of a figure's cells, and forget the store."""
+    plan = Plan(config, paper)
+    shipped_curves.add(plan, plan.cells(figure))
+    shutil.rmtree(project.root / "results")
+    return Plan(config, paper)
+
+
+def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    trained = make(Plan(reduced), "figure1")
+    drawing = make(shipped(project, reduced), "figure1")
+    pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
+    assert "mean over 3 seeds" in drawing.words and "the rest is shipped" in drawing.words
+    assert "shipped" not in trained.words
+    without = make(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
+    assert without.points.empty and "no curve yet" in without.words
+
+
+def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = shipped(project, reduced)
+    cell = plan.cells("figure1")[0]
+    levels = make(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    runs = []
+    for run in cell.runs:
+        project.curve(run.key, 0.6, ("test_auc",), np.random.default_rng(0))
+        runs.append(run_result(run.seed, run.key, {"test_auc": 0.6}))
+    project.write(cell, runs)
+    now = make(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    here = (cell.dataset, cell.method)
+    assert now[here] < 0.65 < levels[here] and now.drop(here).equals(levels.drop(here))
+    other = reduced.model_copy(update={"set": {"train.iterations": 200}})
+    assert make(Plan(other), "figure1").points.empty
+
+
+def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() -> None:
+    table = pd.DataFrame({"round": np.repeat(np.arange(0, 5000, 2), 2), "quantity": ["dual", "loss"] * 2500})
+    kept = shipped_curves.thinned(table)
+    assert kept["round"].nunique() == 100 and len(kept) == 200
+    assert (kept["round"].iloc[0], kept["round"].iloc[-1]) == (0, 4998)
+    assert np.diff(kept["round"].unique()).max() < 2 * np.diff(kept["round"].unique()).min()
+    pd.testing.assert_frame_equal(shipped_curves.thinned(kept), kept)
+
+
+def test_seeds_are_added_and_a_run_that_is_shipped_again_is_there_once(project: Project) -> None:
+    for seed in (0, 1, 1):
+        config = Config(scale="reduced", seeds=[seed])
+        project.fill("localscgdam", "figure1", config)
+        shipped(project, config)
+    rows = pd.read_csv(CURVES)
+    cells = Plan(Config(scale="reduced", seeds=[0, 1])).cells("figure1")
+    assert set(rows["key"]) == {run.key for cell in cells for run in cell.runs}
+    assert (rows.groupby("key").size() == 21).all()
+
+
+def test_a_run_that_diverged_is_shipped_as_one(project: Project) -> None:
+    config = Config(scale="reduced", seeds=[0])
+    project.fill("localscgdam", "figure1", config)
+    cell = Plan(config).cells("figure1")[0]
+    project.write(cell, [run_result(0, cell.runs[0].key, {}, "diverged", "loss is nan")])
+    panels = make(shipped(project, config), "figure1").content.panels
+    assert [curve.label for panel in panels for curve in panel.curves if curve.broken] == [cell.method]
+
+
+def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project: Project) -> None:
+    config = Config(scale="reduced", seeds=[0])
+    cell = project.cells("climb", "figure2", config)[0]
+    folder = project.root / "results" / "runs" / cell.runs[0].key
+    folder.mkdir(parents=True)
+    rows = [
+        {"round": at, "quantity": name, **{f"client{k}": k * at / 100 for k in range(20)}}
+        for at in (0, 5, 10)
+        for name in ("dual", "loss")
+    ]
+    pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
+    project.curve(cell.runs[0].key, 0.9, ("test_minority_accuracy",), np.random.default_rng(0))
+    project.finish(cell, [0.9], "test_minority_accuracy")
+    trained = make(Plan(config, "climb"), "figure2")
+    drawing = make(shipped(project, config, "climb", "figure2"), "figure2")
+    pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
+    assert len(drawing.points) and "the rest is shipped" in drawing.words
+
+
+def test_a_file_that_was_changed_by_hand_is_refused_by_line_and_column(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = shipped(project, reduced)
+    lines = CURVES.read_text().splitlines()
+    lines[3] = lines[3].rsplit(",", 1)[0] + ",high"
+    CURVES.write_text("\n".join(lines))
+    with pytest.raises(UserError, match=r"curves/localscgdam\.csv, line 4: test_auc is 'high', no number"):
+        make(plan, "figure1")
+    CURVES.write_text("round,test_auc\n1,0.5\n")
+    with pytest.raises(
+        UserError, match="lacks the column key: it is not a file that `fedbench export` wrote"
+    ):
+        make(plan, "figure1")
+
+
+def test_a_figure_is_made_again_when_shipped_curves_change(project: Project, reduced: Config) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = shipped(project, reduced)
+    Path("config/config.yaml").write_text("paper: localscgdam\n")
+    before = besides.of_paper(reduced, plan.study, None)
+    CURVES.write_text(CURVES.read_text() + "\n")
+    assert [a != b for a, b in zip(before, besides.of_paper(reduced, plan.study, None), strict=True)].count(
+        True
+    ) == 1
