@@ -26,7 +26,7 @@ from fedbench.report.tables.document import stamp
 
 FORMATS = ("pdf", "svg", "png")
 
-SHIPPED = "not all of it was trained here: the rest is shipped with the repository"
+SHIPPED = "what was not trained here is shipped with the repository"
 
 
 @dataclass(frozen=True)
