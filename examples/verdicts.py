@@ -75,26 +75,16 @@ def against_print(study, scale):
                 continue
             row, m = printed[same].iloc[0], index["n_seeds"][name]
             spread = row["std"] if index["spread"][name] == "std" else np.nan
-            n, s, off, half = (
-                len(ours),
-                ours.std(ddof=1) if len(ours) > 1 else np.nan,
-                ours.mean() - row["mean"],
-                0.0,
-            )
+            n, off, half = len(ours), ours.mean() - row["mean"], 0.0
             m = np.fmax(m, 1 if np.isnan(spread) else 2)
             if n > 1:
+                s = ours.std(ddof=1)
                 parts = np.array([s**2 / n, (s if np.isnan(spread) else spread) ** 2 / m])
                 freedom = n - 1 if np.isnan(spread) else parts.sum() ** 2 / (parts**2 / [n - 1, m - 1]).sum()
                 half = stats.t.ppf(1 - LEVEL, freedom) * np.sqrt(parts.sum())
             inside, outside = abs(off) + half <= TOLERANCE + 1e-9, abs(off) - half > TOLERANCE + 1e-9
-            word = (
-                "matches"
-                if inside
-                else ("above print" if off > 0 else "below print")
-                if outside
-                else "inconclusive"
-            )
-            said[table, place, method, metric] = word
+            side = "above print" if off > 0 else "below print"
+            said[table, place, method, metric] = "matches" if inside else side if outside else "inconclusive"
     return said
 
 
