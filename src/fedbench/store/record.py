@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -97,7 +97,7 @@ class Record:
     metrics: dict[str, Number]
     provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
     files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]
-    facts: Facts | None = None
+    facts: Facts = field(default_factory=dict)
 
 
 _RECORD = TypeAdapter(Record)

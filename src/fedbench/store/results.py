@@ -74,7 +74,7 @@ class _Run(BaseModel):
     status: Literal["finished", "diverged"]
     reason: str = ""
     metrics: dict[str, float | None]
-    facts: Facts | None = None
+    facts: Facts = {}
     provenance: dict[str, Any] = {}
 
 

@@ -17,6 +17,8 @@ from fedbench import seal
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
+from fedbench.results.idle import class_counts
+from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.streams import stream
 
@@ -167,9 +169,16 @@ class Project:
         specs = {spec.key: spec for spec in cell.runs}
         for run in runs:
             folder = self.root / "results" / "runs" / run["key"]
+            if "facts" not in run and run["status"] == "finished" and (spec := specs.get(run["key"])):
+                path = folder / "curve.csv"
+                curve = pd.read_csv(path) if path.exists() else pd.DataFrame()
+                counts = class_counts(spec, self.root / "data")
+                run["facts"] = run_facts(run["metrics"], curve, spec.train, counts)
             shas = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.csv")}
             if shas:
-                facts = {name: run[name] for name in ("key", "status", "reason", "metrics")}
+                facts = {
+                    name: run[name] for name in ("key", "status", "reason", "metrics", "facts") if name in run
+                }
                 facts["spec"] = specs[run["key"]].model_dump(mode="json")
                 made = run["provenance"] | {"seconds": 1.5}
                 seal.write(folder / "run.json", {**facts, "provenance": made, "files": shas})

@@ -11,7 +11,7 @@ import pytest
 
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
-from fedbench.report.numbers.compare import compare
+from fedbench.report.numbers.compare import comparisons
 from fedbench.report.numbers.findings import find
 
 ROOT = Path(__file__).parents[3]
@@ -38,10 +38,10 @@ def test_every_verdict_beside_print(program: Any, study: str, scale: str) -> Non
     ours = {}
     for name, spec in plan.study.tables.items():
         if spec.published and spec.kind == "results" and not spec.pool:
-            for item in compare(plan, spec, plan.cells(name))[0]:
-                if item.verdict.difference is not None and item.measured.scale == scale:
-                    place = tuple(norm(value) for axis, value in item.place.items() if axis != "method")
-                    ours[name, place, item.place["method"], item.metric] = item.verdict.kind
+            frame = comparisons(plan, spec, plan.cells(name))
+            for item in frame[frame["difference"].notna() & (frame["scale"] == scale)].itertuples():
+                place = tuple(norm(value) for _, value in item.place)
+                ours[name, place, item.method, item.metric] = item.verdict
     assert said == ours and len(ours) > 10
 
 

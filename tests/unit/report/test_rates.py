@@ -23,6 +23,7 @@ from fedbench.report.numbers.evidence import Evidence
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.tables import build
 from fedbench.results.places import places_of
+from fedbench.results.run_facts import run_facts
 from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 ROOT = Path(__file__).parents[3]
@@ -60,9 +61,6 @@ def put(
         if run.seed not in seeds:
             continue
         metrics = {"test_gradient_norm": epsilon}
-        runs.append(
-            {"seed": run.seed, "key": run.key, "status": status, "reason": "too large", "metrics": metrics}
-        )
         folder = root / "results" / "runs" / run.key
         folder.mkdir(parents=True, exist_ok=True)
         curve = {
@@ -70,19 +68,14 @@ def put(
             "samples": [0, budget, budget**1.5],
             "test_gradient_norm": [epsilon] * 3 if run.seed == flat else [9.0, 1.5 * epsilon, 0.5 * epsilon],
         }
+        known = run_facts(metrics, pd.DataFrame(curve), run.train, {})
+        ended = {"key": run.key, "status": status, "metrics": metrics, "facts": known}
+        runs.append({"seed": run.seed, "reason": "too large", **ended})
         content = pd.DataFrame(curve).to_csv(index=False).encode()
         (folder / "curve.csv").write_bytes(content)
-        facts = {
-            "key": run.key,
-            "spec": run.model_dump(mode="json"),
-            "status": status,
-            "reason": "",
-            "metrics": metrics,
-            "provenance": {},
-        }
-        seal.write(
-            folder / "run.json", {**facts, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
-        )
+        made = {"spec": run.model_dump(mode="json"), "reason": "", "provenance": {}}
+        files = {"curve.csv": hashlib.sha256(content).hexdigest()}
+        seal.write(folder / "run.json", {**ended, **made, "files": files})
     path = root / cell.path
     path.parent.mkdir(parents=True, exist_ok=True)
     seal.write(path, {"paper": "p", "runs": runs})
@@ -91,7 +84,7 @@ def put(
 def measured(root: Path, budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
     with contextlib.chdir(root):
         runs = rates.table_of_rates([cell_of(t) for t in budgets], SPEC)
-        return {one.metric: one for one in measurements(runs, SPEC.metrics)}
+        return {one.metric: one for one in measurements(runs, SPEC.metrics).itertuples()}
 
 
 def test_planted_exponents_are_found(tmp_path: Path) -> None:
@@ -102,16 +95,16 @@ def test_planted_exponents_are_found(tmp_path: Path) -> None:
     assert found["sample_exponent"].mean == pytest.approx(6, abs=1e-9)
     assert found["communication_exponent"].mean == pytest.approx(3, abs=1e-9)
     assert found["sample_exponent"].std == pytest.approx(0, abs=1e-9)
-    assert found["sample_exponent"].status == "finished" and dict(found["sample_exponent"].setting) == {
-        "sigma": 1.0
-    }
+    assert found["sample_exponent"].status == "finished" and found["sample_exponent"].place[1:] == (
+        ("sigma", 1.0),
+    )
 
 
 def test_a_budget_that_learned_nothing_marks_the_exponents_of_its_seed(tmp_path: Path) -> None:
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), budget**-0.25, flat=1 if budget == 256 else -1)
     for one in measured(tmp_path).values():
-        assert one.status == "finished" and one.marked == {1: "flat"}
+        assert one.status == "finished" and one.signs == {1: "flat"}
 
 
 def test_two_budgets_give_no_slope(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +15,6 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.measurement import Measurement
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def cell(project: Project, reduced: Config) -> Cell:
     return project.cells("localscgdam", "table1", reduced)[0]
 
 
-def row(project: Project, cell: Cell, metric: str = "test_auc") -> Measurement:
-    return measure_cells([cell], [metric])[0]
+def row(project: Project, cell: Cell, metric: str = "test_auc") -> Any:
+    return next(measure_cells([cell], [metric]).itertuples())
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:

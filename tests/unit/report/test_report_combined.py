@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,8 +13,8 @@ from report_project import Project, localscgdam
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.combine import averaged, pooled, slope, sloped
-from fedbench.report.numbers.measurement import Measurement
+from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.combine import averages, pool, slope, slopes
 from fedbench.report.tables import build as tables
 
 BASE = {
@@ -75,23 +76,40 @@ def test_the_published_average_is_what_the_average_is_held_against(project: Proj
     assert made.loc[("CoDA", "AVG"), "difference"] == pytest.approx(-0.05)
 
 
-def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
-    def one(status: str, values: dict[int | str, float], p: int = 4, **more: Any) -> Measurement:
-        return Measurement("a", "b", "c", {"p": p}, "m", "x", status, values=values, n_wanted=2, **more)
+def measured(status: str, values: dict[int | str, float], p: int = 4, **more: Any) -> dict[str, Any]:
+    """A measurement of two wanted seeds at one p."""
+    place = (("dataset", "c"), ("p", p))
+    row = {"scale": "b", "place": place, "method": "m", "metric": "x", "status": status, "n_wanted": 2}
+    return NOTHING | row | {"values": values, **more}
 
-    full = one("finished", {0: 0.2, 1: 0.4}, paces={0: 0.01, 1: 0.02})
-    part = averaged([full, one("incomplete", {1: 0.8}, 8)], "p", 2)
-    assert (part.status, part.values, part.setting) == ("incomplete", {1: pytest.approx(0.6)}, {"p": "AVG"})
-    broken = averaged([full, one("diverged", {1: 0.8}, 8, reason="1 of 2 seeds: nan", n_bad=1)], "p", 2)
+
+def only(numbers: pd.DataFrame) -> Any:
+    """The one row of a frame."""
+    (row,) = numbers.itertuples()
+    return row
+
+
+def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
+    full = measured("finished", {0: 0.2, 1: 0.4}, paces={0: 0.01, 1: 0.02})
+    rest = measured("finished", {0: 7.0, 1: 7.0}, 16)
+
+    def averaged(*rows: dict[str, Any], over: Sequence[int] = (4, 8)) -> Any:
+        return only(averages(summarised([*rows, rest]), "p", over))
+
+    part = averaged(full, measured("incomplete", {1: 0.8}, 8))
+    assert (part.status, part.values) == ("incomplete", {1: pytest.approx(0.6)})
+    assert part.place == (("dataset", "c"), ("p", "AVG"))
+    broken = averaged(full, measured("diverged", {1: 0.8}, 8, reason="1 of 2 seeds: nan", n_bad=1))
     assert (broken.status, broken.n_bad) == ("diverged", 1) and "nan" in broken.reason
-    fast = one("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
-    assert averaged([full, fast], "p", 2).paces == {1: pytest.approx(0.03)}
-    assert pooled([full, fast], ["p"]).paces == {"p4 seed0": 0.01, "p4 seed1": 0.02, "p8 seed1": 0.04}
-    few = averaged([full], "p", 3)
-    assert (few.status, few.reason) == ("not run", "only 1 of its 3 values are run")
-    repeats = pooled([full, one("finished", {0: 0.6, 1: 0.8}, 8)], ["p"])
-    assert (repeats.mean, repeats.n_seeds, repeats.n_wanted, repeats.setting) == (0.5, 4, 4, {})
+    fast = measured("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
+    assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
+    few = averaged(full, over=(4, 8, 32))
+    assert (few.status, few.reason, few.values) == ("not run", "only 1 of its 3 values are run", {})
+    repeats = only(pool(summarised([full, fast]), ["p"]))
+    assert (repeats.mean, repeats.n_seeds, repeats.n_wanted) == (0.5, 4, 4)
+    assert repeats.place == (("dataset", "c"),)
     assert set(repeats.values) == {"p4 seed0", "p4 seed1", "p8 seed0", "p8 seed1"}
+    assert repeats.paces == {"p4 seed0": 0.01, "p4 seed1": 0.02, "p8 seed1": 0.04}
 
 
 def test_cells_can_be_repeats_of_one_number(project: Project, reduced: Config) -> None:
@@ -233,19 +251,19 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
 
 
 def test_a_slope_needs_all_its_points() -> None:
-    def one(p: int, values: dict[int | str, float], status: str = "finished") -> Measurement:
-        return Measurement("a", "b", "c", {"p": p}, "m", "x", status, values=values, n_wanted=2)
+    full = [measured("finished", {0: 8 / p, 1: float(p)}, p) for p in (1, 2, 4)]
 
-    full = [one(p, {0: 8 / p, 1: float(p)}) for p in (1, 2, 4)]
-    assert sloped(full, "p", 3).values == {0: pytest.approx(-1), 1: pytest.approx(1)}
-    assert sloped(full, "p", 3).setting == {"p": "slope"}
-    missed = sloped([*full[:2], one(4, {0: 2.0, 1: math.inf}, "not reached")], "p", 3)
-    assert missed.status == "not reached"
-    few = sloped(full, "p", 4)
+    def sloped(*rows: dict[str, Any], over: Sequence[int] = (1, 2, 4)) -> Any:
+        return only(slopes(summarised(rows), "p", over))
+
+    assert sloped(*full).values == {0: pytest.approx(-1), 1: pytest.approx(1)}
+    assert sloped(*full).place == (("dataset", "c"), ("p", "slope"))
+    assert sloped(*full[:2], measured("not reached", {0: 2.0, 1: math.inf}, 4)).status == "not reached"
+    few = sloped(*full, over=(1, 2, 4, 8))
     assert (few.status, few.reason) == ("not run", "only 3 of its 4 values are run")
-    zero = sloped([*full[:2], one(4, {0: 0.0, 1: 0.0})], "p", 3)
+    zero = sloped(*full[:2], measured("finished", {0: 0.0, 1: 0.0}, 4))
     assert zero.status == "undefined" and "positive" in zero.reason and not zero.values
-    assert math.isnan(slope([1, 2], [3, 4]))
+    assert slopes(summarised(full[:2]), "p", (1, 2)).empty and math.isnan(slope([1, 2], [3, 4]))
 
 
 def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config) -> None:

@@ -6,10 +6,17 @@ import math
 
 import pandas as pd
 
-from fedbench.plan.schema import TableSpec
+from fedbench import measures
+from fedbench.plan.configuration import load_paper
+from fedbench.plan.schema import BoardSpec, TableSpec
+from fedbench.report.figures.panels import final_of
+from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.leaderboard import board_of
+from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import sentences
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Entry, Grid, Marks, arranged, listed
+from fedbench.report.tables.results import layout
 
 SPEC = TableSpec(
     title="T", datasets=["A", "B"], rows=["dataset", "method"], columns=["p"], metrics=["auc", "ap"]
@@ -68,12 +75,12 @@ def numbers(**columns: list[object]) -> pd.DataFrame:
     """The frame of some numbers; what is not named is that of a finished one."""
     count = len(next(iter(columns.values())))
     usual = {"where": "", "method": "x", "shown": True, "here": True, "status": "finished", "reason": "",
-             "kind": "matches", "said": "matches", "printed": 0.9, "matters": 0.01, "moving": ""}  # fmt: skip
+             "verdict": "matches", "basis": "", "printed": 0.9, "mean": 0.9, "matters": 0.01, "moving": ""}  # fmt: skip
     return pd.DataFrame({name: [value] * count for name, value in usual.items()} | columns)
 
 
 def test_verdicts_are_counted_apart_for_the_proposed_method() -> None:
-    frame = numbers(method=["x", "y", "y", "z"], said=["matches", "above print", "matches", "matches"])
+    frame = numbers(method=["x", "y", "y", "z"], verdict=["matches", "above print", "matches", "matches"])
     frame["printed"] = [0.9, 0.8, 0.7, math.nan]
     assert sentences.score(frame, ["x"], str.upper) == "Verdicts: X 1 match; rivals 1 match, 1 above."
     assert sentences.score(frame, [], str.upper) == "Verdicts: 2 match, 1 above."
@@ -89,14 +96,13 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
     frame = numbers(
         pace=[0.03, -0.02, 0.001, math.nan], moving=["+0.030", "−0.020", "", ""], where=list("abcd")
     )
-    frame["known_mean"] = 0.9
     assert sentences.moving(frame).startswith("2 of 3 results were still changing")
     assert sentences.moved(frame) == "Still changing: a: +0.030. b: −0.020."
     assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0])).startswith("Still changing: b")
 
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
-    row = {"compares": True, "kind": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
+    row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
            "method": "x", "basis": "", "doubt": "", "status": "finished"}  # fmt: skip
     frame = pd.DataFrame([row])
     assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
@@ -105,3 +111,103 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     left_out = frame.assign(doubt="typo", status="not run")
     assert "†" not in sentences.signs(left_out, 0.01, dashes=False)
     assert "†" in sentences.signs(left_out, 0.01, dashes=True)
+
+
+def compared(**columns: list[object]) -> pd.DataFrame:
+    """The frame of a table that holds four methods at one place against print, with verdicts and order."""
+    usual = {
+        "place": (("dataset", "FashionMNIST"), ("p", 4)), "dataset": "FashionMNIST", "metric": "test_auc",
+        "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "here": True, "shown": True, "scale": "reduced",
+        "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0, "std": 0.001, "shipped": False,
+        "again": False, "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,
+        "doubt": "",
+    }  # fmt: skip
+    methods = ["CoDA", "LocalSGDAM", "LocalSGDM", "LocalSCGDAM"]
+    frame = pd.DataFrame(
+        {name: [value] * len(methods) for name, value in usual.items()} | {"method": methods} | columns
+    )
+    frame["at"] = [
+        {**dict(place), "method": method} for place, method in zip(frame["place"], methods, strict=True)
+    ]
+    frame["idle"] = [{} for _ in methods]
+    frame["printed_text"] = ["" if math.isnan(value) else f"{value:g}" for value in frame["printed"]]
+    return agreements(judged(frame, tolerance=0.01))
+
+
+def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_not() -> None:
+    frame = compared(
+        mean=[0.9, 0.95, 0.8, 0.9], printed=[0.901, 0.9, math.nan, 0.9], n_seeds=[3, 1, 3, 2],
+        std=[0.001, math.nan, 0.001, 0.001], status=["finished", "finished", "finished", "incomplete"],
+    )  # fmt: skip
+    assert frame["verdict"].tolist() == ["matches", "above print", "no reference", "incomplete"]
+    assert frame["basis"].tolist() == ["", "one seed", "", ""]
+    assert (
+        frame["difference"].round(6).tolist()[:2] == [-0.001, 0.05] and frame["difference"][2:].isna().all()
+    )
+    assert resemblance(frame, 0.01) == (2, 2), "0.900 would match both prints of 0.9"
+    assert set(judged(frame, 0.01, bound=True)["verdict"]) == {"bound", "no reference", "incomplete"}
+
+
+def test_a_table_is_a_function_of_one_frame() -> None:
+    """The best are equal in the digits shown; of the order of three methods that are printed two pairs agree."""
+    frame = compared(mean=[0.9004, 0.9001, 0.95, 0.7], printed=[0.8, 0.9, 0.95, math.nan],
+                     status=["finished", "finished", "diverged", "finished"], n_bad=[0, 0, 2, 0])  # fmt: skip
+    spec = TableSpec(
+        title="T", datasets=["FashionMNIST"], rows=["method"], columns=["p"], metrics=["test_auc"]
+    )
+    axes = {"dataset": ["FashionMNIST"], "p": [4], "method": [*frame["method"]]}
+    paper = load_paper("localscgdam")
+    grid = layout(paper, spec, axes, frame)
+    shown = [
+        (entry.value, entry.best, entry.printed, entry.printed_best, entry.symbol) for entry in grid.entries
+    ]
+    assert shown == [
+        ("0.900", True, "0.8", False, "↑"),
+        ("0.900", True, "0.9", False, "≈"),
+        ("diverged 2/3", False, "0.95", True, ""),
+        ("0.700", False, "–", False, ""),
+    ]
+    assert [block.agreement for block in grid.blocks] == [[]], "two methods have no order"
+    three = compared(mean=[0.7, 0.9, 0.8, 0.6], printed=[0.8, 0.9, 0.95, math.nan])
+    assert [block.agreement for block in layout(load_paper("localscgdam"), spec, axes, three).blocks] == [
+        ["0.33 (3/4)"]
+    ]
+
+
+def test_a_board_is_a_function_of_one_frame() -> None:
+    """CoDA diverged and counts as random scores, LocalSGDAM is LocalSGDM with its values, none of them is a control."""
+    frame = compared(mean=[0.5, 0.9, 0.9, 0.7], printed=[math.nan] * 4,
+                     status=["diverged", "finished", "finished", "incomplete"])  # fmt: skip
+    frame["values"] = [
+        {0: 0.1},
+        *({seed: level + seed / 1000 for seed in range(3)} for level in (0.9, 0.9, 0.7)),
+    ]
+    rules = BoardSpec(random="LocalSCGDAM", pooled="")
+    board = board_of("Ones", rules, frame, measures.measure("test_auc"), {"LocalSGDAM": "LocalSGDM"})
+    assert [(line.method, str(line.rank), line.twin, line.lost) for line in board.lines] == [
+        ("LocalSGDM", "1", "", False),
+        ("LocalSGDAM", "1", "LocalSGDM", False),
+        ("CoDA", "2", "", True),
+        ("LocalSCGDAM", "None", "", False),
+    ]
+    assert board.count == 2 and board.lines[2].values == board.lines[3].values
+
+
+def test_a_figure_is_a_function_of_one_frame() -> None:
+    """Two seeds at p = 8 spread by 0.02, half of their t-interval is 6.31 * 0.01; at p = 16 one diverged."""
+    of_seeds = {8: {0: 0.8, 1: 0.82}, 4: {0: 0.9}, 16: {0: 0.7}}
+    common = NOTHING | {"scale": "reduced", "method": "CoDA", "metric": "test_auc", "n_wanted": 2}
+    status = {8: "finished", 4: "incomplete", 16: "diverged"}
+    places = {p: (("dataset", "Toy"), ("p", p)) for p in of_seeds}
+    frame = summarised(
+        common | {"place": places[p], "values": values, "status": status[p], "shipped": p == 4}
+        for p, values in of_seeds.items()
+    )
+    curve = final_of("CoDA", "p", frame, {(places[4], "CoDA", "test_auc"): 0.95})
+    assert curve is not None and curve.shipped and curve.remark == "incomplete at 4, diverged at 16"
+    points = curve.points.round(3)
+    assert points["x"].tolist() == [4, 8] and points["mean"].tolist() == [0.9, 0.81]
+    assert points["low"].tolist() == [0.9, 0.747] and points["high"].tolist() == [0.9, 0.873]
+    assert points["published"].tolist()[0] == 0.95 and math.isnan(points["published"][1])
+    assert curve.repeats is not None and len(curve.repeats) == 3 and curve.averaged == 2
+    assert final_of("CoDA", "p", frame[frame["status"] == "diverged"], {}) is None

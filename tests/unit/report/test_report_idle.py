@@ -15,9 +15,9 @@ from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.combine import averaged, pooled
+from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.combine import averages, pool
 from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
 from fedbench.results import idle
@@ -157,22 +157,13 @@ def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduc
 
 
 def test_neither_a_pool_nor_an_average_hides_them() -> None:
-    parts = [
-        Measurement(
-            "p",
-            "demo",
-            "D",
-            {"cut": n},
-            "CoDA",
-            "test_auc",
-            "finished",
-            values={0: value, 1: 0.9},
-            n_wanted=2,
-        )
+    common = {"scale": "demo", "method": "CoDA", "metric": "test_auc", "status": "finished", "n_wanted": 2}
+    numbers = summarised(
+        NOTHING | common | {"place": (("dataset", "D"), ("cut", n)), "values": {0: value, 1: 0.9}}
         for n, value in enumerate((0.5, 0.9))
-    ]
-    assert averaged(parts, "cut", 2).idle == {idle.CONSTANT: [0]}
-    assert pooled(parts, ["cut"]).idle == {idle.CONSTANT: ["cut0 seed0"]}
+    )
+    assert averages(numbers, "cut", (0, 1))["idle"].tolist() == [{idle.CONSTANT: [0]}]
+    assert pool(numbers, ["cut"])["idle"].tolist() == [{idle.CONSTANT: ["cut0 seed0"]}]
 
 
 def test_of_a_site_an_auc_of_one_half_says_nothing() -> None:

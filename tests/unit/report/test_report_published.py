@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,8 @@ from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec, Value
-from fedbench.report.numbers.compare import compare, unknown_names
+from fedbench.report.numbers.axes import axes
+from fedbench.report.numbers.compare import comparisons, unknown_names
 from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.results.places import Pooled
 
@@ -47,25 +47,24 @@ def test_index_lists_every_file_with_its_rows() -> None:
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)
 def test_each_published_number_is_found_exactly_once(key: str, name: str) -> None:
     plan = Plan(Config(scale="paper"), key)
-    compared, table = compare(plan, plan.table(name), [])
-    assert table is not None
-    rows = Counter(item.published.row for item in compared if item.published)
-    assert max(rows.values()) == 1, "a number is of one cell"
+    spec, table = plan.table(name), load(key, FILE[key, name], plan.study.measures)
+    frame = comparisons(plan, spec, [])
+    rows = Counter(number.row for number in table.at(axes(plan, spec), spec.metrics).values())
+    assert max(rows.values()) == 1 and frame["has_print"].sum() == len(rows), "a number is of one cell"
     owner = next(other for (of, other), file in FILE.items() if (of, file) == (key, FILE[key, name]))
-    assert len(rows) == (len(table.rows) if owner == name else len(compared)), (
+    assert len(rows) == (len(table.rows) if owner == name else len(frame)), (
         "others show a part of the file again"
     )
 
 
 def test_published_numbers_of_cells_are_as_printed() -> None:
     plan = Plan(Config(scale="paper"))
-    compared, _ = compare(plan, plan.table("table1"), [])
-    assert len(compared) == 90
-    by_place = {(i.place["dataset"], i.place["method"], i.place["p"]): i.printed for i in compared}
+    frame = comparisons(plan, plan.table("table1"), [])
+    assert len(frame) == 90
+    by_place = {(i.dataset, i.method, i.at["p"]): i.printed for i in frame.itertuples()}
     assert by_place["Melanoma", "LocalSGDM_RL", 16] == 0.773
     assert by_place["CIFAR10", "CoDA", 4] == 0.890
-    assert all(i.published and i.published.spread == "device variance" for i in compared)
-    assert all(i.published and i.published.comparable_std is None for i in compared)
+    assert {*frame["spread"]} == {"device variance"} and frame["comparable_std"].isna().all()
 
 
 def find(
@@ -247,5 +246,5 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
 
 def test_a_table_without_published_file_compares_nothing() -> None:
     spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
-    compared, table = compare(Plan(Config(scale="paper")), spec, [])
-    assert table is None and all(math.isnan(item.printed) for item in compared)
+    frame = comparisons(Plan(Config(scale="paper")), spec, [])
+    assert len(frame) and not frame["has_print"].any() and frame["printed"].isna().all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel
 from fedbench.report.figures.rows import draw_rows
 from fedbench.report.figures.style import RC, Style, styles_of
 from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.rows import FINISHED
 from fedbench.report.numbers.shipped import Shipped
@@ -49,7 +49,7 @@ def content(plan: Plan, name: str) -> Content:
             label = ", ".join(axis_text(paper, axis, at[axis]) for axis in ("method", *several))
             measured = measure_cells([cell], spec.metrics, shipped)
             counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
-            if curve := _curve(label, measured, counts):
+            if curve := curve_of(label, measured, counts):
                 curves.append(curve)
         if curves:
             panels.append(Panel(dataset, measure.name, measure.label, curves, falls=measure.sign < 0))
@@ -86,20 +86,21 @@ def sizes(panels: Sequence[Panel], across: Across) -> tuple[float, float, float]
     return 0.2 + LETTER * letters, 3.4, max(1.0, len(across.rows) * (ROW * methods + 0.1))
 
 
-def _curve(label: str, measured: Sequence[Measurement], counts: Mapping[str, Counts]) -> Curve | None:
-    """Return the values of a method, a row for each metric; None where it has none."""
-    rows = [_row(place, one, counts) for place, one in enumerate(measured) if math.isfinite(one.mean)]
+def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -> Curve | None:
+    """Return the values of a method, a row for each of its measurements; None where it has none."""
+    of_metrics: list[Any] = [*measured.itertuples(index=False)]
+    rows = [_row(place, one, counts) for place, one in enumerate(of_metrics) if math.isfinite(one.mean)]
     if not rows:
         return None
     repeats = [
-        {"x": place, "value": value} for place, one in enumerate(measured) for value in one.values.values()
+        {"x": place, "value": value} for place, one in enumerate(of_metrics) for value in one.values.values()
     ]
-    remark = ", ".join(dict.fromkeys(one.status for one in measured if one.status != FINISHED))
-    shipped = any(one.shipped for one in measured)
+    remark = ", ".join(measured.loc[measured["status"] != FINISHED, "status"].unique())
+    shipped = bool(measured["shipped"].any())
     return Curve(label, pd.DataFrame(rows), remark, repeats=pd.DataFrame(repeats), shipped=shipped)
 
 
-def _row(place: int, one: Measurement, counts: Mapping[str, Counts]) -> dict[str, object]:
+def _row(place: int, one: Any, counts: Mapping[str, Counts]) -> dict[str, object]:
     site = counts.get(_site(one.metric), Counts(0, 0, 0))
     positives, negatives = site.positive or 0, site.negative or 0
     low, high = math.nan, math.nan

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,6 @@ from fedbench.report.figures.parts import (
 from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
 from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.measurement import Measurement
 from fedbench.report.numbers.names import axis_name, axis_text
 from fedbench.report.numbers.prints import printed_results
 from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN
@@ -71,8 +71,7 @@ def finals(plan: Plan, name: str) -> Content:
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve | None]:
         for label, cells in named.items():
-            measured = measure_cells(cells, [metric], shipped)
-            yield final_of(label, spec.x, [*zip(cells, measured, strict=True)], printed)
+            yield final_of(label, spec.x, measure_cells(cells, [metric], shipped), printed)
 
     label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
     ticks = tuple(sorted(map(float, paper.values(spec)[spec.x])))
@@ -198,35 +197,33 @@ def curve_of(
     points = spread(wide)
     if x == "seconds":
         points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
-    points["published"] = _printed(printed, cell, metric)
+    place = place_of(cell.dataset, cell.setting)
+    points["published"] = printed.get((place, cell.method, metric), math.nan)
     return Curve(label, points, remark, broken=bool(bad), shipped=not found["here"].all(), seeds=seeds)
 
 
-def _printed(printed: Printed, cell: Cell, metric: str) -> float:
-    """Return the printed value of a cell, NaN where no table has it."""
-    return printed.get((place_of(cell.dataset, cell.setting), cell.method, metric), math.nan)
-
-
-def final_of(label: str, x: str, ended: Sequence[tuple[Cell, Measurement]], printed: Printed) -> Curve | None:
-    """Return final values of cells against a setting, None where no cell has one.
+def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Curve | None:
+    """Return measurements of one metric against a setting, None where none has a value.
 
     ``low`` and ``high`` are the ends of the t-interval over seeds, the mean itself for one seed. A cell without a full
     mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], [], list[str]()
-    for cell, one in ended:
-        at = float(cell.setting[x])
+    measured: Iterable[Any] = numbers.itertuples(index=False)
+    for one in measured:
+        at = float(dict(one.place)[x])
         if one.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
             half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
             ends = {"low": one.mean - half, "high": one.mean + half}
-            rows.append({"x": at, "mean": one.mean, **ends, "published": _printed(printed, cell, one.metric)})
+            in_print = printed.get((one.place, one.method, one.metric), math.nan)
+            rows.append({"x": at, "mean": one.mean, **ends, "published": in_print})
             repeats += [{"x": at, "value": value} for value in one.values.values()]
     if not rows:
         return None
     points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
-    shipped = any(one.shipped for _, one in ended)
+    shipped = bool(numbers["shipped"].any())
     return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats), shipped=shipped)
 
 

@@ -60,10 +60,10 @@ def content(plan: Plan, name: str) -> Content:
 def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
     curves, front = [], []
     for line in board.ranked:
-        cost = float(getattr(line.measured.cost, spec.x))
+        cost = float(getattr(line.first, spec.x))
         if line.lost or cost != cost:
             continue
-        one = line.measured
+        one = line.first
         half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
         point = {"x": cost, "mean": one.mean, "low": one.mean - half, "high": one.mean + half}
         repeats = pd.DataFrame([{"x": cost, "value": value} for value in one.values.values()])

@@ -65,7 +65,7 @@ def _panels(
     shares = {method: profile(several, factors) for method, several in ratios.items()}
     order = sorted(shares, key=lambda method: -float(shares[method].mean()))
     rest = [method for method in order[NAMED:] if method not in own]
-    shipped = any(line.measured.shipped for board in shown for line in board.ranked)
+    shipped = any(line.first.shipped for board in shown for line in board.ranked)
     curves = [
         _curve(label(method), ratios[method], factors, shipped) for method in order if method not in rest
     ]

@@ -1,4 +1,4 @@
-"""From the table of runs to one number: a metric of a cell, its seeds, status, costs and sources."""
+"""From the frame of runs to the frame of measurements: a row for each metric of a cell, or why there is no number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
+from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers.rows import (
     AVERAGED,
     COSTS,
@@ -29,34 +29,91 @@ from fedbench.report.numbers.rows import (
 )
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
+from fedbench.results import idle
 from fedbench.specs import digest
 
+Repeat = int | str
+"""A run of a cell: its seed, or where several cells are pooled, a word that has the seed in it."""
 SAME = 1e-5
 """Up to which two costs are called equal: shipped ones have six digits."""
+NUMBER = ("place", "method", "metric")
+"""Columns that tell the numbers of a study apart: dataset and setting, method, metric."""
+NOTHING: dict[str, Any] = {
+    "status": NOT_RUN, "reason": "", "values": {}, "n_wanted": 0, "n_bad": 0, "commit": "", "device_mean": NAN,
+    "device_variance": NAN, "key": "", **dict.fromkeys(COSTS, NAN), "hardware": "", "equal_costs": "",
+    "shipped": False, "again": False, "source": "", "signs": {}, "paces": {},
+}  # fmt: skip
+"""What a measurement is beside its place and scale where nothing ran; :func:`measurements` explains each column."""
+TYPES = {name: type(value) for name, value in NOTHING.items() if isinstance(value, bool | int | float)}
 
 
 def measure_cells(
     cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None
-) -> list[Measurement]:
+) -> pd.DataFrame:
     """Return a measurement for each cell and metric, cell after cell; see :func:`table_of_runs`."""
     return measurements(table_of_runs(cells, metrics, shipped), metrics)
 
 
-def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> list[Measurement]:
-    """Return a measurement for each cell of a table of runs and each metric, cell after cell.
+def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return a row for each cell of a table of runs and each metric, cell after cell.
 
     The seeds that are wanted are those of the configuration; of a cell without any run of this machine, those that
     were shipped. No mean is taken over a part of the seeds unless it says so.
+
+    Returns:
+        A frame with the columns ``scale``, ``place``, ``method``, ``metric``, ``status`` (a word of
+        :mod:`~fedbench.report.numbers.rows`), ``reason`` why that is not ``finished``; ``values``, ``paces`` and
+        ``signs`` by seed: the metric of each run that ended (NaN where it is undefined, infinite where a target was not
+        reached), how much it still changed when the run ended, and the word of :mod:`~fedbench.results.idle` for what
+        shows that it learned nothing; how many seeds are wanted (``n_wanted``) and diverged or failed (``n_bad``);
+        ``device_mean`` and ``device_variance`` over the clients' own models, the mean over seeds; ``key`` of the cell,
+        ``commit`` of the code, costs and ``hardware``, the means over seeds, and which of those all seeds share
+        (``equal_costs``); ``shipped`` (some of its seeds came with the repository), ``again`` (all those were trained
+        again with the same), the files that it was read from (``source``), and what :func:`summarised` adds.
     """
     cells: dict[tuple[Any, ...], list[Any]] = {}
     for row in runs.itertuples(index=False):
         cells.setdefault((row.scale, row.place, row.method), []).append(row)
-    return [measurement for rows in cells.values() for measurement in _of_cell(rows, metrics)]
+    return summarised(one for rows in cells.values() for one in _of_cell(rows, metrics))
 
 
-def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[Measurement]:
+def summarised(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return measurements as a frame, with what follows from the values of their seeds.
+
+    ``n_seeds`` ended as they should. ``mean`` is over the seeds there are, NaN unless finished or incomplete, ``std``
+    likewise (ddof 1), NaN for one seed; ``pace`` is the mean over seeds. ``idle`` has the seeds that learned nothing by
+    the word of ``signs``, in which an AUC of 0.5 shows it, too. ``partly`` tells that not all seeds were shipped.
+    """
+    frame = pd.DataFrame([*rows], columns=["scale", *NUMBER, *NOTHING]).astype(TYPES)
+    known = [
+        [*values.values()] if status in (FINISHED, INCOMPLETE) else []
+        for values, status in zip(frame["values"], frame["status"], strict=True)
+    ]
+    triples = zip(frame["metric"], frame["values"], frame["signs"], strict=True)
+    signs = [
+        {**of, **{seed: idle.CONSTANT for seed, value in values.items() if idle.constant(metric, value)}}
+        for metric, values, of in triples
+    ]
+    sources = [all(part.startswith(str(REPRODUCED)) for part in source.split()) for source in frame["source"]]
+    of_words = [
+        {word: seeds for word in idle.MEANING if (seeds := [seed for seed in of if of[seed] == word])}
+        for of in signs
+    ]
+    made = frame.assign(
+        n_seeds=[*map(len, frame["values"])],
+        mean=[float(np.mean(of)) if of else NAN for of in known],
+        std=[float(np.std(of, ddof=1)) if len(of) > 1 else NAN for of in known],
+        pace=[float(np.mean([*of.values()])) if of else NAN for of in frame["paces"]],
+        signs=pd.Series(signs, frame.index, dtype=object),
+        idle=pd.Series(of_words, frame.index, dtype=object),
+        partly=[some and not every for some, every in zip(frame["shipped"], sources, strict=True)],
+    )
+    return made.astype({"n_seeds": int, "mean": float, "std": float, "pace": float, "partly": bool})
+
+
+def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the measurements of a cell, of the rows of its runs."""
-    runs: dict[Repeat, dict[str, Any]] = {}
+    first, runs = of_cell[0], dict[Repeat, dict[str, Any]]()
     for row in of_cell:
         if row.origin:
             runs.setdefault(row.seed, {})[row.metric] = row
@@ -66,25 +123,23 @@ def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[Measure
         rows = {seed: run.get("") or run[metric] for seed, run in runs.items() if "" in run or metric in run}
         local = trained or not rows
         ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
-        n_wanted = of_cell[0].planned if local else len(rows)
+        n_wanted = first.planned if local else len(rows)
         status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
         devices = [_mean(runs[seed].get(name) for seed in ended) for name in device_metrics(metric)]
-        yield Measurement(
-            of_cell[0].study, of_cell[0].scale, str(of_cell[0].place[0][1]), dict(of_cell[0].place[1:]),
-            of_cell[0].method, metric, status, reason, {seed: row.value for seed, row in ended.items()}, n_wanted,
-            n_bad=len(rows) - len(ended),
-            diverged=tuple(seed for seed, row in rows.items() if row.status == DIVERGED),
-            commit=_words((row.commit for row in rows.values()), " "),
-            device_mean=devices[0],
-            device_variance=devices[1],
-            key=of_cell[0].cell if local else key_of([row.key for row in rows.values()]),
-            cost=_cost([runs[seed] for seed in ended]),
-            shipped=any(row.origin == SHIPPED for row in rows.values()),
-            again=bool(rows) and all(row.again for row in rows.values()),
-            source=_sources(row.source for row in rows.values()),
-            signs={seed: row.sign for seed, row in ended.items() if row.sign},
-            paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
-        )  # fmt: skip
+        yield {
+            "scale": first.scale, "place": first.place, "method": first.method, "metric": metric,
+            "status": status, "reason": reason, "n_wanted": n_wanted, "n_bad": len(rows) - len(ended),
+            "values": {seed: row.value for seed, row in ended.items()},
+            "signs": {seed: row.sign for seed, row in ended.items() if row.sign},
+            "paces": {seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
+            "device_mean": devices[0], "device_variance": devices[1],
+            "key": first.cell if local else key_of([row.key for row in rows.values()]),
+            "commit": _words((row.commit for row in rows.values()), " "),
+            **_costs([runs[seed] for seed in ended]),
+            "shipped": any(row.origin == SHIPPED for row in rows.values()),
+            "again": bool(rows) and all(row.again for row in rows.values()),
+            "source": _sources(row.source for row in rows.values()),
+        }  # fmt: skip
 
 
 def _status(metric: str, rows: Sequence[Any], n_wanted: int, lacking: Any) -> tuple[str, str]:
@@ -116,14 +171,13 @@ def _mean(rows: Iterable[Any]) -> float:
     return float(np.mean(known)) if known else NAN
 
 
-def _cost(runs: Sequence[Mapping[str, Any]]) -> Cost:
+def _costs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     by_name = {name: [run.get(name) for run in runs] for name in COSTS}
-    hardware = (row.hardware for run in runs for row in run.values())
-    return Cost(
+    return {
         **{name: _mean(rows) for name, rows in by_name.items()},
-        hardware=_words(hardware, "; "),
-        equal_costs=" ".join(name for name, rows in by_name.items() if _equal(name, rows)),
-    )
+        "hardware": _words((row.hardware for run in runs for row in run.values()), "; "),
+        "equal_costs": " ".join(name for name, rows in by_name.items() if _equal(name, rows)),
+    }
 
 
 def _equal(name: str, rows: Sequence[Any]) -> bool:

@@ -7,9 +7,8 @@ import functools
 import io
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -18,8 +17,6 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers.rows import COSTS, FAILED, FINISHED, NAN, UNDEFINED, Row, device_metrics
 from fedbench.results import idle
-from fedbench.results.run_facts import run_facts
-from fedbench.specs import RunSpec
 from fedbench.store import results
 from fedbench.store.record import Facts
 from fedbench.store.runs import Store
@@ -60,14 +57,8 @@ def _earlier(cell: Cell, on_file: Container[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def rows_of(
-    cell: Cell,
-    runs: Sequence[dict[str, Any]],
-    metrics: Sequence[str],
-    data_dir: Path | None = None,
-) -> dict[int, dict[str, Row]]:
+def rows_of(cell: Cell, runs: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[int, dict[str, Row]]:
     """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
-    specs = {run.seed: run for run in cell.runs}
     found: dict[int, dict[str, Row]] = {}
     for run in runs:
         made, seed = run.get("provenance", {}), run["seed"]
@@ -84,18 +75,9 @@ def rows_of(
             found[seed] = {"": fact._replace(reason=run.get("reason", ""))}
             continue
         given = {**run["metrics"], "seconds": seconds_of(run["key"]) or None}
-        facts = _facts(cell, specs[seed], run, data_dir)
         curve = functools.partial(curve_of, cell, run["key"])
-        found[seed] = _rows(fact, given, metrics, facts, curve)
+        found[seed] = _rows(fact, given, metrics, run.get("facts", {}), curve)
     return found
-
-
-def _facts(cell: Cell, spec: RunSpec, run: Mapping[str, Any], data_dir: Path | None) -> Facts:
-    """Return what a run wrote when it ended beside its metrics, made from its curve where it wrote nothing."""
-    if (facts := run.get("facts")) is not None:
-        return cast(Facts, facts)
-    counts = idle.class_counts(spec, data_dir) if data_dir is not None else {}
-    return run_facts(run["metrics"], curve_of(cell, spec.key), spec.train, counts)
 
 
 def _rows(

@@ -1,114 +1,88 @@
-"""Measurements made of others: cells pooled as repeats of one, the average and the slope along an axis of a table."""
+"""Measurements made of others: cells pooled as repeats of one, the average and the slope along an axis of a table.
+
+Each takes a frame of :func:`~fedbench.report.numbers.aggregate.measurements` and groups it by the places it makes.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fedbench.plan.schema import Value
-from fedbench.report.numbers.measurement import Cost, Measurement, Repeat
+from fedbench.report.numbers.aggregate import NOTHING, NUMBER, Repeat, summarised
 from fedbench.report.numbers.names import AVERAGE, SLOPE
 from fedbench.report.numbers.rows import (
     DIVERGED,
     FAILED,
     FINISHED,
     INCOMPLETE,
-    NAN,
     NOT_REACHED,
     NOT_RUN,
     UNDEFINED,
 )
+from fedbench.results.places import Place
 from fedbench.results.statistics import LEAST, slope
 
-Place = tuple[tuple[str, Value], ...]
-"""Where a number stands: (axis, value) for dataset, every setting, and method."""
-Measured = Mapping[tuple[Place, str], Measurement]
-"""Measurements by place and metric."""
 
+def pool(numbers: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
+    """Take cells that differ in ``settings`` alone as repeats of one, which stands at the place without them.
 
-def pool(measured: Measured, settings: Sequence[str]) -> dict[tuple[Place, str], Measurement]:
-    """Take cells that differ in ``settings`` alone as repeats of one, which stands at the place without them."""
-    groups = _grouped(measured, lambda place: tuple(pair for pair in place if pair[0] not in settings))
-    return {at: pooled(parts, settings) for at, parts in groups.items()}
-
-
-def averages(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
-    """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`."""
-    groups = _along(measured, axis, values, AVERAGE)
-    return {at: averaged(parts, axis, len(values)) for at, parts in groups.items()}
-
-
-def slopes(measured: Measured, axis: str, values: Sequence[Value]) -> dict[tuple[Place, str], Measurement]:
-    """Return the slopes over ``values`` of a setting, at the place that calls its value :data:`SLOPE`.
-
-    A method that stands at fewer than three of them has none.
+    A run is called by its settings and its seed.
     """
-    groups = _along(measured, axis, values, SLOPE)
-    return {at: sloped(parts, axis, len(values)) for at, parts in groups.items() if len(parts) >= LEAST}
+    rows = []
+    for at, parts in _grouped(
+        numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings)
+    ):
+        names = [" ".join(f"{name}{dict(part.place)[name]}" for name in settings) for part in parts]
+        by_run: dict[str, dict[Repeat, Any]] = {
+            what: {
+                f"{name} seed{seed}": value
+                for name, part in zip(names, parts, strict=True)
+                for seed, value in getattr(part, what).items()
+            }
+            for what in ("values", "signs", "paces")
+        }
+        rows.append(_together(at, parts, by_run.pop("values"), sum(part.n_wanted for part in parts)) | by_run)
+    return summarised(rows)
 
 
-def pooled(parts: Sequence[Measurement], settings: Sequence[str]) -> Measurement:
-    """Join the runs of several measurements of one metric; a run is called by its ``settings`` and its seed."""
-    names = [" ".join(f"{name}{part.setting[name]}" for name in settings) for part in parts]
+def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:
+    """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`.
 
-    def of_runs(what: str) -> dict[Repeat, Any]:
-        of_parts = zip(names, (getattr(part, what) for part in parts), strict=True)
-        return {f"{name} seed{seed}": value for name, of_part in of_parts for seed, value in of_part.items()}
-
-    result = _together(parts, of_runs("values"), sum(part.n_wanted for part in parts))
-    setting = {name: value for name, value in parts[0].setting.items() if name not in settings}
-    return replace(result, setting=setting, paces=of_runs("paces"), signs=of_runs("marked"))
-
-
-def averaged(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
-    """Average measurements of one metric seed by seed, so that the spread is that of the average over seeds.
-
-    Only seeds that all parts have count. Without all of the ``wanted`` parts there is nothing to compare: the status
-    is ``not run``.
+    They are taken seed by seed, so that the spread is that of the average over seeds; only seeds that all parts have
+    count. Without all parts there is nothing to compare: the status is ``not run``.
     """
-    values, paces = (
-        by_seed([getattr(part, what) for part in parts], np.mean) for what in ("values", "paces")
-    )
-    result = replace(_of_all(parts, values, wanted), paces=paces)
-    if axis == "dataset":
-        return replace(result, dataset=AVERAGE)
-    return replace(result, setting={**parts[0].setting, axis: AVERAGE})
+    rows = []
+    for at, parts in _along(numbers, axis, values, AVERAGE):
+        means, paces = (
+            by_seed([getattr(part, what) for part in parts], np.mean) for what in ("values", "paces")
+        )
+        rows.append(_of_all(at, parts, means, len(values)) | {"paces": paces})
+    return summarised(rows)
 
 
-def sloped(parts: Sequence[Measurement], axis: str, wanted: int) -> Measurement:
-    """Fit the slope of log value over log setting seed by seed, so that its spread is that over seeds.
+def slopes(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:
+    """Return the slopes of log value over log setting, at the place that calls the setting's value :data:`SLOPE`.
 
-    Only seeds that all parts have count. What was not reached somewhere has no slope, nor has a number that is not
-    positive.
+    They are fitted seed by seed, to seeds that all parts have. What was not reached somewhere has no slope, nor has a
+    number that is not positive; a method that stands at fewer than three of the ``values`` has none.
     """
-    x = [float(part.setting[axis]) for part in parts]
-    fits = by_seed([part.values for part in parts], lambda y: slope(x, y))
-    values = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
-    result = _of_all(parts, values, wanted)
-    if len(parts) >= wanted and fits and not values and result.status == NOT_RUN:
-        result = replace(result, status=UNDEFINED, reason="a slope of logarithms takes positive numbers")
-    return replace(result, setting={**parts[0].setting, axis: SLOPE})
-
-
-def _along(
-    measured: Measured, axis: str, values: Sequence[Value], name: str
-) -> dict[tuple[Place, str], list[Measurement]]:
-    """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
-    chosen = {at: one for at, one in measured.items() if dict(at[0])[axis] in values}
-    return _grouped(chosen, lambda place: tuple((a, name if a == axis else value) for a, value in place))
-
-
-def _grouped(
-    measured: Measured, place_of: Callable[[Place], Place]
-) -> dict[tuple[Place, str], list[Measurement]]:
-    groups: dict[tuple[Place, str], list[Measurement]] = {}
-    for (place, metric), one in measured.items():
-        groups.setdefault((place_of(place), metric), []).append(one)
-    return groups
+    rows = []
+    for at, parts in _along(numbers, axis, values, SLOPE):
+        if len(parts) < LEAST:
+            continue
+        x = [float(dict(part.place)[axis]) for part in parts]
+        fits = by_seed([part.values for part in parts], functools.partial(slope, x))
+        row = _of_all(at, parts, {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}, len(values))
+        if len(parts) >= len(values) and fits and row["status"] == NOT_RUN:
+            row |= {"status": UNDEFINED, "reason": "a slope of logarithms takes positive numbers"}
+        rows.append(row)
+    return summarised(rows)
 
 
 def by_seed(
@@ -119,16 +93,38 @@ def by_seed(
     return {seed: float(made_of([part[seed] for part in parts])) for seed in seeds}
 
 
-def _of_all(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
+Groups = Iterable[tuple[tuple[Place, str, str], list[Any]]]
+"""Places, methods and metrics with the measurements that something is made of there."""
+
+
+def _along(numbers: pd.DataFrame, axis: str, values: Sequence[Value], name: str) -> Groups:
+    """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
+    chosen = numbers.loc[[dict(place)[axis] in values for place in numbers["place"]]]
+    return _grouped(chosen, lambda place: tuple((a, name if a == axis else value) for a, value in place))
+
+
+def _grouped(numbers: pd.DataFrame, place_of: Callable[[Place], Place]) -> Groups:
+    groups: dict[tuple[Place, str, str], list[Any]] = {}
+    rows: Iterable[Any] = numbers.itertuples(index=False)
+    for part in rows:
+        groups.setdefault((place_of(part.place), part.method, part.metric), []).append(part)
+    return groups.items()
+
+
+def _of_all(
+    at: tuple[Place, str, str], parts: Sequence[Any], values: Mapping[Repeat, float], wanted: int
+) -> dict[str, Any]:
     """Return what is made of ``wanted`` parts, which is not run where some of them lack."""
     if len(parts) < wanted:
         reason = f"only {len(parts)} of its {wanted} values are run"
-        return replace(_together(parts, {}, 0), status=NOT_RUN, reason=reason)
-    return _together(parts, values, max(part.n_wanted for part in parts))
+        return _together(at, parts, {}, 0) | {"status": NOT_RUN, "reason": reason}
+    return _together(at, parts, values, max(part.n_wanted for part in parts))
 
 
-def _together(parts: Sequence[Measurement], values: Mapping[Repeat, float], wanted: int) -> Measurement:
-    """Return what several measurements give together: the worst status among them decides."""
+def _together(
+    at: tuple[Place, str, str], parts: Sequence[Any], values: Mapping[Repeat, float], wanted: int
+) -> dict[str, Any]:
+    """Return the row of what several measurements give together: the worst status among them decides."""
     status, reason = FINISHED, ""
     worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
     if worst:
@@ -138,23 +134,23 @@ def _together(parts: Sequence[Measurement], values: Mapping[Repeat, float], want
         status, reason = NOT_RUN, "; ".join(_unique(part.reason for part in parts))
     elif len(values) < wanted:
         status, reason = INCOMPLETE, f"{len(values)} of {wanted} runs are done"
-    return replace(
-        parts[0],
-        status=status,
-        reason=reason,
-        values=values,
-        n_wanted=wanted,
-        n_bad=sum(part.n_bad for part in parts),
-        commit=" ".join(sorted({commit for part in parts for commit in part.commit.split()})),
-        device_mean=NAN,
-        device_variance=NAN,
-        key=" ".join(part.key for part in parts),
-        cost=Cost(),
-        paces={},
-        source=" ".join(_unique(part.source for part in parts)),
-        shipped=any(part.shipped for part in parts),
-        again=all(part.again for part in parts),
-        signs={seed: word for part in parts for seed, word in part.marked.items() if seed in values},
+    return (
+        NOTHING
+        | dict(zip(NUMBER, at, strict=True))
+        | {
+            "scale": parts[0].scale,
+            "status": status,
+            "reason": reason,
+            "values": values,
+            "n_wanted": wanted,
+            "n_bad": sum(part.n_bad for part in parts),
+            "commit": " ".join(sorted({commit for part in parts for commit in part.commit.split()})),
+            "key": " ".join(part.key for part in parts),
+            "source": " ".join(_unique(part.source for part in parts)),
+            "shipped": any(part.shipped for part in parts),
+            "again": all(part.again for part in parts),
+            "signs": {seed: word for part in parts for seed, word in part.signs.items() if seed in values},
+        }
     )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, TableSpec, Value
+from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.files import write
 from fedbench.report.numbers import verified
 from fedbench.report.numbers.rates import table_of_rates
@@ -42,7 +42,7 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
         )
     place = ["dataset", *paper.settings]
     cells = plan.cells(table_name)
-    made = _trained(cells, spec, config)
+    made = _trained(cells, spec)
     if not made:
         raise UserError(f"no run of {paper.key}/{table_name} at scale {config.scale} was trained here")
     rows = [_cells(at, method, row) for at, method, row in made]
@@ -63,13 +63,12 @@ def _numbers_of(rows: pd.DataFrame, keys: pd.Series[str]) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(rows.loc[rows["key"].isin(keys), verified.NUMBER])
 
 
-def _trained(cells: Sequence[Cell], spec: TableSpec, config: Config) -> list[tuple[Place, str, Row]]:
+def _trained(cells: Sequence[Cell], spec: TableSpec) -> list[tuple[Place, str, Row]]:
     """Return the numbers of the runs of cells that were trained here and ended, with where they stand."""
     if spec.kind == "rates":
         runs = table_of_rates(cells, spec)
     else:
-        data = Path(config.data_dir)
-        runs = pd.concat([table_of_runs([c], spec.metrics_on(c.dataset), data_dir=data) for c in cells])
+        runs = pd.concat([table_of_runs([cell], spec.metrics_on(cell.dataset)) for cell in cells])
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
     ended = runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
     rows: Iterable[Any] = ended.itertuples(index=False)

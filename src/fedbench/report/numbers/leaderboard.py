@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fedbench.measures import Measure
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import BoardSpec, Paper, TableSpec
 from fedbench.report.numbers import compare
+from fedbench.report.numbers.aggregate import Repeat
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.combine import by_seed
-from fedbench.report.numbers.compare import Compared
-from fedbench.report.numbers.measurement import Measurement, Repeat
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
 from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED
 from fedbench.report.numbers.shipped import Shipped
@@ -32,7 +33,8 @@ class Line:
 
     Attributes:
         method: its name.
-        shown: its numbers, a metric each; none on the board of averages.
+        shown: its numbers, a metric each, rows of :func:`~fedbench.report.numbers.compare.comparisons`; none on the
+            board of averages.
         values: what it is ranked by, of each seed, larger is better.
         rank: None for a control, and where nothing was run.
         lost: whether its cell failed, so that ``values`` are those of random scores.
@@ -40,16 +42,16 @@ class Line:
     """
 
     method: str
-    shown: list[Compared]
+    shown: list[Any]
     values: Mapping[Repeat, float]
     rank: Rank | None = None
     lost: bool = False
     twin: str = ""
 
     @property
-    def measured(self) -> Measurement:
+    def first(self) -> Any:
         """Its first number."""
-        return self.shown[0].measured
+        return self.shown[0]
 
     @property
     def mean(self) -> float:
@@ -86,19 +88,17 @@ class Board:
     @property
     def scales(self) -> frozenset[str]:
         """At which scale its numbers were measured; several where they were mixed."""
-        measured = (
-            item.measured for board in self.over or [self] for line in board.ranked for item in line.shown
-        )
-        return frozenset(one.scale for one in measured)
+        boards = self.over or [self]
+        return frozenset(item.scale for board in boards for line in board.ranked for item in line.shown)
 
     def hardware(self) -> set[str]:
         """Return what its runs were made on."""
-        return {line.measured.cost.hardware for line in self.ranked if line.shown} - {""}
+        return {line.first.hardware for line in self.ranked if line.shown} - {""}
 
     def dominator(self, method: str, cost: str) -> str | None:
         """Return the best method that reaches as much for no more of ``cost``; None on the Pareto front."""
         lines = self.ranked
-        costs = [float(getattr(line.measured.cost, cost)) for line in lines]
+        costs = [float(getattr(line.first, cost)) for line in lines]
         found = dominators(costs, [line.mean for line in lines])
         place = [line.method for line in lines].index(method)
         at = found[place]
@@ -114,10 +114,10 @@ def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         own = [cell for cell in cells if cell.dataset == name]
-        compared, _ = compare.compare(plan, spec.model_copy(update=alone), own, shipped)
-        if any(item.measured.status in (FINISHED, INCOMPLETE) for item in compared):
+        frame = compare.comparisons(plan, spec.model_copy(update=alone), own, shipped)
+        if frame["status"].isin((FINISHED, INCOMPLETE)).any():
             found.append(
-                _board(name, spec.board, compared, paper.measure(spec.metrics[0]), _twins(paper, own))
+                board_of(name, spec.board, frame, paper.measure(spec.metrics[0]), _twins(paper, own))
             )
     by_scale: dict[frozenset[str], list[Board]] = {}
     for board in found:
@@ -137,16 +137,21 @@ def _twins(paper: Paper, cells: Sequence[Cell]) -> dict[str, str]:
     return twins
 
 
-def _board(
-    dataset: str, spec: BoardSpec, compared: Sequence[Compared], measure: Measure, twins: Mapping[str, str]
+def board_of(
+    dataset: str, spec: BoardSpec, frame: pd.DataFrame, measure: Measure, twins: Mapping[str, str]
 ) -> Board:
-    by_method: dict[str, list[Compared]] = {}
-    for item in compared:
-        by_method.setdefault(str(item.place["method"]), []).append(item)
+    """Return the board of a dataset from the numbers of its methods, ranked by their first metric, a ``measure``.
+
+    ``twins`` names for some methods the one that they are here.
+    """
+    by_method: dict[str, list[Any]] = {}
+    rows: Iterable[Any] = frame.itertuples(index=False)
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
     guessed = _values(by_method[spec.random][0], measure) if spec.random in by_method else {}
     lines = []
     for method, shown in by_method.items():
-        lost = shown[0].measured.status in LOST
+        lost = shown[0].status in LOST
         values = guessed if lost else _values(shown[0], measure)
         lines.append(Line(method, shown, values, lost=lost, twin="" if lost else twins.get(method, "")))
     return _ranked(dataset, measure, lines, spec.controls)
@@ -182,8 +187,7 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
     return Board(dataset, measure, [*placed, *rest], seeds)
 
 
-def _values(item: Compared, measure: Measure) -> dict[Repeat, float]:
-    one = item.measured
+def _values(one: Any, measure: Measure) -> dict[Repeat, float]:
     if one.status not in (FINISHED, INCOMPLETE):
         return {}
     return {seed: measure.sign * value for seed, value in one.values.items() if math.isfinite(value)}

@@ -8,6 +8,8 @@ from fedbench.plan.entries import Entry
 from fedbench.plan.schema import Paper, Value
 
 ABSENT = "–"
+DECIMALS = 3
+"""Digits of a number that no table shows beside print."""
 SHIPPED = "‡"
 """Marks a number that came with the repository and was not trained here."""
 AGAIN = "✓"

@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from fedbench.plan.schema import Paper, TableSpec, Value
+from fedbench.report.numbers.aggregate import NUMBER
 from fedbench.report.numbers.published import load
 from fedbench.results.places import Place, axes_of, members, shown
 
-COLUMNS = ["target", "place", "method", "metric", "seed", "value", "tried"]
+PRINT = {
+    "mean": "printed", "text": "printed_text", "std": "printed_std", "std_text": "printed_std_text", "note": "note",
+    "doubt": "doubt", "spread": "spread", "n_seeds": "print_seeds", "comparable_std": "comparable_std",
+}  # fmt: skip
+"""Columns of a printed number, by the attribute of :class:`~fedbench.report.numbers.published.Published`."""
+
+
+def print_of(
+    paper: Paper, spec: TableSpec, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
+) -> pd.DataFrame:
+    """Return what a table prints of some metrics at the places of its axes, a row for each number.
+
+    The columns are :data:`NUMBER`, those of :data:`PRINT`, and ``print_digits``, with how many decimals the table
+    prints; bounds are printed as whole numbers and shown as their metrics are.
+    """
+    tables = [load(paper.key, spec.published, paper.measures)] if spec.published else []
+    rows = [
+        (tuple(place), method, metric, *(getattr(number, name) for name in PRINT), table.decimals)
+        for table in tables
+        for ((*place, (_, method)), metric), number in table.at(axes, metrics).items()
+    ]
+    numbers = dict.fromkeys(
+        ("printed", "printed_std", "print_seeds", "comparable_std", "print_digits"), float
+    )
+    frame = pd.DataFrame(rows, columns=[*NUMBER, *PRINT.values(), "print_digits"]).astype(numbers)
+    if spec.kind == "rates":
+        frame["print_digits"] = max(paper.measure(metric).decimals for metric in metrics)
+    return frame
 
 
 def printed(paper: Paper, targets: Sequence[str], metrics: Sequence[str] = ()) -> pd.DataFrame:
     """Return what tables print of some metrics, else of their own, as if it were one seed."""
-    rows = []
+    parts = []
     for target in targets:
         spec = shown(paper, target)
-        if not isinstance(spec, TableSpec) or not spec.published:
-            continue
-        table = load(paper.key, spec.published, paper.measures)
-        axes: dict[str, list[Value]] = {**axes_of(paper, spec), "method": [*spec.methods]}
-        rows += [
-            (target, tuple(place), method, metric, 0, number.mean, math.nan)
-            for ((*place, (_, method)), metric), number in table.at(axes, metrics or spec.metrics).items()
-            if number.mean is not None
-        ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+        if isinstance(spec, TableSpec) and spec.published:
+            axes: dict[str, list[Value]] = {**axes_of(paper, spec), "method": [*spec.methods]}
+            numbers = print_of(paper, spec, axes, metrics or spec.metrics).dropna(subset="printed")
+            parts.append(numbers.assign(target=target, seed=0, value=numbers["printed"], tried=math.nan))
+    if not parts:
+        return pd.DataFrame(columns=["target", *NUMBER, "seed", "value", "tried"])
+    return pd.concat(parts, ignore_index=True)
 
 
 def printed_in(numbers: pd.DataFrame, targets: Sequence[str], metric: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbench.report.numbers.compare import BOUND, NO_REFERENCE, Verdict
+from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 from fedbench.results.statistics import COVERAGE
 
@@ -20,14 +20,14 @@ MEANING = {
 SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
 
 
-def symbol(verdict: Verdict) -> str:
+def symbol(verdict: str, basis: str) -> str:
     """Return what stands beside a difference; a verdict on one seed is marked."""
-    return SYMBOLS.get(verdict.kind, "") + SYMBOLS.get(verdict.basis, "")
+    return SYMBOLS.get(verdict, "") + SYMBOLS.get(basis, "")
 
 
-def name(verdict: Verdict) -> str:
+def name(verdict: str, basis: str) -> str:
     """Name a verdict; on one seed it is a case of its own: ``matches (one seed)``."""
-    return f"{verdict.kind} ({verdict.basis})" if verdict.basis else verdict.kind
+    return f"{verdict} ({basis})" if basis else verdict
 
 
 def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pandas as pd
 
@@ -24,8 +23,7 @@ OF_CELL = ("study", "scale", "place", "method", "cell", "planned")
 
 
 def table_of_runs(
-    cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None, data_dir: Path | None = None,
-    trained: bool = True,
+    cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None, trained: bool = True
 ) -> pd.DataFrame:  # fmt: skip
     """Return the runs of cells with some metrics and costs, a row each, in the order of the cells and their seeds.
 
@@ -33,23 +31,20 @@ def table_of_runs(
         cells: whose runs are wanted; they are found by their keys.
         metrics: what is wanted of them; one that diverged has a single row instead.
         shipped: runs for the seeds that were not trained here, unless a job failed here.
-        data_dir: where partitions are, so that old runs that predict one class are told from others.
         trained: whether runs that were trained here count.
     """
     rows = [
         (cell.paper, cell.scale, place_of(cell.dataset, cell.setting), cell.method, cell.key, len(cell.runs), *row)
         for cell in cells
-        for row in _rows(cell, metrics, shipped, data_dir, trained)
+        for row in _rows(cell, metrics, shipped, trained)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[*OF_CELL, *Row._fields])
 
 
-def _rows(
-    cell: Cell, metrics: Sequence[str], shipped: Shipped | None, data_dir: Path | None, trained: bool
-) -> Iterator[Row]:
+def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: bool) -> Iterator[Row]:
     on_file, missing = collect.runs_of(cell) if trained else ([], "")
     failure = _failure(cell) if trained and len(on_file) < len(cell.runs) else ""
-    here = collect.rows_of(cell, on_file, metrics, data_dir)
+    here = collect.rows_of(cell, on_file, metrics)
     others = shipped.runs(cell, here) if shipped is not None and not failure else {}
     runs, order = {**here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
     for seed in sorted(runs, key=lambda seed: (order.get(seed, math.inf), seed)):

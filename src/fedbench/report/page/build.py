@@ -23,10 +23,10 @@ from fedbench.report.figures import claims as forest
 from fedbench.report.figures.plot import render as drawn
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
-from fedbench.report.numbers.compare import BOUND, NO_REFERENCE
 from fedbench.report.numbers.finding import AtScale
 from fedbench.report.numbers.names import target_name
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
+from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.report.page.cells import setting_text, troubled
 from fedbench.report.page.curves import ASSETS
 from fedbench.report.page.data import Chapter, chapters
@@ -97,7 +97,7 @@ def render(shown: list[Chapter], config: Config) -> str:
         "exact": exact,
         "short": short,
         "setting": lambda item, paper: setting_text(
-            paper, {name: value for name, value in item.place.items() if name in paper.settings}
+            paper, {name: value for name, value in item.at.items() if name in paper.settings}
         ),
         "name": target_name,
         "metric": measures.label,

@@ -18,7 +18,6 @@ from fedbench.plan.layers import places
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.report.figures.style import style_of
 from fedbench.report.numbers import collect, rule
-from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.logs import Log
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.rows import DIVERGED, NOT_RUN
@@ -33,27 +32,27 @@ LOSS = "train_loss"
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a cell: what a table prints of it, its metric's name, its case, and where the table is."""
+    """One number of a cell: what a table prints of it, its row of the frame, its case, and where the table is."""
 
     entry: Entry
-    item: Compared
+    item: Any
     state: State
     target: str
 
     @property
     def metric(self) -> str:
         """The metric as a reader calls it."""
-        return self.item.measure.label
+        return str(self.item.label)
 
     @property
     def reason(self) -> str:
         """Why there is no full mean, empty where there is one."""
-        return self.item.measured.reason
+        return str(self.item.reason)
 
     @property
     def idle(self) -> str:
         """Name the seeds in which nothing was learned and what shows it, empty where there are none."""
-        found = self.item.measured.idle.items()
+        found = self.item.idle.items()
         return "; ".join(f"seed {', '.join(map(str, seeds))}: {idle.MEANING[word]}" for word, seeds in found)
 
     @property
@@ -65,10 +64,9 @@ class Number:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        verdict = self.item.verdict
-        said = [self.state.meaning]
-        if verdict.difference is not None:
-            half = "" if verdict.half_width is None else f", {rule.LEVEL_TEXT} ±{verdict.half_width:.2g}"
+        said, half = [self.state.meaning], self.item.half_width
+        if not math.isnan(self.item.difference):
+            half = "" if math.isnan(half) else f", {rule.LEVEL_TEXT} ±{half:.2g}"
             said = [f"Δ {self.entry.delta}{half}: {self.state.meaning}"]
         return "; ".join(filter(None, [*said, self.idle, self.moving]))
 
@@ -150,9 +148,7 @@ class CellView:
     @property
     def files(self) -> list[str]:
         """The files that its numbers were read from, and the log of its training where there is one."""
-        sources = [
-            source for number in self.numbers.values() for source in number.item.measured.source.split()
-        ]
+        sources = [source for number in self.numbers.values() for source in number.item.source.split()]
         return list(dict.fromkeys([*sources, *([str(self.log.path)] if self.log else [])]))
 
     @property
@@ -175,7 +171,7 @@ class CellView:
         if item is None:
             return
         known = self.numbers.get(item.metric)
-        if known is None or (known.item.published is None and item.published is not None):
+        if known is None or (item.has_print and not known.item.has_print):
             says = TRAINING if self.where else self.log.says if self.log else ""
             state = state_of(item, says)
             self.numbers[item.metric] = Number(entry, item, state, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from fedbench.report.figures.build import Drawing
 from fedbench.report.files import REPRODUCED
 from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.logs import log_of
-from fedbench.report.numbers.names import ABSENT
+from fedbench.report.numbers.names import ABSENT, DECIMALS
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.rows import NOT_RUN
 from fedbench.report.page.cells import CellView, Number
@@ -27,7 +27,7 @@ from fedbench.report.tables import claims as claim_tables
 from fedbench.report.tables.claims import ClaimTable
 from fedbench.report.tables.document import Table
 from fedbench.report.tables.layout import Entry
-from fedbench.report.tables.results import DECIMALS, state_text
+from fedbench.report.tables.results import state_text
 from fedbench.store.runs import Store
 
 RESULTS = Path("results", "cells")
@@ -62,7 +62,7 @@ class TableView:
     @property
     def shipped(self) -> int:
         """How many numbers came with the repository and were not trained here."""
-        return sum(bool(entry.item and entry.item.measured.shipped) for entry in self.entries)
+        return sum(bool(entry.item and entry.item.shipped) for entry in self.entries)
 
     @property
     def numbers(self) -> list[Listed]:
@@ -75,7 +75,7 @@ class TableView:
 
     def cell(self, entry: Entry) -> CellView | None:
         """Return the cell behind an entry, None where the scale has none."""
-        return self.views.get(_place(entry.item.place)) if entry.item and entry.item.here else None
+        return self.views.get(_place(entry.item.at)) if entry.item and entry.item.here else None
 
     def state(self, entry: Entry) -> State:
         """Return the case of an entry."""
@@ -208,8 +208,10 @@ def _figure(plan: Plan, name: str, views: Views) -> Drawing:
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
         shared["metrics"] = next((table.metrics for table in tables_ if table.metrics), [])
-    for item in compare.compare(plan, TableSpec(**shared), plan.cells(name))[0]:
-        behind = views.get(_place(item.place)) if item.here else None
+    frame = compare.comparisons(plan, TableSpec(**shared), plan.cells(name))
+    items: Iterable[Any] = frame.itertuples(index=False)
+    for item in items:
+        behind = views.get(_place(item.at)) if item.here else None
         if behind:
             value, spread = state_text(item, DECIMALS)
             behind.add(Entry(value, spread, item=item), name)

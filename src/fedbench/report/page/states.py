@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from fedbench.report.numbers import logs, rule
-from fedbench.report.numbers.compare import BOUND, NO_REFERENCE, Compared, Verdict
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
+from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
@@ -27,20 +28,15 @@ class State:
 COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
 
 
-def _compared(verdict: Verdict, css: str) -> State:
-    meaning = rule.MEANING[verdict.basis or verdict.kind]
-    return State(rule.name(verdict), rule.symbol(verdict), css, meaning)
+def _compared(verdict: str, css: str, basis: str = "") -> State:
+    return State(rule.name(verdict, basis), rule.symbol(verdict, basis), css, rule.MEANING[basis or verdict])
 
 
 STATES = {
     state.name: state
     for state in (
-        *(_compared(Verdict(kind), css) for kind, css in COLOURS.items()),
-        *(
-            _compared(Verdict(kind, basis=ONE_SEED), f"{css} one")
-            for kind, css in COLOURS.items()
-            if css != "open"
-        ),
+        *(_compared(kind, css) for kind, css in COLOURS.items()),
+        *(_compared(kind, f"{css} one", ONE_SEED) for kind, css in COLOURS.items() if css != "open"),
         State(NO_REFERENCE, "○", "plain", rule.MEANING[NO_REFERENCE]),
         State(BOUND, "○", "plain", rule.MEANING[BOUND]),
         State(DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
@@ -61,11 +57,11 @@ TROUBLE = (
 """What needs a reason, the most urgent first."""
 
 
-def state_of(item: Compared, without: str = "") -> State:
-    """Return the case of a number; ``without`` is what is known of a cell without results."""
+def state_of(item: Any, without: str = "") -> State:
+    """Return the case of a number of a table; ``without`` is what is known of a cell without results."""
     if not item.shown:
         return STATES[ELSEWHERE]
-    kind = rule.name(item.verdict)
+    kind = rule.name(item.verdict, item.basis)
     return STATES[without if kind == NOT_RUN and without else kind]
 
 

@@ -37,7 +37,7 @@ def fold(grid: Grid) -> Grid:
 def empty(entry: Entry) -> bool:
     """Tell whether a place has no number of ours and nothing to say of one."""
     if entry.item is not None:
-        return entry.item.measured.status == NOT_RUN
+        return bool(entry.item.status == NOT_RUN)
     return entry.value in ("", ABSENT)
 
 

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fedbench.plan.schema import TableSpec, Value
-from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.names import ABSENT, together
 
 Axes = Mapping[str, Sequence[Value]]
@@ -40,8 +39,8 @@ class Marks(NamedTuple):
 class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
-    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
-    that compares nothing.
+    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, a row of
+    :func:`~fedbench.report.numbers.compare.comparisons`, None in a table that compares nothing.
     """
 
     value: str
@@ -54,7 +53,7 @@ class Entry:
     delta: str = ""
     symbol: str = ""
     second: bool = False
-    item: Compared | None = None
+    item: Any = None
 
     @property
     def deviation(self) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import BoardSpec, Paper, TableSpec
 from fedbench.report.numbers import compare, described
-from fedbench.report.numbers.compare import Compared
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
-from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_text
+from fedbench.report.numbers.names import ABSENT, DECIMALS, SHIPPED, axis_text
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.rows import NOT_REACHED
 from fedbench.report.tables import notes
 from fedbench.report.tables.document import Table, origin, stamp
 from fedbench.report.tables.layout import Entry, listed
-from fedbench.report.tables.results import DECIMALS, state_text
+from fedbench.report.tables.results import state_text
 from fedbench.results.claims.judge import FEWEST
 
 INDEPENDENT = 6
@@ -38,8 +38,8 @@ def make(plan: Plan, name: str) -> Table:
     shown = boards(plan, spec, cells)
     made = provenance(cells)
     items = [item for board in shown for line in board.lines for item in line.shown]
-    keys = sorted({item.measured.key for item in items} - {""})
-    mark = stamp(sorted({c for item in items for c in item.measured.commit.split()}), keys)
+    keys = sorted({item.key for item in items} - {""})
+    mark = stamp(sorted({c for item in items for c in item.commit.split()}), keys)
     not_tuned = plan.untuned(cells)
     metrics = [paper.measure(metric).label for metric in spec.metrics]
     last = [f"{WORDS[spec.board.budget]} to target"] if spec.board.budget else [WORDS[c] for c in COSTS[:2]]
@@ -67,7 +67,7 @@ def make(plan: Plan, name: str) -> Table:
             *described.chosen(plan, cells),
             f"{mark}.",
         ],
-        rows=_tidy(shown, items, name),
+        rows=_tidy(paper, shown, items, name),
         provenance=origin(plan, name, mark, **made),
     )
 
@@ -101,15 +101,14 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
     numbers = [Entry(*state_text(item, DECIMALS)) for item in line.shown[: len(spec.metrics)]]
     if board.budget:
         return [Entry(rank), *numbers, Entry(_needed(line.shown[-1]))]
-    costs = [float(getattr(line.measured.cost, name)) for name in COSTS[:2]]
+    costs = [float(getattr(line.first, name)) for name in COSTS[:2]]
     known = [not math.isnan(cost) and line.method != board.random for cost in costs]
     last = [Entry(_amount(cost) if said else ABSENT) for cost, said in zip(costs, known, strict=True)]
     return [Entry(rank), *numbers, *last]
 
 
-def _needed(item: Compared) -> str:
+def _needed(one: Any) -> str:
     """Return what it took to the target: infinite if a seed missed it, with how many reached it."""
-    one = item.measured
     reached = [value for value in one.values.values() if math.isfinite(value)]
     if one.status == NOT_REACHED:
         return f"∞ ({len(reached)}/{len(one.values)} seeds)" if len(one.values) > 1 else "∞"
@@ -209,16 +208,16 @@ def _front(paper: Paper, board: Board, line: Line) -> str:
     return said
 
 
-def _shipped(shown: Sequence[Compared]) -> str:
-    count = sum(item.measured.shipped for item in shown)
+def _shipped(shown: Sequence[Any]) -> str:
+    count = sum(item.shipped for item in shown)
     return f"{SHIPPED}: {count} of {len(shown)} numbers are shipped, not trained here." if count else ""
 
 
-def _tidy(shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.DataFrame:
+def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Any], name: str) -> pd.DataFrame:
     """Return one row per number, with the rank of its method on its dataset."""
-    rows = compare.tidy(items, name)
-    if rows.empty:
-        return rows
+    if not items:
+        return pd.DataFrame()
+    rows = compare.tidy(pd.DataFrame(items), paper.key, name)
     ranks = {(board.dataset, line.method): line.rank for board in shown for line in board.lines}
     of_rows = [ranks[place] for place in zip(rows["dataset"], rows["method"], strict=True)]
     for place, side in enumerate(("best", "worst"), 3):

@@ -3,12 +3,13 @@ r"""The numbers of a table as LaTeX macros: ``\fedbench{study/table/dataset/sett
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from fedbench.errors import visible
 from fedbench.plan.schema import Value
-from fedbench.report.numbers.compare import NO_REFERENCE, Compared
 from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
+from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.tables.layout import Entry
 
 COMMANDS = r"""\providecommand{\fedbench}[1]{\ifcsname fedbench/\detokenize{#1}\endcsname
@@ -32,11 +33,11 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
     """
     shown = [(entry, entry.item) for entry in entries if entry.item is not None]
     items = [item for _, item in shown]
-    axes = [axis for axis in (items[0].place if items else {}) if _varies(axis, items)]
+    axes = [axis for axis in (items[0].at if items else {}) if _varies(axis, items)]
     metrics = len({item.metric for item in items}) > 1
     lines = []
     for entry, item in shown:
-        key = "/".join([address, *(_text(item.place[axis]) for axis in axes), *[item.metric] * metrics])
+        key = "/".join([address, *(_text(item.at[axis]) for axis in axes), *[item.metric] * metrics])
         for part, number, why in _parts(entry, item):
             name = f"{key}/{part}" if part else key
             lines.append(
@@ -45,8 +46,8 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
     return "\n".join([f"% {' '.join(visible(comment).split())}", COMMANDS + "\n".join(lines), ""])
 
 
-def _varies(axis: str, items: Sequence[Compared]) -> bool:
-    return axis in ("dataset", "method") or len({item.place[axis] for item in items}) > 1
+def _varies(axis: str, items: Sequence[Any]) -> bool:
+    return axis in ("dataset", "method") or len({item.at[axis] for item in items}) > 1
 
 
 def _text(value: Value) -> str:
@@ -55,17 +56,17 @@ def _text(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _parts(entry: Entry, item: Compared) -> Iterator[tuple[str, str, str]]:
+def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each part of a place, its text as the table shows it, and why there is none."""
-    ours, why = item.measured, item.measured.status
+    why = item.status
     whole = why == FINISHED
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one
-        why = f"{ours.n_seeds} of {ours.n_wanted} seeds"
+        why = f"{item.n_seeds} of {item.n_wanted} seeds"
     spread = entry.spread.partition(" ")[0].removeprefix("±")
     yield "", entry.value.removesuffix(SHIPPED) if whole else "", why
     yield "std", spread if whole else "", "one seed" if whole else why
-    yield "seeds", str(ours.n_seeds) if whole else "", why
-    yield "scale", ours.scale if whole else "", why
+    yield "seeds", str(item.n_seeds) if whole else "", why
+    yield "scale", item.scale if whole else "", why
     yield "paper", entry.printed.replace(ABSENT, ""), NO_REFERENCE
-    yield "difference", entry.delta.replace("−", "-"), item.verdict.kind
-    yield "verdict", item.verdict.kind, ""
+    yield "difference", entry.delta.replace("−", "-"), item.verdict
+    yield "verdict", item.verdict, ""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.plan.untuned import methods_by_dataset
-from fedbench.report.numbers import compare, described, rates
-from fedbench.report.numbers.compare import Compared, agreement, method_groups
+from fedbench.report.numbers import compare, described, rates, verdicts
 from fedbench.report.numbers.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, UNDEFINED
 from fedbench.report.tables import sentences
@@ -23,27 +24,24 @@ LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
 
 
-def caption(plan: Plan, name: str, compared: Sequence[Compared]) -> str:
+def caption(plan: Plan, name: str, frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
-    seeds = sorted({item.measured.n_wanted for item in compared if item.here and not item.measured.shipped})
+    seeds = sorted({*frame.loc[frame["here"] & ~frame["shipped"], "n_wanted"]})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
     long = described.lengths(plan.cells(name))
     run = "; ".join([run, *[long] * (0 < len(long) <= LONGEST_LENGTH)])
-    others = sorted({item.measured.scale for item in compared if item.measured.shipped} - {plan.scale.name})
+    others = sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name})
     return described.caption(plan, name, f" ({run})" + f"; {SHIPPED}: {', '.join(others)}" * bool(others))
 
 
-def below(
-    plan: Plan, name: str, compared: Sequence[Compared], made: Mapping[str, Any], dashes: bool
-) -> list[str]:
+def below(plan: Plan, name: str, frame: pd.DataFrame, made: Mapping[str, Any], dashes: bool) -> list[str]:
     """Return the notes that may stand below a table, the most important first.
 
     What the numbers and signs are, data that do not compare, the outcome, which class is positive, what went wrong,
     doubtful print. ``made`` is the provenance of the cells; ``dashes`` tells that a place without a number is shown.
     """
     paper, spec, cells, data = plan.study, plan.table(name), plan.cells(name), Path(plan.config.data_dir)
-    frame = sentences.numbers(paper, compared)
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
     ran = frame[frame["here"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
@@ -51,11 +49,11 @@ def below(
     signs = sentences.signs(frame, plan.config.tolerance, dashes)
     outcome = (
         sentences.score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
-        if frame["compares"].any()
+        if frame["difference"].notna().any()
         else sentences.bounds(frame)
     )
     notes = [
-        " ".join(filter(None, [_numbers(paper, spec, compared), letters(paper, compared), signs])),
+        " ".join(filter(None, [_numbers(paper, spec, frame), letters(paper, frame), signs])),
         sentences.listed(prepared, [name for name, digests in made["data"].items() if len(digests) > 1]),
         other_data(described.other_data(cells, made["data"], data)),
         sentences.absent(frame),
@@ -73,15 +71,14 @@ def below(
     return [*filter(None, notes)]
 
 
-def details(plan: Plan, name: str, compared: Sequence[Compared], decimals: int) -> list[str]:
+def details(plan: Plan, name: str, frame: pd.DataFrame) -> list[str]:
     """Return the notes for the end of a document: the rule in full, how numbers are made, what was trained."""
     paper, spec, cells, tolerance = plan.study, plan.table(name), plan.cells(name), plan.config.tolerance
-    frame = sentences.numbers(paper, compared)
-    comparable = frame["compares"].any()
+    comparable = frame["difference"].notna().any()
     notes = [
         *([sentences.printed(frame), sentences.verdicts(frame, tolerance)] if comparable else []),
-        resembling(compared, tolerance),
-        bold(spec, compared, decimals),
+        resembling(frame, tolerance),
+        bold(spec, frame),
         sentences.devices(frame) if comparable else "",
         combined(paper, spec),
         selection(paper, cells),
@@ -93,7 +90,7 @@ def details(plan: Plan, name: str, compared: Sequence[Compared], decimals: int) 
     return [*filter(None, notes)]
 
 
-def _numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared]) -> str:
+def _numbers(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> str:
     """Say what a number of ours is; those of single sites are named by their columns or rows alone."""
     by_site = {metric.partition("@")[0] for metric in spec.metrics if "@" in metric}
     metrics = [
@@ -103,14 +100,14 @@ def _numbers(paper: Paper, spec: TableSpec, compared: Sequence[Compared]) -> str
     what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
     if METRIC in (*spec.rows, *spec.columns):
         what = ", ".join(metrics)
-    several = any(item.measured.n_wanted > 1 for item in compared)
+    several = (frame["n_wanted"] > 1).any()
     ours = "mean ± standard deviation over seeds" if several else "one seed"
     return f"{what[0].upper()}{what[1:]}: {ours}."
 
 
-def letters(paper: Paper, compared: Sequence[Compared]) -> str:
+def letters(paper: Paper, frame: pd.DataFrame) -> str:
     """Explain the settings that headings call by a letter, empty without any."""
-    varying = [n for n in paper.settings if len({item.place.get(n) for item in compared}) > 1]
+    varying = [n for n in paper.settings if len({at.get(n) for at in frame["at"]}) > 1]
     words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
     said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
     return f"{'; '.join(said)}." if said else ""
@@ -138,25 +135,25 @@ def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
     ]
 
 
-def resembling(compared: Sequence[Compared], tolerance: float) -> str:
+def resembling(frame: pd.DataFrame, tolerance: float) -> str:
     """Say how many matching numbers would match the published value of another method too; empty where none does."""
-    same, total = compare.resemblance(compared, tolerance)
+    same, total = verdicts.resemblance(frame, tolerance)
     said = "Matching numbers would also match another method's published value in"
     return f"{said} {same} of {total} cases." if same else ""
 
 
-def bold(spec: TableSpec, compared: Sequence[Compared], decimals: int) -> str:
+def bold(spec: TableSpec, frame: pd.DataFrame) -> str:
     """Say what is set in bold, and what τ means where it is shown."""
-    if len({item.place["method"] for item in compared}) < 2:
+    if frame["method"].nunique() < 2:
         return ""
-    groups = [(len(group), *agreement(group, decimals)) for group in method_groups(compared)]
     tau = ""
-    if any(agrees is not None for _, agrees, _ in groups):
-        part = any(LEAST <= of < methods for methods, _, of in groups)
+    if frame["tau"].notna().any():
+        part = ((frame["ordered"] >= LEAST) & (frame["ordered"] < frame["methods"])).any()
         tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
         tau += "; (3/5): computed on 3 of 5 methods." if part else "."
     line = "row" if "method" in spec.columns else "column"
-    side = " (ours and paper separately)" if any(item.published for item in compared) else ""
+    side = " (ours and paper separately)" if frame["has_print"].any() else ""
+    decimals = frame["digits"].max()
     return f"Bold: best method in each {line}{side}; values equal to {decimals} decimals tie.{tau}"
 
 

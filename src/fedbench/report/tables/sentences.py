@@ -1,68 +1,24 @@
-"""What can be said of the numbers of a table: functions from their frame (:func:`numbers`) to a sentence or nothing."""
+"""What can be said of the numbers of a table: functions from their frame to a sentence or nothing.
+
+The frame is that of :func:`~fedbench.report.numbers.compare.comparisons`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
 import pandas as pd
 
-from fedbench.plan.schema import Paper
 from fedbench.report.numbers import rule
-from fedbench.report.numbers.compare import BOUND, Compared
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, axis_text
+from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED
 from fedbench.report.numbers.rows import NOT_RUN
+from fedbench.report.numbers.verdicts import BOUND
 from fedbench.results import idle
 from fedbench.results.print_verdicts import MATCHES, ONE_SEED
 
 LONGEST_LIST = 8
 """A list of troubled cells longer than this ends in a count: the CSV has them all."""
-OF_MEASURED = (
-    "scale", "status", "reason", "n_seeds", "n_wanted", "commit", "shipped", "again", "partly", "pace", "idle",
-    "device_variance",
-)  # fmt: skip
-
-
-def numbers(paper: Paper, compared: Sequence[Compared]) -> pd.DataFrame:
-    """Return the frame of a table's numbers: place, ours, print and verdict.
-
-    ``where`` names the place by the axes that vary in the table, ``mean`` is over all wanted seeds or NaN.
-    """
-    varying = [
-        axis for axis in (compared[0].place if compared else ()) if len({i.place[axis] for i in compared}) > 1
-    ]
-    metrics = len({item.metric for item in compared}) > 1
-    rows = []
-    for item in compared:
-        names = [axis_text(paper, axis, item.place[axis]) for axis in varying]
-        print_, verdict = item.published, item.verdict
-        rows.append({
-            "dataset": item.place["dataset"],
-            "method": item.place["method"],
-            "where": ", ".join([*names, *([item.measure.label] if metrics else [])]),
-            "here": item.here,
-            "shown": item.shown,
-            **{name: getattr(item.measured, name) for name in OF_MEASURED},
-            "hardware": item.measured.cost.hardware,
-            "mean": item.mean,
-            "known_mean": item.measured.mean,
-            "matters": item.measure.matters,
-            "moving": item.moving,
-            "printed": item.printed,
-            "has_print": print_ is not None,
-            "std": print_.std if print_ else None,
-            "spread": print_.spread if print_ else "",
-            "comparable": bool(print_ and print_.comparable_std is not None),
-            "print_seeds": (print_.n_seeds or 0) if print_ else 0,
-            "doubt": print_.doubt if print_ else "",
-            "kind": verdict.kind,
-            "basis": verdict.basis,
-            "said": rule.name(verdict),
-            "compares": verdict.difference is not None,
-            "interval": verdict.half_width is not None,
-        })  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def listed(head: str, texts: Iterable[str]) -> str:
@@ -75,14 +31,14 @@ def listed(head: str, texts: Iterable[str]) -> str:
     return f"{head[0].upper()}{head[1:]}: {shown}{more}."
 
 
-def _at(rows: pd.DataFrame, what: Callable[[Any], str]) -> list[str]:
+def _at(rows: pd.DataFrame, texts: Iterable[str]) -> list[str]:
     """Say something of places; a table of one place has no name for it."""
-    return [": ".join(filter(None, [str(row.where), what(row)])) for row in rows.itertuples()]
+    return [": ".join(filter(None, pair)) for pair in zip(rows["where"], texts, strict=True)]
 
 
 def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
     """Explain the signs of a table, as far as they occur."""
-    kinds = {*frame.loc[frame["compares"], "kind"]}
+    kinds = {*frame.loc[frame["difference"].notna(), "verdict"]}
     verdicts = ", ".join(
         f"{sign} {kind.removesuffix(' print')}" for kind, sign in rule.SYMBOLS.items() if kind in kinds
     )
@@ -103,16 +59,16 @@ def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
 
 def score(frame: pd.DataFrame, proposed: Collection[str], label: Callable[[str], str]) -> str:
     """Count the verdicts on what has run, those of the proposed methods apart from their rivals'."""
-    ran = frame[frame["printed"].notna() & (frame["kind"] != NOT_RUN)]
+    ran = frame[frame["printed"].notna() & (frame["verdict"] != NOT_RUN)]
     own = ran["method"].isin(proposed)
     if not own.any() or own.all():
-        return f"Verdicts: {_counts(ran['said'])}."
+        return f"Verdicts: {_counts(ran)}."
     names = ", ".join(map(label, ran.loc[own, "method"].unique()))
-    return f"Verdicts: {names} {_counts(ran.loc[own, 'said'])}; rivals {_counts(ran.loc[~own, 'said'])}."
+    return f"Verdicts: {names} {_counts(ran[own])}; rivals {_counts(ran[~own])}."
 
 
-def _counts(said: Iterable[str]) -> str:
-    counts = Counter(said)
+def _counts(frame: pd.DataFrame) -> str:
+    counts = Counter(map(rule.name, frame["verdict"], frame["basis"]))
     first = [f"{kind}{one}" for kind in rule.SYMBOLS for one in ("", f" ({ONE_SEED})")]
     order = [*first, *sorted(set(counts) - {*first})]
     words = {kind: kind.replace(MATCHES, "match").replace(" print", "") for kind in order}
@@ -121,7 +77,7 @@ def _counts(said: Iterable[str]) -> str:
 
 def bounds(frame: pd.DataFrame) -> str:
     """Say how measured numbers lie to printed bounds, which give no verdict; empty where there are none."""
-    pairs = frame[frame["kind"] == BOUND]
+    pairs = frame[frame["verdict"] == BOUND]
     within = (pairs["mean"] <= pairs["printed"]).sum()
     return f"The paper prints bounds: {within} of {len(pairs)} means lie within theirs." if len(pairs) else ""
 
@@ -135,13 +91,14 @@ def absent(frame: pd.DataFrame) -> str:
 
 def trouble(frame: pd.DataFrame, status: str) -> str:
     """List the cells of a status with the reason of each."""
-    return listed(status, _at(frame[frame["shown"] & (frame["status"] == status)], lambda row: row.reason))
+    rows = frame[frame["shown"] & (frame["status"] == status)]
+    return listed(status, _at(rows, rows["reason"]))
 
 
 def idle_runs(frame: pd.DataFrame, word: str) -> str:
     """List the runs that learned nothing or are stuck, as ``word`` says."""
     rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
-    return listed(idle.MEANING[word], _at(rows, lambda row: _seeds(row.idle[word])))
+    return listed(idle.MEANING[word], _at(rows, [_seeds(words[word]) for words in rows["idle"]]))
 
 
 def _seeds(seeds: Sequence[int | str]) -> str:
@@ -150,7 +107,7 @@ def _seeds(seeds: Sequence[int | str]) -> str:
 
 def moving(frame: pd.DataFrame) -> str:
     """Count the results that were still changing at the end of training, by more than what matters in a fifth of it."""
-    known = frame[frame["shown"] & (frame["known_mean"] + frame["pace"]).notna() & (frame["matters"] > 0)]
+    known = frame[frame["shown"] & (frame["mean"] + frame["pace"]).notna() & (frame["matters"] > 0)]
     late = known[known["moving"] != ""]
     if late.empty:
         return ""
@@ -165,14 +122,13 @@ def moved(frame: pd.DataFrame) -> str:
     """List by how much numbers still changed in the last fifth of training, those that did most first."""
     rows = frame[frame["shown"] & (frame["moving"] != "")]
     most = (rows["pace"].abs() / rows["matters"]).sort_values(ascending=False, kind="stable").index
-    return listed("still changing", _at(rows.loc[most], lambda row: row.moving))
+    return listed("still changing", _at(rows.loc[most], rows.loc[most, "moving"]))
 
 
 def doubts(frame: pd.DataFrame) -> str:
     """List where the print is in doubt."""
-    return listed(
-        "†", _at(frame[(frame["doubt"] != "") & (frame["status"] != NOT_RUN)], lambda row: row.doubt)
-    )
+    rows = frame[(frame["doubt"] != "") & (frame["status"] != NOT_RUN)]
+    return listed("†", _at(rows, rows["doubt"]))
 
 
 def origin(frame: pd.DataFrame) -> str:
@@ -191,12 +147,12 @@ def origin(frame: pd.DataFrame) -> str:
 
 def printed(frame: pd.DataFrame) -> str:
     """Say what a number of the paper is."""
-    with_spread = frame[frame["std"].notna()]
+    with_spread = frame[frame["printed_std"].notna()]
     spreads = sorted({*with_spread["spread"]})
     if not spreads:
         return "Δ: ours − paper. Paper: as printed, without a spread."
     if spreads == ["std"]:
-        counts = " or ".join(sorted({str(n) for n in frame["print_seeds"] if n}))
+        counts = " or ".join(sorted({f"{n:.0f}" for n in frame["print_seeds"].dropna()}))
         runs = f"{counts} runs" if counts else "runs"
         return f"Δ: ours − paper. Paper: mean ± standard deviation over {runs}, as printed."
     kind = " or ".join(spreads)
@@ -205,18 +161,18 @@ def printed(frame: pd.DataFrame) -> str:
 
 def verdicts(frame: pd.DataFrame, tolerance: float) -> str:
     """State the rule by which values were compared."""
-    rows = frame[frame["interval"]]
-    counts = sorted({max(1, n) for n in rows["print_seeds"]})
+    rows = frame[frame["half_width"].notna()]
+    counts = sorted({*rows["print_seeds"].fillna(1).astype(int)})
     runs = "one run" if counts in ([], [1]) else f"{' or '.join(map(str, counts))} runs"
-    runs = "its own runs with their spread" if rows["comparable"].any() else runs
-    one = (frame.loc[frame["compares"], "basis"] == ONE_SEED).any()
+    runs = "its own runs with their spread" if rows["comparable_std"].notna().any() else runs
+    one = (frame["basis"] == ONE_SEED).any()
     return rule.sentences(tolerance, len(rows) > 0, bool(one), runs)
 
 
 def devices(frame: pd.DataFrame) -> str:
     """Hold our variance over devices against the printed one."""
     ours = frame["device_variance"].dropna()
-    in_print = frame.loc[frame["spread"] == "device variance", "std"].dropna()
+    in_print = frame.loc[frame["spread"] == "device variance", "printed_std"].dropna()
     if ours.empty or in_print.empty:
         return ""
     return (

@@ -1,0 +1,92 @@
+"""How numbers stand to print and to each other: functions from the frame of a table to more columns of it, or a count.
+
+The frame is that of :func:`~fedbench.report.numbers.compare.comparisons`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedbench.report.numbers.rows import FINISHED
+from fedbench.results.print_verdicts import MATCHES, hold_against_print
+from fedbench.results.statistics import rank_agreement
+
+NO_REFERENCE = "no reference"
+"""The verdict on a number that the paper has no value for."""
+BOUND = "bound"
+"""The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
+GROUP = ["place", "metric"]
+"""What the numbers have in common that methods compete in."""
+SIDES = ("mean", "std", "n_seeds", "printed")
+"""Columns that are compared."""
+
+
+def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.DataFrame:
+    """Add ``difference``, ``half_width``, ``verdict`` and ``basis``, as print and ours give them.
+
+    The verdict is a word of :mod:`~fedbench.results.print_verdicts`, :data:`NO_REFERENCE`, :data:`BOUND`, or the status
+    of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
+    """
+    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, "comparable_std", "print_seeds"))
+    said = hold_against_print(mean, std, n, printed, tolerance, *spread)
+    full, has = frame["status"] == FINISHED, frame["printed"].notna()
+    compares = full & has & (not bound)
+    other = frame["status"].where(~full, BOUND).mask(full & ~has, NO_REFERENCE)
+    return frame.assign(
+        difference=np.where(compares, said.difference, np.nan),
+        half_width=np.where(compares, said.half_width, np.nan),
+        verdict=pd.Series(said.kind, frame.index, dtype=object).where(compares, other),
+        basis=pd.Series(said.basis, frame.index, dtype=object).where(compares, ""),
+    )
+
+
+def resemblance(frame: pd.DataFrame, tolerance: float) -> tuple[int, int]:
+    """Count how many of the numbers that match would match the print of another method, of how many comparisons.
+
+    Where many do, the tolerance does not tell the methods apart, and matches say nothing of their order.
+    """
+    matching = frame.loc[frame["verdict"] == MATCHES, [*GROUP, "method", *SIDES[:-1]]]
+    others = frame.loc[
+        frame["printed"].notna(), [*GROUP, "method", "printed", "comparable_std", "print_seeds"]
+    ]
+    pairs = matching.merge(others, on=GROUP, suffixes=("", "_in_print"))
+    pairs = pairs[pairs["method"] != pairs["method_in_print"]].assign(status=FINISHED)
+    return int((judged(pairs, tolerance)["verdict"] == MATCHES).sum()), len(pairs)
+
+
+def agreements(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add to each number how far the methods that it competes with stand in the printed order.
+
+    ``tau`` is Kendall's, NaN where there is none, ``ordered`` over how many methods, ``methods`` of how many. Means
+    that are equal to the digits that the table shows are a tie.
+    """
+    known = frame[(frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)]
+    taus: dict[Any, tuple[float, int]] = {}
+    for at, part in known.groupby(GROUP, sort=False):
+        ours = np.array(rounded(part["mean"], part["digits"]))
+        taus[at] = rank_agreement(ours, np.array(part["printed"])), len(part)
+    of_rows = [taus.get(at, (math.nan, 0)) for at in zip(*(frame[name] for name in GROUP), strict=True)]
+    methods = frame.groupby(GROUP, sort=False)["method"].transform("size")
+    return frame.assign(
+        tau=[tau for tau, _ in of_rows], ordered=[count for _, count in of_rows], methods=methods
+    )
+
+
+def rounded(values: pd.Series[float], digits: pd.Series[int]) -> pd.Series[float]:
+    """Return numbers with the digits that the table shows of them."""
+    pairs = zip(values, digits, strict=True)
+    return pd.Series([round(value, count) for value, count in pairs], values.index, dtype=float)
+
+
+def best(frame: pd.DataFrame, side: pd.Series[float]) -> pd.Series[bool]:
+    """Say which numbers are the best among methods, ours or printed: equal digits are a tie.
+
+    Where all tie there is no best; slopes are no race.
+    """
+    values = frame["sign"] * rounded(side, frame["digits"]).where(~frame["slope"])
+    groups = values.groupby([frame[name] for name in GROUP], sort=False)
+    return (values == groups.transform("max")) & (groups.transform("nunique") > 1)
