@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, interpolate, pad
 
 GREY = 128 / 255
+_SMALL = 1 << 13
+"""Pixels up to which a call of PyTorch takes longer than turning them takes NumPy."""
 
 
 def scaled(inputs: Tensor) -> Tensor:
@@ -30,7 +32,7 @@ def crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
         rng: three numbers are drawn per sample.
     """
     height, width = inputs.shape[-2:]
-    crops = scaled(_crop_and_flip(inputs, height - 2, width - 2, rng))
+    crops = _crop_and_flip(inputs, height - 2, width - 2, rng)
     return interpolate(crops, size=(height, width), mode="bilinear", align_corners=False)
 
 
@@ -40,7 +42,7 @@ def pad_crop_flip(inputs: Tensor, rng: np.random.Generator) -> Tensor:
     The training augmentation of climb for CIFAR. Shapes and draws as in :func:`crop_flip`.
     """
     height, width = inputs.shape[-2:]
-    return scaled(_crop_and_flip(pad(inputs, (4, 4, 4, 4)), height, width, rng))
+    return _crop_and_flip(pad(inputs, (4, 4, 4, 4)), height, width, rng)
 
 
 def affine(inputs: Tensor, rng: np.random.Generator) -> Tensor:
@@ -68,16 +70,21 @@ def affine(inputs: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Generator) -> Tensor:
-    """Cut one window out of each sample ``[B, C, H, W]``, before whole numbers become fractions of four bytes."""
+    """Cut one window out of each sample ``[B, C, H, W]``; whole numbers become fractions in [0, 1]."""
     rows, columns = inputs.shape[2] - height + 1, inputs.shape[3] - width + 1
     top, left, flip = (rng.random((len(inputs), 3)) * (rows, columns, 2)).astype(np.int64).T
     if inputs.device.type != "cpu":
-        return _gathered(inputs, (height, width), top, left, flip)
-    crops = np.empty((*inputs.shape[:2], height, width), inputs.numpy().dtype)
-    for crop, sample, y, x, turned in zip(crops, inputs.numpy(), top, left, flip, strict=True):
+        return scaled(_gathered(inputs, (height, width), top, left, flip))
+    whole, large = inputs.dtype == torch.uint8, height * width > _SMALL
+    crops = torch.empty((*inputs.shape[:2], height, width), dtype=None if whole else inputs.dtype)
+    for crop, sample, y, x, turned in zip(crops.numpy(), inputs.numpy(), top, left, flip, strict=True):
         window = sample[:, y : y + height, x : x + width]
-        crop[:] = window[..., ::-1] if turned else window
-    return torch.from_numpy(crops)
+        if turned:  # NumPy turns number by number, PyTorch many at once
+            window = torch.from_numpy(window).flip(-1).numpy() if large else window[..., ::-1]
+        crop[:] = window
+        if whole:  # while the sample is in the processor's cache
+            crop *= 1 / 255
+    return crops
 
 
 def _gathered(

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import interpolate, pad
 
 from fedbench.data import augment
-from fedbench.data.augment import affine, crop_flip, pad_crop_flip
+from fedbench.data.augment import affine, crop_flip, pad_crop_flip, scaled
 
 
 def one_by_one(inputs, rng, margin, resize):
@@ -49,11 +49,14 @@ def test_whole_numbers_become_fractions_on_the_way_and_give_the_same_bits(functi
     assert torch.equal(result, function(stored.float() * (1 / 255), np.random.default_rng(1)))
 
 
-def test_a_gpu_cuts_the_same_windows_as_a_processor():
-    inputs = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (50, 3, 12, 9), dtype=np.uint8))
-    places = (np.random.default_rng(1).random((50, 3)) * (3, 3, 2)).astype(np.int64).T
-    expected = augment._crop_and_flip(inputs, 10, 7, np.random.default_rng(1))
-    assert torch.equal(augment._gathered(inputs, (10, 7), *places), expected)
+@pytest.mark.parametrize("shape", [(50, 3, 12, 9), (8, 1, 120, 90)])
+def test_a_gpu_cuts_the_same_windows_as_a_processor(shape):
+    inputs = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
+    places = (np.random.default_rng(1).random((len(inputs), 3)) * (3, 3, 2)).astype(np.int64).T
+    for stored in (inputs, scaled(inputs)):
+        height, width = shape[2] - 2, shape[3] - 2
+        expected = augment._crop_and_flip(stored, height, width, np.random.default_rng(1))
+        assert torch.equal(scaled(augment._gathered(stored, (height, width), *places)), expected)
 
 
 @pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])
