@@ -110,6 +110,7 @@ def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
 def test_every_field_changes_the_key(place: str) -> None:
     one, other = RunSpec(**BASE), RunSpec(**changed(place, CHANGES[place]))
     assert one.key != other.key and len(one.key) == 16
+    assert other.key == specs.digest(other.model_dump(mode="json")), "put together from its parts"
     moves_data = place.startswith("data.") or place == "seed"
     keys = [spec.data.partition_key(spec.seed) for spec in (one, other)]
     assert (keys[0] != keys[1]) == moves_data  # methods and schedules share their partition
@@ -186,6 +187,7 @@ def test_a_copy_has_a_key_of_its_own() -> None:
     other = run.model_copy(update={"seed": run.seed + 1})
     assert other.key != key and run.seeded(run.seed).key == key
     assert other.seeded(run.seed) == run and "key" not in run.model_dump()
+    assert run.data.partition_key(0) != run.data.model_copy(update={"clients": 5}).partition_key(0)
 
 
 def test_a_draw_of_its_own_gives_all_seeds_one_partition() -> None:

@@ -92,6 +92,13 @@ def test_a_second_dry_run_needs_no_torch_until_something_changes(project: Projec
     assert "the workflow imported torch" in project.snakemake("tables/table1.tex", "-n", fails=True)
 
 
+def test_a_dry_run_that_shows_no_jobs_counts_them_and_says_why(project: Project) -> None:
+    shown, counted = (project.snakemake("tables/table1.tex", "-n", *quiet) for quiet in ([], ["-q", "rules"]))
+    assert "rule train:" in shown and "rule train:" not in counted
+    summary = counted.rpartition("Job stats:")[2]
+    assert summary == shown.rpartition("Job stats:")[2] and "train" in summary and "Reasons:" in summary
+
+
 def test_cells_share_the_cores_for_their_seeds(project: Project) -> None:
     """Two cells of two seeds each; a seed takes a core, and a job on a card takes no more than one."""
     table = ("tables/table1.tex", "-n")

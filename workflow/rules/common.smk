@@ -1,10 +1,12 @@
 """What the rules ask: ties this call's configuration and Snakemake's own objects to `fedbench.workflow`."""
 
+import gc
 import os
 import sys
 from pathlib import Path
 
 from fedbench.jobs import cluster, recovery
+from fedbench.workflow import spared
 from fedbench.workflow.call import Call, or_exit
 from fedbench.workflow.training import Training
 
@@ -13,8 +15,10 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 
 CALL = Call(workflow, config)
 TRAINING = Training(workflow, CALL)
+spared.run_unseen(workflow.output_settings)
 
 if workflow.is_main_process:
+    gc.disable()  # until jobs begin: a collection goes through all jobs so far, and these stay
     or_exit(recovery.put_right, CALL.config.data_dir)
     cluster.mend_arrays()
 else:

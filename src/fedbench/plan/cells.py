@@ -18,7 +18,7 @@ from fedbench.plan.layers import Layer, nested
 from fedbench.plan.merging import merged, overlaid
 from fedbench.plan.schema import Paper, Scale, ScalePaper, Value
 from fedbench.plan.tuned import tuned_for
-from fedbench.specs import Name, RunSpec, Spec, as_value, digest, validated
+from fedbench.specs import SHARED, Name, RunSpec, Spec, as_value, digest, validated
 
 
 class Cell(Spec):
@@ -41,12 +41,12 @@ class Cell(Spec):
         """The cell's address, e.g. ``localscgdam/FashionMNIST/p4_imratio0.1/CoDA``."""
         return "/".join((self.paper, self.dataset, self.setting_label, self.method))
 
-    @property
+    @functools.cached_property
     def path(self) -> Path:
         """Where the train job leaves the cell's result."""
         return path_of(self.scale, self.paper, self.dataset, self.setting, self.method)
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """A digest of the keys of all its runs: changes exactly when one of them does."""
         return digest([run.key for run in self.runs])
@@ -73,11 +73,13 @@ def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:
 def resolve(
     paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str, seed: int,
     extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
+    parts: dict[str, Spec] | None = None,
 ) -> RunSpec:  # fmt: skip
     """Resolve one run: each layer wins over those before it.
 
     Paper defaults, dataset, method, scale, tuned values, setting, what the method does at that setting, what is fixed
     of the dataset, ``extra``. ``tuned`` takes the place of the values under ``config/tuned``, which ``None`` reads.
+    ``parts`` has the parts of runs before it, by what was written of them: equal parts are one object, validated once.
     """
     for kind, name, known in (("dataset", dataset, paper.datasets), ("method", method, paper.methods)):
         if name not in known:
@@ -93,7 +95,10 @@ def resolve(
     if "cell" in (run.get("start") or {}):
         resolve_cell = functools.partial(_resolve_start, paper, scale, seed, (dataset, method, setting))
         run["start"] = starts.resolved(run["start"], dataset, setting, label, resolve_cell)
-    return validated(RunSpec, run, label)
+    known, written = {} if parts is None else parts, {name: f"{name}: {run[name]}" for name in SHARED if name in run}
+    result = validated(RunSpec, run | {name: known[key] for name, key in written.items() if key in known}, label)
+    known |= {key: getattr(result, name) for name, key in written.items()}
+    return result
 
 
 def layers_of(

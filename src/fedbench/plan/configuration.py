@@ -230,13 +230,13 @@ def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path
     """
     apart = paper.tune.each if paper.tune is not None else {}
     at = "".join(f"_{name}{setting[name]}" for name in apart)
-    return CONFIG_DIR / "tuned" / paper.key / f"{dataset}{at}.yaml"
+    return Path(f"{CONFIG_DIR}/tuned/{paper.key}/{dataset}{at}.yaml")
 
 
 def read_tuned_file(path: Path) -> dict[str, Any]:
     """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
     marked = files.mark(path)
-    return _trials(path.resolve(), marked) if marked else {}
+    return _trials(path.absolute(), marked) if marked else {}
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Two ways to lay mappings over each other: what ``null`` means is the difference."""
+"""Two ways to lay dictionaries over each other: what ``null`` means is the difference."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the layers of a run key by key, later ones winning: nested mappings merge, ``null`` removes a key."""
+    """Merge the layers of a run key by key, later ones winning: nested dictionaries merge, ``null`` removes a key."""
     result: dict[str, Any] = {}
     for layer in layers:
         for key, value in layer.items():
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 old = result.get(key)
-                result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+                result[key] = merged(old if isinstance(old, dict) else {}, value)
             elif value is None:
                 result.pop(key, None)
             else:
@@ -23,6 +23,6 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def overlaid(base: Any, own: Any) -> Any:
     """Lay one piece of YAML over another key by key: a ``null`` is kept, to remove a key when layers are merged."""
-    if not isinstance(base, Mapping) or not isinstance(own, Mapping):
+    if not isinstance(base, dict) or not isinstance(own, dict):
         return own
     return {**base, **{key: overlaid(base.get(key), value) for key, value in own.items()}}

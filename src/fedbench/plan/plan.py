@@ -11,7 +11,7 @@ from fedbench.plan.configuration import load_paper, scale_of
 from fedbench.plan.layers import Layer, overrides
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.plan.tuned import Tuned, tuned_for
-from fedbench.specs import validated
+from fedbench.specs import Spec, validated
 
 
 class Plan:
@@ -32,7 +32,9 @@ class Plan:
         self.study: Paper = like.study if like else load_paper(study or config.paper)
         self.config = config.model_copy(update={"paper": self.study.key})
         self.scale = scale_of(config)
+        self._set = overrides(config.set)
         self._resolved: dict[str, Cell] = {}
+        self._parts: dict[str, Spec] = {}
         self._equal: Plan | None = None
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
@@ -126,7 +128,7 @@ class Plan:
                     f"set {at}: that is the setting {name} of {study.key}, which is part of a cell's name; give the "
                     f"table another value of {name} in config/papers/{study.key}.yaml"
                 )
-        first = resolve(study, scale, dataset, setting, method, self.seeds[0], overrides(self.config.set))
+        first = resolve(study, scale, dataset, setting, method, self.seeds[0], self._set, parts=self._parts)
         facts = {
             "paper": study.key,
             "scale": scale.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,16 +26,21 @@ class Tuned:
     Attributes:
         path: the file of trials, whether it exists or not.
         values: tuned hyper-parameters, and places of a run with dots; empty where nothing was tuned.
-        published: names of hyper-parameters that keep their published value although trials chose another.
-        edges: which of the values are the smallest or the largest that was tried (:func:`edges`).
+        published: hyper-parameters that keep their published value, with what the trials chose instead.
+        tried: the values of each trial.
         protocol: how the trials were made (:class:`~fedbench.plan.schema.TuneSpec`); empty in a file written by hand.
     """
 
     path: Path
     values: dict[str, Any]
-    published: tuple[str, ...] = ()
-    edges: tuple[str, ...] = ()
+    published: dict[str, Any] = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
     protocol: dict[str, Any] = field(default_factory=dict)
+
+    @functools.cached_property
+    def edges(self) -> list[str]:
+        """Which of the values are the smallest or the largest that was tried (:func:`edges`)."""
+        return [name for name in edges(self.values | self.published, self.tried) if name in self.values]
 
     def trials(self, run: RunSpec) -> str:
         """Say how long the trials were, and that it is too short for ``run`` if it is; empty if it is not known."""
@@ -75,6 +81,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+@functools.lru_cache
+def _paths(usual: Path, scale: str, lent: str | None) -> list[Path]:
+    """List where the values of a method may be, the first that has some counts; ``lent`` is the paper extended."""
+    folders = [usual.parent, *([usual.parent.parent / lent] if lent else [])]
+    return [place / usual.name for folder in folders for place in (folder / scale, folder)]
+
+
 def tuned_for(
     paper: Paper,
     dataset: str,
@@ -88,20 +101,16 @@ def tuned_for(
     all scales. Where the scale has ``constants: paper``, published hyper-parameters are left alone.
     """
     usual = tuned_path(paper, dataset, setting)
-    paths = [usual.parent / scale.name / usual.name, usual]
-    if paper.extends and not paper.defines(dataset, method):
-        lent = usual.parent.parent / paper.extends
-        paths += [lent / scale.name / usual.name, lent / usual.name]
-    files = {path: read_tuned_file(path) for path in paths}
+    lent = None if paper.defines(dataset, method) else paper.extends
+    files = {path: read_tuned_file(path) for path in _paths(usual, scale.name, lent)}
     path = next((path for path, content in files.items() if method in content.get("chosen", {})), usual)
     found = files[path]
     values: dict[str, Any] = found.get("chosen", {}).get(method, {})
-    tried = found.get("scores", {}).get(method, [])
     keep = {*paper.methods[method].published} if scale.constants == "paper" else set()
     return Tuned(
         path,
         {name: value for name, value in values.items() if name not in keep},
-        tuple(name for name in values if name in keep),
-        tuple(name for name in edges(values, tried) if name not in keep),
+        {name: value for name, value in values.items() if name in keep},
+        found.get("scores", {}).get(method, []),
         found.get("protocol", {}),
     )

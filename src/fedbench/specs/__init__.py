@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from fedbench.specs._base import Name, Spec, as_value, digest, named, validated
+from fedbench.specs._base import (
+    Name,
+    Spec,
+    as_value,
+    canonical_json,
+    digest,
+    digest_of,
+    mapping_of,
+    named,
+    validated,
+)
 from fedbench.specs._data import NUMERICS, DataSpec, ImbalanceSpec, LabelSpec, PartitionSpec
 from fedbench.specs._training import NormalizeSpec, ParticipationSpec, StagesSpec, TrainSpec
 
@@ -76,6 +85,10 @@ class StartSpec(Spec):
         return self
 
 
+SHARED = ("data", "network", "task", "train", "start")
+"""The parts of a run that others have too: the canonical JSON of each is made once."""
+
+
 class RunSpec(Spec):
     """One run. Two runs with the same key have the same numbers, wherever they were made."""
 
@@ -111,13 +124,9 @@ class RunSpec(Spec):
     @functools.cached_property
     def key(self) -> str:
         """The 16 hex digits that name this run in the store."""
-        return digest(self.model_dump(mode="json"))
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, which has a key of its own."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("key", None)
-        return copied
+        shared = {name: part.canonical for name in SHARED if (part := getattr(self, name)) is not None}
+        own = self.model_dump(mode="json", exclude={*shared})
+        return digest_of(mapping_of(shared | {name: canonical_json(value) for name, value in own.items()}))
 
     def seeded(self, seed: int) -> RunSpec:
         """Return this run with another seed; a run it starts from gets the same one."""

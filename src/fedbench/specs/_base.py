@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -71,6 +71,18 @@ class Spec(BaseModel):
                 dumped.pop(name, None)
         return dumped
 
+    @functools.cached_property
+    def canonical(self) -> str:
+        """The canonical JSON of this, of which keys are digests."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, without what was worked out of the values that it had."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
 
 @functools.cache
 def _late_defaults(spec: type[Spec]) -> list[tuple[str, Any]]:
@@ -78,9 +90,23 @@ def _late_defaults(spec: type[Spec]) -> list[tuple[str, Any]]:
     return [(name, fields[name].get_default(call_default_factory=True)) for name in spec.added_later]
 
 
+def canonical_json(value: Any) -> str:
+    """Return ``value`` as canonical JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def mapping_of(texts: Mapping[str, str]) -> str:
+    """Return the canonical JSON of a mapping whose values are canonical JSON."""
+    return "{" + ",".join(f'"{name}":{texts[name]}' for name in sorted(texts)) + "}"
+
+
 def digest(value: Any) -> str:
     """Return 16 hex digits of the SHA-256 of ``value`` as canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return digest_of(canonical_json(value))
+
+
+def digest_of(text: str) -> str:
+    """Return 16 hex digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

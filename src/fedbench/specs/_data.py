@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from fedbench.specs._base import Name, Spec, digest
+from fedbench.specs._base import Name, Spec, digest_of, mapping_of
 
 NUMERICS = 1
 """Version of the numerics. Raise it when a change of code changes results: every key changes with it."""
@@ -177,5 +177,5 @@ class DataSpec(Spec):
 
     def partition_key(self, seed: int) -> str:
         """Return the 16 hex digits that name the partition file of this rule and run's seed."""
-        facts = {"data": self.model_dump(mode="json"), "seed": self.seed_of(seed), "numerics": NUMERICS}
-        return digest(facts)
+        facts = {"data": self.canonical, "seed": str(self.seed_of(seed)), "numerics": str(NUMERICS)}
+        return digest_of(mapping_of(facts))

@@ -18,6 +18,7 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.workflow import besides, checked
 from fedbench.workflow.inputs import Inputs
+from fedbench.workflow.spared import for_each_job
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -64,14 +65,17 @@ class Call:
         """Return the cell that a training job's wildcards name."""
         return or_exit(self.inputs.cell, **wildcards)
 
+    @for_each_job
     def cell_key(self, wildcards: Any) -> str:
         """Return what the cell's numbers depend on, and nothing else: a job is done again when this changes."""
         return self.cell(wildcards).key
 
+    @for_each_job
     def cell_name(self, wildcards: Any) -> str:
         """Return the cell's address on the command line."""
         return self.cell(wildcards).name
 
+    @for_each_job
     def cell_data(self, wildcards: Any) -> list[str]:
         """List what a cell trains on.
 
@@ -82,6 +86,7 @@ class Call:
             self._workflow.dag.forcefiles.add(str(cell.path))
         return or_exit(self.inputs.of_cell, cell)
 
+    @for_each_job
     def training_cores(self, wildcards: Any) -> int:
         """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
         # a cluster's call has none; `workflow.cores` ends the program there
@@ -91,6 +96,7 @@ class Call:
         share = cores // max(1, len([*islice(waiting, cores)]))
         return 1 if self.gpu else max(1, min(share, len(self.cell(wildcards).runs)))
 
+    @for_each_job
     def training_options(self, wildcards: Any, threads: int) -> str:
         """Return this call's options for `fedbench`, and how many seeds are trained at a time."""
         return f"{self.options} --cores {threads}" if threads > 1 else self.options
@@ -114,14 +120,17 @@ class Call:
         """Return where raw files may be, and how many processes decode pictures."""
         return f"{self.mirror} --cores {threads}".strip()
 
+    @for_each_job
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""
         return self.inputs.prepared(self._partitioned(wildcards))
 
+    @for_each_job
     def partition_spec(self, wildcards: Any) -> str:
         """Return the data rule of a partition, as JSON."""
         return self._partitioned(wildcards).data.model_dump_json()
 
+    @for_each_job
     def partition_seed(self, wildcards: Any) -> int:
         """Return the seed of a partition."""
         return self._partitioned(wildcards).seed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 
@@ -35,6 +36,11 @@ class Inputs:
         self._plans: dict[str, Plan] = {}
         self._by_path: dict[str, dict[str, Cell]] = {}
         self._by_partition: dict[str, dict[str, RunSpec]] = {}
+
+    @functools.cached_property
+    def _papers(self) -> list[str]:
+        """All papers, the one of this call first."""
+        return list(dict.fromkeys([self.config.paper, *configuration.paper_keys()]))
 
     def plan(self, paper: str) -> Plan:
         """Return the plan of a paper at this scale."""
@@ -91,7 +97,7 @@ class Inputs:
         Raises:
             UserError: nothing at this scale has such a partition.
         """
-        for paper in dict.fromkeys([self.config.paper, *configuration.paper_keys()]):
+        for paper in self._papers:
             if key in (rules := self._partition_rules(paper)):
                 return rules[key]
         raise UserError(f"no cell at scale {self.config.scale} has a partition {dataset}/{key}")

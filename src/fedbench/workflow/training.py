@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ class Training:
 
     def begin(self) -> None:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
+        gc.enable()  # off since the first rule was read
         or_exit(cluster.check, self._workflow.executor_plugin.name)
         waiting = [*self._workflow.dag.needrun_jobs()]
         self._logs_before.update({name: failures.stamp(name) for job in waiting for name in job.log})

@@ -9,7 +9,7 @@ import pytest
 from toy_changes import rewrite
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import matching
+from fedbench.plan.cells import matching, resolve
 from fedbench.plan.configuration import load_config, load_paper
 from fedbench.plan.plan import Plan
 
@@ -145,3 +145,15 @@ class TestCells:
             UserError, match=r"unknown table or figure of toy 'tabel1'\. Did you mean 'table1'"
         ):
             Plan(load_config(), "toy").cells("tabel1")
+
+
+def test_cells_share_the_parts_that_are_equal() -> None:
+    """And these are what a cell would have alone."""
+    plan = Plan(load_config(overrides={"scale": "paper"}))
+    cells = plan.cells()
+    for name in ("data", "network", "train"):
+        parts = [getattr(cell.runs[0], name) for cell in cells]
+        assert len({id(part) for part in parts}) == len({repr(part) for part in parts}) < len(cells)
+    for cell in cells:
+        place = (cell.dataset, cell.setting, cell.method, cell.runs[0].seed)
+        assert resolve(plan.study, plan.scale, *place).key == cell.runs[0].key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,6 +87,19 @@ def test_the_cells_that_are_left_share_the_cores(waiting: int, cores: int | None
     assert call.training_cores(jobs[0].wildcards) == share, "two seeds a cell"
     on_gpu = Call(workflow(jobs, cores=cores), {"device": "cuda"})
     assert on_gpu.gpu == 1 == on_gpu.training_cores(jobs[0].wildcards)
+
+
+def test_garbage_is_collected_again_when_jobs_begin() -> None:
+    snakemake = workflow()
+    snakemake.executor_plugin = SimpleNamespace(name="local")
+    training = Training(snakemake, Call(snakemake, {}))
+    gc.disable()
+    try:
+        training.begin()
+        training.tell_the_end()
+        assert gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_the_state_counts_cells_and_those_of_a_group_apart() -> None:

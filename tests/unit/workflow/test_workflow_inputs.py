@@ -120,9 +120,9 @@ def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: p
     resolved = list[tuple[Any, ...]]()
     real = plan.resolve
 
-    def counted(paper: Any, scale: Any, *place: Any) -> Any:
+    def counted(paper: Any, scale: Any, *place: Any, **others: Any) -> Any:
         resolved.append((paper.key, *place))
-        return real(paper, scale, *place)
+        return real(paper, scale, *place, **others)
 
     monkeypatch.setattr(plan, "resolve", counted)
     asked = inputs()
