@@ -95,9 +95,11 @@ def resolve(
     if "cell" in (run.get("start") or {}):
         resolve_cell = functools.partial(_resolve_start, paper, scale, seed, (dataset, method, setting))
         run["start"] = starts.resolved(run["start"], dataset, setting, label, resolve_cell)
-    known, written = {} if parts is None else parts, {name: f"{name}: {run[name]}" for name in SHARED if name in run}
-    result = validated(RunSpec, run | {name: known[key] for name, key in written.items() if key in known}, label)
-    known |= {key: getattr(result, name) for name, key in written.items()}
+    parts = {} if parts is None else parts
+    written = {name: f"{name}: {run[name]}" for name in SHARED if name in run}
+    run |= {name: parts[key] for name, key in written.items() if key in parts}
+    result = validated(RunSpec, run, label)
+    parts |= {key: getattr(result, name) for name, key in written.items()}
     return result
 
 

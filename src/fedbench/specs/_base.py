@@ -73,7 +73,7 @@ class Spec(BaseModel):
 
     @functools.cached_property
     def canonical(self) -> str:
-        """The canonical JSON of this, of which keys are digests."""
+        """This as canonical JSON: keys are digests of it."""
         return canonical_json(self.model_dump(mode="json"))
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
