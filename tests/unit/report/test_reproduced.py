@@ -14,8 +14,10 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.rows import COSTS
 from fedbench.report.numbers.shipped import COLUMNS, path_of
+from fedbench.report.numbers.shipped_curves import POINTS
 
 ROOT = Path(__file__).parents[3]
+CURVES = sorted(ROOT.glob("reproduced/*/curves/*.csv"))
 FILES = sorted(ROOT.glob("reproduced/*/*.csv"))
 RESULTS = (ROOT / "docs/results.md").read_text(encoding="utf-8")
 PATHS = pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-2:]))
@@ -70,6 +72,15 @@ def test_every_key_is_one_of_the_configuration(path: Path) -> None:
     known = {run.key for cell in plan.cells() for run in [cell.runs[0].seeded(0)]}
     fitted = rows[rows["key"].str.contains(" ") & (rows["seed"] == 0)]
     assert {key for keys in fitted["key"] for key in keys.split()} <= known
+
+
+@pytest.mark.parametrize("path", CURVES, ids=lambda path: "-".join(path.parts[-3:]))
+def test_a_shipped_curve_is_that_of_a_shipped_run_and_ends_where_it_does(path: Path) -> None:
+    runs = read(path_of(path.parts[-3], path.stem)).pivot(index="key", columns="metric", values="value")
+    for key, curve in pd.read_csv(path).groupby("key"):
+        assert 1 < len(curve) <= POINTS and curve["round"].is_monotonic_increasing
+        for metric in curve.columns.intersection(runs.columns):
+            assert curve[metric].iloc[-1] == pytest.approx(runs.loc[key, metric], rel=1e-5), (key, metric)
 
 
 def in_history(commit: str) -> bool:
