@@ -73,7 +73,7 @@ def _one_each(paper: Paper, spec: TableSpec | FigureSpec, shown: Sequence[Cell])
         there = [name for name in spec.methods if paper.methods[name].has(place)]
         for method in {repr(paper.methods[name].task): name for name in there}.values():
             with contextlib.suppress(UserError):  # it is said when that one is asked for
-                run = resolve(paper, scale, dataset, first.setting, method, first.runs[0].seed)
+                run = resolve(paper, scale, dataset, first.setting, method)
                 found.setdefault(dataset, []).append(run)
     return found
 

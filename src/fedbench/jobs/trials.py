@@ -91,7 +91,7 @@ def trial_specs(
     def run(seed: int, setting: Mapping[str, Value], train: Mapping[str, Any]) -> RunSpec:
         own = overlaid(overlaid(extra, {"train": train}), given)
         at = _setting(paper, method, setting)
-        return cells.resolve(paper, scale, dataset, at, method, seed, extra=own, tuned={})
+        return cells.resolve(paper, scale, dataset, at, method, own, tuned={}).seeded(seed)
 
     runs = [run(seed, tune.setting, {}) for seed in tune.seeds]
     if tune.stable is not None:

@@ -71,40 +71,53 @@ def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resolve(
-    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str, seed: int,
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
     extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
-    parts: dict[str, Spec] | None = None,
 ) -> RunSpec:  # fmt: skip
-    """Resolve one run: each layer wins over those before it.
+    """Resolve the run of a place with seed 0 (:func:`described`)."""
+    return validated(RunSpec, *described(paper, scale, dataset, setting, method, extra, tuned))
+
+
+def described(
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
+    extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Return what the configuration says of a run, and what the run is called: each layer wins over those before it.
 
     Paper defaults, dataset, method, scale, tuned values, setting, what the method does at that setting, what is fixed
     of the dataset, ``extra``. ``tuned`` takes the place of the values under ``config/tuned``, which ``None`` reads.
-    ``parts`` has the parts of runs before it, by what was written of them: equal parts are one object, validated once.
     """
     for kind, name, known in (("dataset", dataset, paper.datasets), ("method", method, paper.methods)):
         if name not in known:
             raise unknown(kind, name, known)
-    layers = layers_of(paper, scale, dataset, setting, method, seed, tuned)
-    run = merged(*(layer.piece for layer in layers), extra or {})
-    data, described = run.get("data", {}), CONFIG_DIR / "datasets"
-    if (own := _own_content(data.get("dataset"), described)) is not None:
+    layers = layers_of(paper, scale, dataset, setting, method, tuned)
+    run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
+    data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
+    if (own := _own_content(data.get("dataset"), folder)) is not None:
         data["content"] = own
     if data.get("clients") == "sites":
-        data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], described)
+        data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], folder)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     if "cell" in (run.get("start") or {}):
-        resolve_cell = functools.partial(_resolve_start, paper, scale, seed, (dataset, method, setting))
+        resolve_cell = functools.partial(_resolve_start, paper, scale, (dataset, method, setting))
         run["start"] = starts.resolved(run["start"], dataset, setting, label, resolve_cell)
-    parts = {} if parts is None else parts
+    return run, label
+
+
+def with_shared_parts(run: dict[str, Any], label: str, parts: dict[str, Spec]) -> RunSpec:
+    """Validate a run that is :func:`described`. Parts that are written alike are one object, validated once.
+
+    ``parts`` has those of earlier runs by what was written of them; this run's are added.
+    """
     written = {name: f"{name}: {run[name]}" for name in SHARED if name in run}
-    run |= {name: parts[key] for name, key in written.items() if key in parts}
+    run = run | {name: parts[key] for name, key in written.items() if key in parts}
     result = validated(RunSpec, run, label)
     parts |= {key: getattr(result, name) for name, key in written.items()}
     return result
 
 
 def layers_of(
-    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str, seed: int,
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
     tuned: Mapping[str, Any] | None = None,
 ) -> list[Layer]:  # fmt: skip
     """Return the layers of a run by name, later ones win."""
@@ -118,7 +131,7 @@ def layers_of(
         Layer(f"dataset {dataset} of {source}", data.piece()),
         Layer(
             f"method {method} of {source}",
-            {"method": how.algorithm, "params": how.params, "seed": seed, **how.piece()},
+            {"method": how.algorithm, "params": how.params, **how.piece()},
         ),
         Layer(scaled, {"train": shorter.train}),
         Layer(f"{scaled}, {dataset}", {"train": shorter.per_dataset.get(dataset, {})}),
@@ -143,14 +156,14 @@ def layers_of(
 
 
 def _resolve_start(
-    paper: Paper, scale: Scale, seed: int, child: tuple[str, str, Mapping[str, Value]],
+    paper: Paper, scale: Scale, child: tuple[str, str, Mapping[str, Value]],
     dataset: str, setting: Mapping[str, Value], method: str,
 ) -> RunSpec:  # fmt: skip
     """Resolve the run that another one starts from."""
     if (dataset, method, setting) == child:
         raise UserError(f"{paper.key}/{dataset}/{method}: start.cell is the cell itself")
     try:
-        return resolve(paper, scale, dataset, setting, method, seed)
+        return resolve(paper, scale, dataset, setting, method)
     except RecursionError:
         raise UserError(f"{paper.key}/{dataset}/{method}: start.cell: cells start from each other") from None
 

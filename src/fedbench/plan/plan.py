@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan.cells import Cell, at_scale, layers_of, resolve
+from fedbench.plan.cells import Cell, at_scale, described, layers_of, with_shared_parts
 from fedbench.plan.configuration import load_paper, scale_of
 from fedbench.plan.layers import Layer, overrides
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
@@ -128,20 +128,20 @@ class Plan:
                     f"set {at}: that is the setting {name} of {study.key}, which is part of a cell's name; give the "
                     f"table another value of {name} in config/papers/{study.key}.yaml"
                 )
-        first = resolve(study, scale, dataset, setting, method, self.seeds[0], self._set, parts=self._parts)
+        run = with_shared_parts(*described(study, scale, dataset, setting, method, self._set), self._parts)
         facts = {
             "paper": study.key,
             "scale": scale.name,
             "dataset": dataset,
             "setting": setting,
             "method": method,
-            "runs": [first.seeded(seed) for seed in self.seeds],
+            "runs": [run.seeded(seed) for seed in self.seeds],
         }
         return validated(Cell, facts, f"{study.key}/{dataset}/{method}")
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of the configuration that a cell's runs are made of."""
-        return layers_of(self.study, self.scale, cell.dataset, cell.setting, cell.method, self.seeds[0])
+        return layers_of(self.study, self.scale, cell.dataset, cell.setting, cell.method)
 
     def tuned(self, cell: Cell) -> Tuned:
         """Return what was tuned for a cell."""

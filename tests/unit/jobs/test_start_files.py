@@ -178,7 +178,8 @@ class TestPlans:
 
     def cell(self, method: str, p: int) -> Cell:
         setting: Any = {"p": p, "imratio": 0.2}
-        runs = [cells.resolve(self.paper(), load_scale("demo"), "Digits", setting, method, s) for s in (0, 1)]
+        run = cells.resolve(self.paper(), load_scale("demo"), "Digits", setting, method)
+        runs = [run.seeded(seed) for seed in (0, 1)]
         return Cell(paper="toy", scale="demo", dataset="Digits", setting=setting, method=method, runs=runs)
 
     def test_a_cell_is_named_where_another_starts_from_it(self) -> None:
@@ -206,7 +207,7 @@ class TestPlans:
                 paper.methods[method].model_dump(exclude_unset=True) | {"start": {"cell": cell}}
             )
             changed = paper.model_copy(update={"methods": {**paper.methods, method: later}})
-            cells.resolve(changed, load_scale("demo"), "Digits", setting, "Later", 0)
+            cells.resolve(changed, load_scale("demo"), "Digits", setting, "Later")
 
         with pytest.raises(UserError, match=r"start\.cell is the cell itself"):
             resolved({"method": "Later"})

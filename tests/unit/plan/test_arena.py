@@ -18,7 +18,7 @@ def runs_on(paper: Paper, dataset: str, scale: str) -> dict[str, RunSpec]:
     """Resolve each method that has a cell on a dataset."""
     how = load_scale(scale)
     return {
-        name: resolve(paper, how, dataset, {}, name, 0, tuned={})
+        name: resolve(paper, how, dataset, {}, name, tuned={})
         for name, method in paper.methods.items()
         if method.has({"dataset": dataset})
     }

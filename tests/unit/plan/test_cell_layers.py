@@ -22,7 +22,7 @@ SETTING = {"p": 4, "imratio": 0.2}
 @pytest.mark.usefixtures("project")
 class TestLayers:
     def one(self, method: str = "Plain", scale: str = "demo", **options: Any) -> Any:
-        return resolve(load_paper("toy"), load_scale(scale), "Digits", SETTING, method, 3, **options)
+        return resolve(load_paper("toy"), load_scale(scale), "Digits", SETTING, method, **options)
 
     def test_later_layers_win(self) -> None:
         run = self.one()
@@ -30,7 +30,7 @@ class TestLayers:
         assert run.train.iterations == 8 and run.train.epochs is None  # scale over defaults
         assert run.train.period == 4 and run.data.imbalance.imratio == 0.2  # setting
         assert run.data.labels.rule == "halves" and run.data.clients == 3  # defaults stay
-        assert run.params == {"lr": 0.1} and run.method == "fedavg" and run.seed == 3
+        assert run.params == {"lr": 0.1} and run.method == "fedavg"
         assert self.one("Plain_too").train.weight_decay == 0.01  # method
         assert self.one(scale="paper").train.epochs == 10
 
@@ -77,7 +77,7 @@ class TestLayers:
         assert self.one("Proximal").params == {"lr": 0.1, "mu": 7.0}
         assert self.one("Plain").params == {"lr": 0.1}
         assert self.one("Proximal", tuned={}).params == {"lr": 0.1, "mu": 0.1}
-        elsewhere = resolve(load_paper("toy"), load_scale("paper"), "Printed", SETTING, "Proximal", 0)
+        elsewhere = resolve(load_paper("toy"), load_scale("paper"), "Printed", SETTING, "Proximal")
         assert elsewhere.params["mu"] == 0.1
 
     def test_what_is_fixed_of_a_dataset_wins_over_settings(self) -> None:
@@ -93,10 +93,10 @@ class TestLayers:
         }
         rewrite(settings=lambda part: part.update({"n": several}))
         paper, scale = load_paper("toy"), load_scale("demo")
-        runs = [resolve(paper, scale, "Digits", SETTING | {"n": n}, "Plain", 0) for n in (3, 9)]
+        runs = [resolve(paper, scale, "Digits", SETTING | {"n": n}, "Plain") for n in (3, 9)]
         assert [run.data.clients for run in runs] == [3, 9]
         with pytest.raises(UserError, match=r"unknown value of the setting n '10'.*Known: 3, 9"):
-            resolve(paper, scale, "Digits", SETTING | {"n": 10}, "Plain", 0)
+            resolve(paper, scale, "Digits", SETTING | {"n": 10}, "Plain")
 
     def test_values_of_a_setting_are_translated(self) -> None:
         named = {"sets": ["data.imbalance.imratio"], "default": "rare", "label": "", "values": {"rare": 0.01}}
@@ -109,18 +109,18 @@ class TestLayers:
     @pytest.mark.parametrize("value", [0, 1, -0.1, 1.5])
     def test_settings_outside_their_range_are_named(self, value: float) -> None:
         with pytest.raises(UserError, match=r"^toy/Digits/Plain at scale demo: data\.imbalance\.imratio: "):
-            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"imratio": value}, "Plain", 0)
+            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"imratio": value}, "Plain")
         with pytest.raises(UserError, match=r"train\.period: Input should be greater than or equal to 1"):
-            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"p": 0}, "Plain", 0)
+            resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING | {"p": 0}, "Plain")
 
     def test_unknown_datasets_and_methods_are_named(self) -> None:
         paper, scale = load_paper("toy"), load_scale("demo")
         with pytest.raises(
             UserError, match=r"unknown dataset 'Digit'\. Did you mean 'Digits'\? Known: Digits, Printed"
         ):
-            resolve(paper, scale, "Digit", SETTING, "Plain", 0)
+            resolve(paper, scale, "Digit", SETTING, "Plain")
         with pytest.raises(UserError, match=r"unknown method 'Plane'\. Did you mean 'Plain'"):
-            resolve(paper, scale, "Digits", SETTING, "Plane", 0)
+            resolve(paper, scale, "Digits", SETTING, "Plane")
 
 
 @pytest.mark.usefixtures("project")
@@ -148,11 +148,11 @@ class TestMethodsAtSettings:
             datasets=lambda part: part["Digits"].update({"fixed": {"train": {"clip_norm": 2.0}}}),
         )
         paper, scale = load_paper("toy"), load_scale("demo")
-        run = resolve(paper, scale, "Digits", SETTING, "Plain", 0)
+        run = resolve(paper, scale, "Digits", SETTING, "Plain")
         assert (run.params["lr"], run.train.period, run.train.clip_norm) == (0.7, 5, 2.0)
-        other = resolve(paper, scale, "Digits", SETTING | {"p": 2}, "Plain", 0)
+        other = resolve(paper, scale, "Digits", SETTING | {"p": 2}, "Plain")
         assert (other.params["lr"], other.train.period) == (0.1, 2)
-        assert resolve(paper, scale, "Digits", SETTING, "Plain_too", 0).train.period == 4
+        assert resolve(paper, scale, "Digits", SETTING, "Plain_too").train.period == 4
 
     @pytest.mark.parametrize(
         ("entry", "message"),
@@ -173,9 +173,9 @@ class TestMethodsAtSettings:
     def test_tuned_values_with_dots_go_to_their_place_and_win_over_the_scale(self) -> None:
         values = {"lr": 0.3, "train.weight_decay": 0.25, "train.iterations": 6}
         write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Plain": values}})
-        run = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", 0)
+        run = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain")
         assert (run.params, run.train.weight_decay, run.train.iterations) == ({"lr": 0.3}, 0.25, 6)
-        wrong = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", 0, tuned={})
+        wrong = resolve(load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", tuned={})
         assert wrong.train.iterations == 8
         with pytest.raises(
             UserError, match=r"train\.weight_decoy: unknown key\. Did you mean 'weight_decay'"

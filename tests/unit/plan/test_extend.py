@@ -50,7 +50,7 @@ def test_entries_are_changed_key_by_key_and_null_still_takes_away() -> None:
         tables={"table1": {}},
     )
     paper, nothing = load_paper("mine"), load_scale("demo").model_copy(update={"papers": {}})
-    run = resolve(paper, nothing, "Digits", SETTING, "Plain", 0)
+    run = resolve(paper, nothing, "Digits", SETTING, "Plain")
     assert (run.train.rounds, run.train.epochs, run.train.batch_size) == (3, None, 16)
     assert run.params == {"lr": 0.7} and run.method == "fedavg"
     assert run.network.options == {"hidden": [9], "activation": "leaky_relu"}
@@ -140,7 +140,7 @@ def test_tuned_values_hold_for_what_is_not_touched() -> None:
     demo = load_scale("demo")
 
     def lr(method: str) -> float:
-        return float(resolve(load_paper("mine"), demo, "Digits", SETTING, method, 0).params["lr"])
+        return float(resolve(load_paper("mine"), demo, "Digits", SETTING, method).params["lr"])
 
     assert (lr("Plain"), lr("Proximal")) == (0.5, 0.1)
     write_yaml(Path("config/tuned/mine/Digits.yaml"), {"chosen": {"Proximal": {"lr": 0.3}}})
@@ -208,7 +208,7 @@ def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_s
         tables={"table1": {"datasets": list(entries)}},
     )
     paper, scale = load_paper("mine"), load_scale("demo")
-    found = {name: resolve(paper, scale, name, SETTING, "Plain", 0).data for name in (*entries, "Digits")}
+    found = {name: resolve(paper, scale, name, SETTING, "Plain").data for name in (*entries, "Digits")}
     rules = {name: (data.labels.rule, data.labels.flip, data.imbalance.rule) for name, data in found.items()}
     assert rules == {
         "Mine": ("original", 0, "none"),

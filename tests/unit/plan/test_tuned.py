@@ -39,7 +39,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_at_scale_paper_climb_has_the_steps_of_its_program(scale: str) -> None:
     paper, found = load_paper("climb"), load_scale(scale)
     dataset = "Digits" if scale == "demo" else "MNIST"  # nothing is tuned on the digits
-    params = resolve(paper, found, dataset, SETTING, "CLIMB", 0).params
+    params = resolve(paper, found, dataset, SETTING, "CLIMB").params
     chosen = yaml.safe_load((CONFIG / "tuned/climb/MNIST.yaml").read_text())["chosen"]["CLIMB"]
     program = {"lr": 0.05, "dual_lr": 2.0}
     assert chosen != program
@@ -112,7 +112,7 @@ def test_a_scale_can_have_choices_of_its_own(toy: Path) -> None:
     cell = Plan(Config(scale="small", paper="toy"), "toy").cells()[0]
 
     def params(key: str, scale: str, method: str) -> dict[str, Any]:
-        return resolve(load_paper(key), load_scale(scale), cell.dataset, cell.setting, method, 0).params
+        return resolve(load_paper(key), load_scale(scale), cell.dataset, cell.setting, method).params
 
     for key in ("toy", "mine"):
         assert [params(key, scale, "Plain")["lr"] for scale in ("small", "other")] == [0.02, 0.7]

@@ -20,7 +20,7 @@ from fedbench.report.tables import claims
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is planned: the studies that are read, the places that are resolved with which constants."""
-    read, resolve, calls = planning.load_paper, planning.resolve, list[str]()
+    read, describe, calls = planning.load_paper, planning.described, list[str]()
 
     def counted_study(key: str) -> Any:
         calls.append(key)
@@ -28,10 +28,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted_cell(study: Any, scale: Any, *place: Any) -> Any:
         calls.append(repr((study.key, scale.name, scale.constants, place)))
-        return resolve(study, scale, *place)
+        return describe(study, scale, *place)
 
     monkeypatch.setattr(planning, "load_paper", counted_study)
-    monkeypatch.setattr(planning, "resolve", counted_cell)
+    monkeypatch.setattr(planning, "described", counted_cell)
     return calls
 
 

@@ -67,7 +67,7 @@ def partitioned() -> dict[str, Any]:
     """Partition the digits as the table's rule says and return the summary."""
     made()
     setting = {"p": 4, "imratio": 0.2}
-    run = resolve(load_paper("toy"), load_scale("demo"), "Digits", setting, "Plain", 0)
+    run = resolve(load_paper("toy"), load_scale("demo"), "Digits", setting, "Plain")
     prepare("digits", load_config().data_dir)
     make_partition(run.data, 0, load_config().data_dir)
     return load_partition(run.data, 0, load_config().data_dir).summary

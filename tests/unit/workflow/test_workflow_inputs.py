@@ -118,13 +118,13 @@ def test_the_mistakes_of_another_paper_stop_no_job() -> None:
 
 def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     resolved = list[tuple[Any, ...]]()
-    real = plan.resolve
+    real = plan.described
 
-    def counted(paper: Any, scale: Any, *place: Any, **others: Any) -> Any:
+    def counted(paper: Any, scale: Any, *place: Any) -> Any:
         resolved.append((paper.key, *place))
-        return real(paper, scale, *place, **others)
+        return real(paper, scale, *place)
 
-    monkeypatch.setattr(plan, "resolve", counted)
+    monkeypatch.setattr(plan, "described", counted)
     asked = inputs()
     asked.everything(["tex"])
     assert not resolved
