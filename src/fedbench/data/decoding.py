@@ -159,7 +159,7 @@ def _some(
         for row, name, place in zip(rows, names, places, strict=True):
             pixels = _pixels(source, name, place, form)
             file.seek(int(row) * pixels.size)
-            file.write(pixels.tobytes())  # a mapping would cost a fault for each page
+            file.write(np.ascontiguousarray(pixels).data)  # a mapping would cost a fault for each page
     return rows
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -126,3 +128,25 @@ def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "load", fails)
     with pytest.raises(ReadError, match="It is kept"):
         read_npz(path, "Do this.")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(3 * 2**17, dtype=np.uint8).reshape(3, -1),  # more than is written at a time
+        np.arange(6.0)[::2],
+        np.array(["", "zwölf"]),
+        np.zeros((0, 3)),
+        np.array([[True], [False]]),
+        np.float32(2),
+    ],
+    ids=["blocks", "strided", "text", "empty", "truth", "number"],
+)
+def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, array: np.ndarray) -> None:
+    write_npz(tmp_path / "a.npz", {"x": array})
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        content = archive.read("x.npy")
+    expected = io.BytesIO()
+    np.lib.format.write_array(expected, np.ascontiguousarray(array), allow_pickle=False)
+    assert content == expected.getvalue()
+    np.testing.assert_array_equal(read_npz(tmp_path / "a.npz", "")["x"], np.ascontiguousarray(array))
