@@ -23,7 +23,7 @@ from fedbench.store.runs import Store
 
 Tables = Mapping[str, pd.DataFrame]
 """Tables of shipped runs by key, such as curves (:mod:`fedbench.report.numbers.shipped_curves`)."""
-NOTHING: Tables = MappingProxyType({})
+NO_TABLES: Tables = MappingProxyType({})
 
 
 def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
@@ -162,7 +162,7 @@ def seconds_of(key: str) -> float:
 
 
 def curves(
-    cells: Sequence[Cell], metric: str, x: str = "iteration", shipped: Tables = NOTHING
+    cells: Sequence[Cell], metric: str, x: str = "iteration", shipped: Tables = NO_TABLES
 ) -> pd.DataFrame:
     """Collect the curves: one row per evaluation with dataset, setting, method, seed, status, x, value.
 
@@ -223,7 +223,7 @@ def table_of(key: str, name: str) -> pd.DataFrame:
 
 
 def lacking(
-    cells: Sequence[Cell], names: Sequence[str], shipped: Tables = NOTHING
+    cells: Sequence[Cell], names: Sequence[str], shipped: Tables = NO_TABLES
 ) -> tuple[list[str], list[str]]:
     """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
     curves = (curve for cell in cells for _, curve in _curves(cell, shipped))
@@ -231,7 +231,7 @@ def lacking(
     return [name for name in names if known and name not in known], known
 
 
-def clients(cell: Cell, quantity: str, shipped: Tables = NOTHING) -> tuple[pd.DataFrame | None, bool]:
+def clients(cell: Cell, quantity: str, shipped: Tables = NO_TABLES) -> tuple[pd.DataFrame | None, bool]:
     """Return what the method traced for each client in the first seed, and whether that run was trained here.
 
     A row for each round, its index, and a column for each client; None where nothing was traced.
