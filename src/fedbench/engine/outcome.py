@@ -40,10 +40,20 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is: rounds done and in all, and seconds spent in this process since its first round here."""
+    """Where a run is.
+
+    Attributes:
+        round: rounds done.
+        rounds: rounds in all.
+        begun_at: rounds done when this process began.
+        seconds: spent in this process.
+        latest: the last row of the curve.
+        compiling: seconds until the end of the first round in this process where steps are compiled, else 0.
+    """
 
     round: int
     rounds: int
     begun_at: int
     seconds: float
     latest: dict[str, float]
+    compiling: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -23,9 +24,13 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def seconds_left(progress: Any) -> float:
-    """Estimate what the rounds that are left take, from those made in this process."""
-    made = progress.round - progress.begun_at
-    return float(progress.seconds / max(made, 1) * (progress.rounds - progress.round))
+    """Estimate what the rounds that are left take, from those made in this process; nan where none tells.
+
+    The first round says nothing where it compiled: that takes many times as long as a round.
+    """
+    made = progress.round - progress.begun_at - bool(progress.compiling)
+    left = progress.rounds - progress.round
+    return float((progress.seconds - progress.compiling) / made * left) if made else math.nan
 
 
 def duration(seconds: float) -> str:
@@ -38,6 +43,11 @@ def duration(seconds: float) -> str:
     if minutes < 48 * 60:
         return f"{minutes // 60} h {minutes % 60} min"
     return f"{minutes // (24 * 60)} d {minutes // 60 % 24} h"
+
+
+def about(seconds: float) -> str:
+    """Say how much time is left as a part of a sentence; nan gives no words."""
+    return "" if math.isnan(seconds) else f", about {duration(seconds)} left"
 
 
 class Trail:
@@ -71,7 +81,7 @@ class Reporter:
         scores = ", ".join(
             f"{k} {v:.4f}" for k, v in progress.latest.items() if k.startswith(("test_auc", "test_min"))
         )
-        at = f"round {progress.round}/{progress.rounds}, about {duration(seconds_left(progress))} left"
+        at = f"round {progress.round}/{progress.rounds}{about(seconds_left(progress))}"
         line = f"  seed {seed}: {at}, {scores}"
         say(f"\r{line}\033[K" if self._terminal else line, end="" if self._terminal else "\n")
 
@@ -105,7 +115,7 @@ def share_done(cell: Cell, store: Store) -> float:
 def time_left(done_before: float, done: float, left: float, seconds: float) -> str:
     """Say how long the cells that are left take at the pace of those done since; empty where nothing is done."""
     made = done - done_before
-    return f", about {duration(seconds / made * left)} left" if made > 0 and left > 0 else ""
+    return about(seconds / made * left) if made > 0 and left > 0 else ""
 
 
 def whereabouts(cell: Cell, store: Store) -> str:
@@ -115,8 +125,7 @@ def whereabouts(cell: Cell, store: Store) -> str:
             place = f"seed {run.seed} ({number} of {len(cell.runs)})"
             try:
                 at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
-                left = duration(at["left"])
-                return f"{place}, round {at['round']}/{at['rounds']}, about {left} left"
+                return f"{place}, round {at['round']}/{at['rounds']}{about(at['left'])}"
             except (OSError, ValueError, KeyError):
                 return f"{place}, starting"
     return ""

@@ -20,6 +20,7 @@ from fedbench.contract.problem import Batch
 from fedbench.contract.task import Conditional
 from fedbench.engine import compiled, pooling
 from fedbench.engine.execution import Execution
+from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.models import mlp
@@ -89,6 +90,17 @@ def test_max_pooling_stays_with_the_library() -> None:
     called = [str(node.target) for node in graph.graph.nodes if "pool" in str(node.target)]
     assert called == ["fedbench.max_pool2d.default", "fedbench.max_pool2d_backward.default"]
     assert torch.equal(graph(*given), gradient(*given))
+
+
+def test_the_round_that_compiles_is_told_apart(traced: list[Any]) -> None:
+    told: dict[bool, list[Progress]] = {True: [], False: []}
+    for compiling, seen in told.items():
+        how = Execution(compiling=compiling, on_round=seen.append)
+        Simulation(spec("fedavg", rounds=3), images(SIZES), CPU, how).run()
+    first, *later = told[True]
+    assert traced and first.compiling == first.seconds > 0
+    assert {progress.compiling for progress in later} == {first.compiling}
+    assert {progress.compiling for progress in told[False]} == {0}
 
 
 def test_only_frequent_forms_are_compiled_wherever_a_run_begins(traced: list[Any]) -> None:

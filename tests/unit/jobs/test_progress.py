@@ -47,6 +47,23 @@ def test_time_left_counts_the_rounds_of_this_process_only() -> None:
     assert seconds_left(replace(AT, begun_at=0)) == pytest.approx(40 / 30 * 70)
 
 
+def test_time_left_leaves_the_round_out_that_compiled() -> None:
+    assert seconds_left(replace(AT, compiling=21.0)) == pytest.approx((40 - 21) / 19 * 70)
+
+
+def test_no_time_is_said_after_a_round_that_compiled(
+    monkeypatch: pytest.MonkeyPatch, cell: Cell, clock: list[float]
+) -> None:
+    first, store = replace(AT, round=11, compiling=40.0), Store()
+    screen = Screen(terminal=False)
+    monkeypatch.setattr(sys, "stdout", screen)
+    Reporter()(1, first)
+    assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n"
+    with store.claim(cell.runs[1].key) as folder:
+        Trail(folder, lambda _: None)(first)
+        assert whereabouts(cell, store) == "seed 1 (2 of 2), round 11/100"
+
+
 def test_counts_add_up() -> None:
     assert counts(60, 12, 2, 1) == "cells: 12 of 60 done, 2 running, 1 failed, 45 left"
     assert counts(3, 3, 0, 0) == "cells: 3 of 3 done"
