@@ -3,7 +3,7 @@
     python benchmarks/large.py [--pictures 2000 8000] [--cores 2] [--side 320] [--folder /tmp]
 
 Pictures are synthetic JPEGs of 390 x 320, as those of CheXpert's small edition: 64 different ones, linked. A set of
-44,000 takes 5 GB in the folder, twice that while it is prepared; all is deleted afterwards. Each job is a process.
+44,000 takes 5 GB in the folder; all is deleted afterwards. Each job is a process.
 """
 
 from __future__ import annotations

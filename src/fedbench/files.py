@@ -56,8 +56,10 @@ def mark(path: Path) -> Mark | None:
 
 
 @contextlib.contextmanager
-def atomic(path: Path) -> Iterator[Path]:
+def atomic(path: Path, begun: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path; it becomes ``path`` if the block succeeds and vanishes otherwise.
+
+    With ``begun`` that file is yielded, and stays if the block fails.
 
     What becomes ``path`` has reached the disk: a power cut leaves the old file or the whole new one. What an
     earlier process of this machine left when it was killed is removed.
@@ -65,7 +67,7 @@ def atomic(path: Path) -> Iterator[Path]:
     Raises:
         WriteError: the disk is full, read-only or closed to this user.
     """
-    temporary = path.with_name(temporary_name(f".{path.name}"))
+    temporary = begun or path.with_name(temporary_name(f".{path.name}"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in stale_temporaries(path.parent, f".{path.name}"):
@@ -78,8 +80,9 @@ def atomic(path: Path) -> Iterator[Path]:
             raise cannot_write(path, error) from None
         raise
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if begun is None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def write(path: Path, content: str | bytes) -> None:

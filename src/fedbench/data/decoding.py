@@ -21,6 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from fedbench import files
+from fedbench.data.files import content_start
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import AGAIN, UserError
 from fedbench.files import Mark
@@ -89,11 +90,12 @@ def _decoded(
         None if path.is_dir() else files.mark(path),
     )  # of a folder the names of its pictures have to do
     target = place.folder / f"{digest([str(source), list(places), repr(form)])}.pixels"
-    pixels, done = _room(target, shape)
+    start = content_start("x_train", np.dtype(np.uint8), shape)  # the file becomes the archive of the arrays
+    pixels, done = _room(target, start, shape)
     todo = np.flatnonzero(done == 0)
     tasks = [todo[at : at + _TOGETHER] for at in range(0, len(todo), _TOGETHER)]
     given = (([names[i] for i in task], [places[i] for i in task], task) for task in tasks)
-    work = functools.partial(_some, source, target, form)
+    work = functools.partial(_some, source, target, start, form)
     seen, saved = list[np.ndarray](), time.monotonic()
     quiet = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}  # a log gets a line now and then
     bar = tqdm(total=len(names), initial=len(names) - len(todo), desc=path.name, unit=" pictures", **quiet)
@@ -114,17 +116,17 @@ def _decoded(
     return pixels
 
 
-def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Map the file of pixels [n, C, H, W], and [n] of 1 where they are decoded; make both if they are not there."""
-    size, noted = int(np.prod(shape)), target.with_suffix(".done")
+def _room(target: Path, start: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Map pixels [n, C, H, W] from their file, and [n] of 1 where they are decoded; make both if they are not there."""
+    size, noted = start + int(np.prod(shape)), target.with_suffix(".done")
     if not shape[0]:
         return np.empty(shape, np.uint8), np.empty(0, np.uint8)
-    if not noted.is_file() or not target.is_file() or target.stat().st_size != size:
+    if not noted.is_file() or not target.is_file() or target.stat().st_size < size:
         noted.unlink(missing_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         files.reserve(target, size)  # a mapping of a file that finds no room on the disk kills the process
         files.write(noted, bytes(shape[0]))
-    return np.memmap(target, np.uint8, "r+", shape=shape), np.memmap(noted, np.uint8, "r+")
+    return np.memmap(target, np.uint8, "r+", start, shape), np.memmap(noted, np.uint8, "r+")
 
 
 def _note(pixels: np.ndarray, done: np.ndarray, seen: list[np.ndarray]) -> None:
@@ -151,14 +153,18 @@ def _mapping(cores: int) -> Iterator[Callable[..., Iterator[np.ndarray]]]:
 
 
 def _some(
-    source: tuple[Path, Mark | None], target: Path, form: Form, given: tuple[list[str], list[str], np.ndarray]
+    source: tuple[Path, Mark | None],
+    target: Path,
+    start: int,
+    form: Form,
+    given: tuple[list[str], list[str], np.ndarray],
 ) -> np.ndarray:
     """Decode some pictures, one after the other, into their rows of the file; return the numbers of these."""
     names, places, rows = given
     with target.open("r+b") as file:
         for row, name, place in zip(rows, names, places, strict=True):
             pixels = _pixels(source, name, place, form)
-            file.seek(int(row) * pixels.size)
+            file.seek(start + int(row) * pixels.size)
             file.write(np.ascontiguousarray(pixels).data)  # a mapping would cost a fault for each page
     return rows
 

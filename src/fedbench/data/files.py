@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
+import io
 import json
 import math
+import mmap
 import os
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedbench import seal
 from fedbench.errors import UserError, cannot_read
 from fedbench.files import atomic
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 BLOCK = 1 << 18
 """Bytes that are written at a time: they stay in the cache between checksum and file."""
@@ -45,23 +51,81 @@ def checksum(path: Path, kind: str = "sha256") -> str:
         return hashlib.file_digest(file, kind).hexdigest()
 
 
-def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as an uncompressed ``.npz``, atomically, with bytes that depend on the arrays alone."""
-    with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
-            info.create_system = 3  # or the bytes would name the operating system
-            info.external_attr = 0o644 << 16
-            with archive.open(info, "w", force_zip64=True) as member:
-                _write_array(member, np.ascontiguousarray(array))
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Write arrays as an uncompressed ``.npz``, atomically, with bytes that depend on the arrays alone.
+
+    Returns:
+        its SHA-256.
+    """
+    with new_npz(path, arrays) as sha:
+        return sha
 
 
-def _write_array(member: IO[bytes], array: np.ndarray) -> None:
-    """Write what :func:`numpy.lib.format.write_array` writes, without a copy of the array."""
-    np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
-    content = array.reshape(-1).view(np.uint8).data
-    for at in range(0, len(content), BLOCK):
-        member.write(content[at : at + BLOCK])
+@contextlib.contextmanager
+def new_npz(path: Path, arrays: Mapping[str, np.ndarray], own: Path | None = None) -> Iterator[str]:
+    """Write as :func:`write_npz`, and yield the SHA-256; the archive becomes ``path`` if the block succeeds.
+
+    A file of the folder ``own`` that holds all of the first array where :func:`content_start` says becomes the archive:
+    the array is not copied. If anything fails, the file stays, with the array in it.
+    """
+    begun = None if own is None else _begun(own, *next(iter(arrays.items())))
+    there = range(0) if begun is None else range(begun.offset, begun.offset + begun.nbytes)
+    with atomic(path, None if begun is None else Path(str(begun.filename))) as temporary:
+        temporary.touch()
+        with _Partial(temporary, there) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                stored = np.ascontiguousarray(array)
+                with _member(archive, name, stored.dtype, stored.shape) as member:
+                    content = stored.reshape(-1).view(np.uint8).data
+                    for at in range(0, len(content), BLOCK):
+                        member.write(content[at : at + BLOCK])
+        yield checksum(temporary)
+
+
+def content_start(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """Return the byte of an archive of :func:`write_npz` at which the content of its first array begins."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive, _member(archive, name, dtype, shape):
+        return stream.tell()
+
+
+@contextlib.contextmanager
+def _member(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype, shape: tuple[int, ...]
+) -> Iterator[IO[bytes]]:
+    """Begin an array of an archive as :func:`numpy.lib.format.write_array` does; yield what takes its content."""
+    info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+    info.create_system = 3  # or the bytes would name the operating system
+    info.external_attr = 0o644 << 16
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    with archive.open(info, "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, header)
+        yield member
+
+
+def _begun(own: Path, name: str, array: np.ndarray) -> np.memmap | None:
+    """Return an archive's first array if all of it lies in a file of a folder, where it is in the archive."""
+    base: object = array.base
+    if not isinstance(array, np.memmap) or not isinstance(base, mmap.mmap):
+        return None  # in memory, or a part of another array
+    ours = Path(str(array.filename)).parent == own.resolve()
+    return array if ours and array.offset == content_start(name, array.dtype, array.shape) else None
+
+
+class _Partial(io.BufferedRandom):
+    """A file that holds some bytes of what is written to it already: these are passed over."""
+
+    def __init__(self, path: Path, there: range) -> None:
+        super().__init__(io.FileIO(path, "r+"))
+        self.there = there
+        self.truncate(there.stop)
+
+    def write(self, content: ReadableBuffer, /) -> int:
+        size = memoryview(content).nbytes
+        if self.tell() not in self.there:
+            return super().write(content)
+        self.seek(size, io.SEEK_CUR)
+        return size
 
 
 def read_npz(

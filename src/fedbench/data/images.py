@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -33,7 +34,7 @@ class Pictures:
         self.path = path
         self._zip: zipfile.ZipFile | None = None
         if path.is_dir():
-            places = [file.as_posix() for file in path.rglob("*") if file.is_file()]
+            places = [f"{folder}/{name}" for folder, _, names in os.walk(path) for name in names]
         else:
             try:
                 self._zip = zipfile.ZipFile(path)
@@ -92,4 +93,4 @@ class Pictures:
 
 def last_parts(path: str, depth: int) -> str:
     """Return the last parts of a path, the file's name included: ``last_parts("a/b/c.png", 2)`` is ``b/c.png``."""
-    return "/".join(PurePosixPath(path).parts[-depth:])
+    return "/".join([part for part in path.split("/") if part not in ("", ".")][-depth:])

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbench import registry
 from fedbench.data import datasets, joined, partitions
-from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
+from fedbench.data.files import read_json, read_npz, write_json, write_npz
 from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count
@@ -85,8 +85,7 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
         return path
     prepared = joined.load(spec, data_dir, inputs=False)
     arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole)
-    write_npz(path, arrays)
-    made = {"whole_groups": whole, "sha256": checksum(path)}
+    made = {"whole_groups": whole, "sha256": write_npz(path, arrays)}
     summary = _summary(spec, seed, prepared, arrays, deal) | made
     write_json(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path

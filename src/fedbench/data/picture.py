@@ -46,7 +46,8 @@ def pixels_of(content: bytes, name: str, form: Form) -> np.ndarray:
     mode = "L" if form.grey else "RGB"
     try:
         picture = _decoded(content, name, (mode, (width, height)) if form.draft else None)
-        picture = (ImageOps.exif_transpose(picture) if form.upright else picture).convert(mode)
+        picture = ImageOps.exif_transpose(picture) if form.upright else picture
+        picture = picture if picture.mode == mode else picture.convert(mode)
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from None
     pixels = np.asarray(picture.resize((width, height), Image.Resampling.BILINEAR))

@@ -15,8 +15,8 @@ import numpy as np
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import workplace
-from fedbench.data.files import checksum, map_npz, read_json, read_npz, write_json, write_npz
-from fedbench.data.stamps import intact, reread
+from fedbench.data.files import checksum, map_npz, new_npz, read_json, read_npz, write_json
+from fedbench.data.stamps import intact, stamp
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
 from fedbench.specs import digest
@@ -74,10 +74,10 @@ def _prepare(
         content = _content(dataset, arrays)
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
-    write_npz(path, content)  # the summary comes last: it vouches for the arrays
-    made = {"definition": digest(dataset.definition()), "sha256": reread(path)}
-    facts = _summary(dataset, arrays, folder) | made
-    write_json(path.with_suffix(".json"), facts)
+    facts = _summary(dataset, arrays, folder) | {"definition": digest(dataset.definition())}
+    with new_npz(path, content, decoded) as sha:  # if the summary finds no room, the pictures stay decoded
+        write_json(path.with_suffix(".json"), facts | {"sha256": sha})
+    stamp(path, sha)
     shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:

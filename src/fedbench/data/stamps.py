@@ -43,10 +43,17 @@ def reread(path: Path) -> str:
         OSError: it cannot be read.
     """
     marked, sha = mark(path), checksum(path)
-    if marked is not None and marked == mark(path) and path.stat().st_size >= LARGE:
+    if marked == mark(path):
+        stamp(path, sha)
+    return sha
+
+
+def stamp(path: Path, sha: str) -> None:
+    """Note beside a file, if it is large, that what it is now has this SHA-256."""
+    marked = mark(path)
+    if marked is not None and path.stat().st_size >= LARGE:
         with contextlib.suppress(UserError):  # a stamp saves time: a folder that takes none is no obstacle
             seal.write(stamp_path(path), {"mark": list(marked), "sha256": sha})
-    return sha
 
 
 def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
@@ -63,7 +70,7 @@ def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
 @functools.lru_cache(maxsize=256)
 def _sha256(path: Path, marked: Mark) -> str:
     with contextlib.suppress(OSError, ValueError, UserError):
-        stamp = seal.read(stamp_path(path))
-        if stamp.get("mark") == list(marked) and isinstance(sha := stamp.get("sha256"), str):
+        noted = seal.read(stamp_path(path))
+        if noted.get("mark") == list(marked) and isinstance(sha := noted.get("sha256"), str):
             return sha
     return reread(path)

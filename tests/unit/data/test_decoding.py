@@ -14,9 +14,10 @@ import pytest
 from PIL import Image
 from xray_corpora import put, small
 
-from fedbench.data import datasets, decoding, own, prepared
+from fedbench.data import datasets, decoding, files, own, prepared, stamps
 from fedbench.data.datasets._xray import XraySet
 from fedbench.data.decoding import workplace
+from fedbench.data.files import checksum
 from fedbench.data.images import Pictures
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import UserError
@@ -97,6 +98,37 @@ def test_a_killed_preparation_goes_on_where_it_was(
     assert not [*path.parent.glob(".*.pictures")]
     assert undisturbed(tmp_path) == path.read_bytes()
     assert len(decoded) == len(first) + COUNT
+
+
+@pytest.mark.parametrize("moment", ["checksum", "write_json"])
+def test_a_preparation_that_is_killed_while_it_ends_decodes_nothing_again(
+    corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    expected = undisturbed(tmp_path)
+    decoded.clear()
+
+    def killed() -> None:
+        place = files if moment == "checksum" else prepared
+        monkeypatch.setattr(place, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        prepared.prepare("chestxray14", tmp_path, force=True)
+
+    assert os.WTERMSIG(in_a_child(killed)) == signal.SIGKILL
+    path = prepared.prepared_path("chestxray14", tmp_path)
+    sizes = [place.stat().st_size for place in path.parent.glob(".*.pictures/*.pixels")]
+    assert len(expected) in sizes  # no copy
+    path.with_suffix(".json").unlink()
+    assert prepared.prepare("chestxray14", tmp_path).read_bytes() == expected and not decoded
+
+
+def test_what_was_just_prepared_is_not_read_again(
+    corpus: XraySet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stamps, "LARGE", 0)
+    path = prepared.prepare("chestxray14", tmp_path)
+    sha = checksum(path)
+    monkeypatch.setattr(stamps, "checksum", lambda path: pytest.fail(f"{path} is read"))
+    stamps._sha256.cache_clear()
+    assert stamps.intact(path, sha) and prepared.read_summary("chestxray14", tmp_path)["sha256"] == sha
 
 
 def test_a_broken_picture_costs_nothing_that_was_decoded(

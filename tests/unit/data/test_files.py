@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data.files import read_json, read_npz, write_json, write_npz
+from fedbench.data import files
+from fedbench.data.files import checksum, content_start, new_npz, read_json, read_npz, write_json, write_npz
 from fedbench.errors import ReadError, UserError
 from fedbench.files import atomic
 
@@ -150,3 +151,75 @@ def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, array: np.ndarra
     np.lib.format.write_array(expected, np.ascontiguousarray(array), allow_pickle=False)
     assert content == expected.getvalue()
     np.testing.assert_array_equal(read_npz(tmp_path / "a.npz", "")["x"], np.ascontiguousarray(array))
+
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 1, 99, 101), np.uint8)
+"""More than is written at a time."""
+
+
+def in_a_file(folder: Path, name: str = "x_train", tail: bytes = b"") -> np.memmap:
+    """Pixels that are mapped from a file, where an archive has them."""
+    start = content_start(name, PIXELS.dtype, PIXELS.shape)
+    folder.mkdir(exist_ok=True)
+    (folder / "pixels").write_bytes(bytes(start) + PIXELS.tobytes() + tail)
+    return np.memmap(folder / "pixels", np.uint8, "r+", start, PIXELS.shape)
+
+
+def around(x: np.ndarray) -> dict[str, np.ndarray]:
+    return {"x_train": x, "y_train": np.arange(len(x)), "x_test": PIXELS[::2]}
+
+
+@pytest.mark.parametrize("tail", [b"", bytes(10**6)], ids=["first", "after a longer one"])
+def test_a_file_that_holds_the_first_array_becomes_the_archive(tmp_path, monkeypatch, tail):
+    write_npz(tmp_path / "copied.npz", around(PIXELS))
+    x = in_a_file(tmp_path / "own", tail=tail)
+    before = (tmp_path / "own" / "pixels").stat().st_ino
+    monkeypatch.chdir(tmp_path)
+    moved = tmp_path / "moved.npz"
+    with new_npz(moved, around(x), Path("own")) as sha:
+        assert not moved.exists()
+    assert moved.read_bytes() == (tmp_path / "copied.npz").read_bytes() and sha == checksum(moved)
+    assert moved.stat().st_ino == before and not [*Path("own").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "own"),
+    [
+        (lambda x: around(x[:7]), "own"),  # the rest is needed
+        (lambda x: {"x": x}, "own"),  # would lie elsewhere
+        (around, "another"),  # a user's own file, perhaps
+    ],
+    ids=["part", "elsewhere", "another's"],
+)
+def test_a_file_that_is_not_the_archive_to_be_is_left_alone(tmp_path, arrays, own):
+    x = in_a_file(tmp_path / "own")
+    held = (tmp_path / "own" / "pixels").read_bytes()
+    with new_npz(tmp_path / "x.npz", arrays(x), tmp_path / own):
+        pass
+    assert (tmp_path / "own" / "pixels").read_bytes() == held
+    back = read_npz(tmp_path / "x.npz", "")
+    for name, array in arrays(x).items():
+        np.testing.assert_array_equal(back[name], array)
+
+
+def test_a_full_disk_costs_no_pixel_that_a_file_holds(tmp_path, monkeypatch):
+    path = tmp_path / "x.npz"
+    write_npz(path, around(PIXELS))
+    expected = path.read_bytes()
+    path.write_bytes(b"old")
+    x, real = in_a_file(tmp_path / "own"), files._Partial.write
+
+    def full(file: files._Partial, content: bytes) -> int:
+        if file.tell() > file.there.stop + 1000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files._Partial, "write", full)
+        with pytest.raises(UserError, match="No space left"), new_npz(path, around(x), tmp_path / "own"):
+            pass
+    assert path.read_bytes() == b"old"
+    np.testing.assert_array_equal(x, PIXELS)
+    with new_npz(path, around(x), tmp_path / "own"):
+        pass
+    assert path.read_bytes() == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pytest
 from xray_corpora import SIZE, chexpert, dicom, nih, png, put, small
 
 from fedbench.data.datasets._xray import CLASSES, FINDINGS
-from fedbench.data.images import Pictures
+from fedbench.data.images import Pictures, last_parts
 from fedbench.errors import UserError
 
 
@@ -175,3 +175,9 @@ def test_without_pydicom_the_message_says_what_to_install(
         pytest.raises(UserError, match=r"pydicom: pip install 'fedbench\[vision\]'"),
     ):
         pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
+
+
+@pytest.mark.parametrize("path", ["c.png", "b/c.png", "a/b/c.png", "/a//./b/./c.png", "./b//c.png"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_last_parts_of_a_path_are_those_it_names(path: str, depth: int) -> None:
+    assert last_parts(path, depth) == "/".join(PurePosixPath(path).parts[-depth:])
