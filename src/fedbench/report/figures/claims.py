@@ -61,12 +61,14 @@ def save(table: ClaimTable) -> list[Path]:
 def draw(table: ClaimTable) -> Forest:
     """Draw the claims that ran, each at the scale that its effect is shown of."""
     ran = [one for one in table.findings if one.main.ran]
+    effects = [_effects(one, table.paper) for one in ran]
     with matplotlib.rc_context(RC):
-        picture = _figure(ran, table.paper)
-    return Forest(table.paper.key, picture, _points(table.paper, ran))
+        picture = _figure(ran, effects)
+    points = pd.concat(effects, ignore_index=True) if ran else pd.DataFrame()
+    return Forest(table.paper.key, picture, points)
 
 
-def _figure(ran: Sequence[Finding], paper: Paper) -> Figure:
+def _figure(ran: Sequence[Finding], effects: Sequence[pd.DataFrame]) -> Figure:
     heights = [HEAD + ROW * (min(len(one.main.places), MOST + 1) + 1) for one in ran]
     columns = 1 if sum(heights) <= TALL else 2
     width = WIDE if columns == 1 else NARROW
@@ -79,7 +81,7 @@ def _figure(ran: Sequence[Finding], paper: Paper) -> Figure:
         for i in part:
             box = (column * width + LABELS, top - heights[i] + 0.28, width - LABELS - 0.15, heights[i] - HEAD)
             axes = figure.add_axes(tuple(np.divide(box, (columns * width, total) * 2)))
-            _panel(axes, ran[i], paper, box[2])
+            _panel(axes, ran[i], effects[i], box[2])
             top -= heights[i]
     words = _legend(ran) if ran else "Nothing that the claims are about has been run yet."
     figure.text(0.01, 0.04 / total, words, fontsize=6.5, color="#555555", va="bottom")
@@ -96,10 +98,9 @@ def _legend(ran: Sequence[Finding]) -> str:
     return f"{dots} Grey band: what does not matter, or the margin.\n{colours}"
 
 
-def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
+def _panel(axes: Axes, one: Finding, effects: pd.DataFrame, width: float) -> None:
     at = one.main
     colour = GREY if at.stand_in else COLOURS.get(at.verdict.kind, BLUE)
-    effects = _effects(one, paper)
     *places, _ = effects.index
     shown = places[:MOST]
     more = [f"and {len(places) - MOST} more"] if len(places) > MOST else []
@@ -109,6 +110,8 @@ def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
         row=[*range(len(shown)), len(labels) - 1], colour=colour,
         marker=[*"o" * len(shown), "D"], size=[*[3.0] * len(shown), 5.0],
     )  # fmt: skip
+    axes.tick_params(axis="y", labelsize=6.5)
+    axes.locator_params(axis="x", nbins=4)
     draw_rows(axes, marks, labels)
     low, high = axes.get_xlim()
     band = one.rule.margin if one.rule.form in ("no_worse", "equal") else one.rule.matters
@@ -120,12 +123,10 @@ def _panel(axes: Axes, one: Finding, paper: Paper, width: float) -> None:
         high = max(high, one.rule.margin * 1.1)
     room = max(1.5 * band, 0.05 * (high - low))
     axes.set_xlim(min(low, -room), max(high, room))
-    axes.locator_params(axis="x", nbins=4)
-    axes.tick_params(axis="y", labelsize=6.5)
     axes.get_yticklabels()[-1].set_fontweight("bold")
     says = f"{one.number}. {one.claim.says}"
     title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{_unit(one)}"
-    axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width)
+    axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width, y=1)
 
 
 def _unit(one: Finding) -> str:
@@ -134,11 +135,6 @@ def _unit(one: Finding) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
-
-
-def _points(paper: Paper, ran: Sequence[Finding]) -> pd.DataFrame:
-    """Return what is drawn of all claims."""
-    return pd.concat([_effects(one, paper) for one in ran], ignore_index=True) if ran else pd.DataFrame()
 
 
 def _effects(one: Finding, paper: Paper) -> pd.DataFrame:

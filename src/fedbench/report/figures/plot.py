@@ -183,9 +183,9 @@ def _legend(figure: Figure, styles: Mapping[str, Style], rows: int, published: b
 def render(figure: Figure, kind: str, dpi: float = RC["savefig.dpi"]) -> bytes:
     """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions.
 
-    A ``png`` has ``dpi`` pixels an inch.
+    A ``png`` has ``dpi`` pixels an inch, and so has ``rgba``: four bytes for each of them, row by row.
     """
     stream = io.BytesIO()
     with matplotlib.rc_context(RC):
-        figure.savefig(stream, format=kind, metadata=NO_DATES[kind], dpi=dpi)
+        figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind), dpi=dpi)
     return stream.getvalue()

@@ -18,11 +18,12 @@ def draw_rows(axes: Axes, marks: pd.DataFrame, names: Sequence[str]) -> None:
             ``low`` and ``high`` (no bar where one is not finite), and its looks: ``colour``, ``marker``, ``size``.
         names: of the rows.
     """
-    for (colour, marker, size), alike in marks.groupby(["colour", "marker", "size"], sort=False):
-        bars = alike[np.isfinite(alike[["low", "high"]]).all(axis=1)]
-        axes.hlines(bars["row"], bars["low"], bars["high"], color=colour, linewidth=0.9, alpha=0.7)
-        axes.plot(alike["mean"], alike["row"], str(marker), color=colour, markersize=size, mew=0, zorder=3)
-    axes.set_yticks(range(len(names)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    for (colour, marker, size), alike in marks.groupby(["colour", "marker", "size"], sort=False):
+        row, mean, low, high = (alike[name].to_numpy(float) for name in ("row", "mean", "low", "high"))
+        bars = np.isfinite(low) & np.isfinite(high)
+        axes.hlines(row[bars], low[bars], high[bars], color=colour, linewidth=0.9, alpha=0.7)
+        axes.plot(mean, row, str(marker), color=colour, markersize=size, mew=0, zorder=3)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)

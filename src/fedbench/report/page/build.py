@@ -136,9 +136,10 @@ def address(kind: str, content: bytes) -> str:
 
 def pixels(figure: Figure) -> str:
     """Return a picture as pixels in few colours: thousands of marks take less so than as lines."""
-    with Image.open(io.BytesIO(drawn(figure, "png", dpi=PIXELS))) as picture:
-        stream = io.BytesIO()
-        picture.convert("RGB").quantize(PALETTE).save(stream, "png", optimize=True)
+    width, height = (int(inches * PIXELS) for inches in figure.get_size_inches())
+    picture = Image.frombytes("RGBA", (width, height), drawn(figure, "rgba", dpi=PIXELS))
+    stream = io.BytesIO()
+    picture.convert("RGB").quantize(PALETTE).save(stream, "png")
     return address("image/png", stream.getvalue())
 
 
