@@ -102,9 +102,9 @@ def tuned_for(
     """
     usual = tuned_path(paper, dataset, setting)
     lent = None if paper.defines(dataset, method) else paper.extends
-    files = {path: read_tuned_file(path) for path in _paths(usual, scale.name, lent)}
-    path = next((path for path, content in files.items() if method in content.get("chosen", {})), usual)
-    found = files[path]
+    files = ((path, read_tuned_file(path)) for path in _paths(usual, scale.name, lent))
+    has = ((path, content) for path, content in files if method in content.get("chosen", {}))
+    path, found = next(has, (usual, {}))
     values: dict[str, Any] = found.get("chosen", {}).get(method, {})
     keep = {*paper.methods[method].published} if scale.constants == "paper" else set()
     return Tuned(

@@ -12,6 +12,7 @@ from fedbench.plan.schema import BoardSpec, TableSpec
 from fedbench.report.figures.panels import final_of
 from fedbench.report.numbers.aggregate import NOTHING, summarised
 from fedbench.report.numbers.leaderboard import board_of
+from fedbench.report.numbers.rows import frame_of
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import sentences
 from fedbench.report.tables.fold import fold
@@ -29,6 +30,22 @@ def table(*said: tuple[str, str, int, str, str]) -> Grid:
     places = [dict(zip(AXES, place, strict=True)) for *place, _ in said]
     entries = [(place, Entry(value), "1.00") for place, (*_, value) in zip(places, said, strict=True)]
     return Grid("method", arranged(SPEC, AXES, entries, lambda axis, value: f"{axis} {value}"), taus="column")
+
+
+def test_rows_make_a_frame_of_the_types_that_are_named() -> None:
+    """Places stay tuples, also where all are of one length, and no row has the types of the others."""
+    columns = {"place": tuple, "seeds": int, "word": str, "mean": float, "shipped": bool}
+    places = [(("dataset", "A"), ("p", 4)), (("dataset", "B"), ("p", 8))]
+    frame = frame_of([(places[0], 3, "a", None, True), (places[1], 1, "", 0.5, False)], columns)
+    assert frame["place"].tolist() == places and frame["word"].tolist() == ["a", ""]
+    assert (
+        math.isnan(frame["mean"][0])
+        and frame["mean"][1] == 0.5
+        and frame["shipped"].tolist() == [True, False]
+    )
+    none = frame_of([], columns)
+    assert [*none] == [*frame] == [*columns] and (none.dtypes == frame.dtypes).all()
+    assert [*map(str, frame.dtypes)] == ["object", "int64", "object", "float64", "bool"]
 
 
 def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:

@@ -26,6 +26,7 @@ from fedbench.report.numbers.rows import (
     SHIPPED,
     UNDEFINED,
     device_metrics,
+    frame_of,
 )
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
@@ -44,7 +45,10 @@ NOTHING: dict[str, Any] = {
     "shipped": False, "again": False, "source": "", "signs": {}, "paces": {},
 }  # fmt: skip
 """What a measurement is beside its place and scale where nothing ran; :func:`measurements` explains each column."""
-TYPES = {name: type(value) for name, value in NOTHING.items() if isinstance(value, bool | int | float)}
+COLUMNS: dict[str, type] = {
+    "scale": str, **dict.fromkeys(NUMBER, object), **{name: type(value) for name, value in NOTHING.items()},
+    "n_seeds": int, "mean": float, "std": float, "pace": float, "idle": dict, "partly": bool,
+}  # fmt: skip
 
 
 def measure_cells(
@@ -77,38 +81,34 @@ def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     return summarised(one for rows in cells.values() for one in _of_cell(rows, metrics))
 
 
-def summarised(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def summarised(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """Return measurements as a frame, with what follows from the values of their seeds.
 
     ``n_seeds`` ended as they should. ``mean`` is over the seeds there are, NaN unless finished or incomplete, ``std``
     likewise (ddof 1), NaN for one seed; ``pace`` is the mean over seeds. ``idle`` has the seeds that learned nothing by
     the word of ``signs``, in which an AUC of 0.5 shows it, too. ``partly`` tells that not all seeds were shipped.
     """
-    frame = pd.DataFrame([*rows], columns=["scale", *NUMBER, *NOTHING]).astype(TYPES)
-    known = [
-        [*values.values()] if status in (FINISHED, INCOMPLETE) else []
-        for values, status in zip(frame["values"], frame["status"], strict=True)
-    ]
-    triples = zip(frame["metric"], frame["values"], frame["signs"], strict=True)
-    signs = [
-        {**of, **{seed: idle.CONSTANT for seed, value in values.items() if idle.constant(metric, value)}}
-        for metric, values, of in triples
-    ]
-    sources = [all(part.startswith(str(REPRODUCED)) for part in source.split()) for source in frame["source"]]
-    of_words = [
-        {word: seeds for word in idle.MEANING if (seeds := [seed for seed in of if of[seed] == word])}
-        for of in signs
-    ]
-    made = frame.assign(
-        n_seeds=[*map(len, frame["values"])],
-        mean=[float(np.mean(of)) if of else NAN for of in known],
-        std=[float(np.std(of, ddof=1)) if len(of) > 1 else NAN for of in known],
-        pace=[float(np.mean([*of.values()])) if of else NAN for of in frame["paces"]],
-        signs=pd.Series(signs, frame.index, dtype=object),
-        idle=pd.Series(of_words, frame.index, dtype=object),
-        partly=[some and not every for some, every in zip(frame["shipped"], sources, strict=True)],
-    )
-    return made.astype({"n_seeds": int, "mean": float, "std": float, "pace": float, "partly": bool})
+    complete = (row | _summary(row) for row in rows)
+    return frame_of(([row[name] for name in COLUMNS] for row in complete), COLUMNS)
+
+
+def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what follows from the values of a measurement's seeds."""
+    values, paces, source = row["values"], [*row["paces"].values()], row["source"].split()
+    known = [*values.values()] if row["status"] in (FINISHED, INCOMPLETE) else []
+    signs = row["signs"] | {
+        seed: idle.CONSTANT for seed, value in values.items() if idle.constant(row["metric"], value)
+    }
+    seeds = {word: [seed for seed in signs if signs[seed] == word] for word in idle.MEANING}
+    return {
+        "n_seeds": len(values),
+        "mean": float(np.mean(known)) if known else NAN,
+        "std": float(np.std(known, ddof=1)) if len(known) > 1 else NAN,
+        "pace": float(np.mean(paces)) if paces else NAN,
+        "signs": signs,
+        "idle": {word: of_word for word, of_word in seeds.items() if of_word},
+        "partly": row["shipped"] and not all(part.startswith(str(REPRODUCED)) for part in source),
+    }
 
 
 def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.report.numbers.prints import print_of
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.rows import COSTS
+from fedbench.report.numbers.rows import COSTS, frame_of
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.numbers.verdicts import judged
@@ -56,11 +56,11 @@ def comparisons(
     # of a dataset that is our addition nothing can be compared with print
     ours = [name for name, entry in paper.datasets.items() if not entry.printed]
     print_ = print_.loc[[place[0][1] not in ours for place in print_["place"]]]
-    frame = frame.merge(print_, "left", [*NUMBER], indicator="has_print")
-    frame = frame.assign(
-        has_print=frame["has_print"] == "both", **{name: frame[name].fillna("") for name in TEXTS}
-    )
-    return judged(_with_measures(paper, spec, frame), plan.config.tolerance, bound=spec.kind == "rates")
+    frame = frame.merge(print_, "left", [*NUMBER])
+    has = frame["print_digits"].notna()
+    frame = frame.assign(has_print=has, **{name: frame[name].where(has, "") for name in TEXTS})
+    frame = judged(_with_measures(paper, spec, frame), plan.config.tolerance, bound=spec.kind == "rates")
+    return frame.copy()  # columns of one type in one array again
 
 
 def _numbers(plan: Plan, spec: TableSpec, measured: pd.DataFrame) -> pd.DataFrame:
@@ -74,7 +74,9 @@ def _numbers(plan: Plan, spec: TableSpec, measured: pd.DataFrame) -> pd.DataFram
         slope = SLOPE in values
         if has and (not slope or (place, method, spec.metrics[0]) in known):
             rows += [(at, place, at["dataset"], method, metric, slope) for metric in spec.metrics]
-    frame = pd.DataFrame(rows, columns=["at", "place", "dataset", "method", "metric", "slope"])
+    frame = frame_of(
+        rows, {"at": dict, "place": tuple, "dataset": str, "method": str, "metric": str, "slope": bool}
+    )
     ours = measured.assign(here=measured["scale"] == scale)
     if lacking := [dict(zip(NUMBER, at, strict=True)) for at in _at(frame) if at not in known]:
         nothing = NOTHING | {"scale": scale, "reason": f"not part of scale {scale}"}
@@ -94,21 +96,21 @@ def _with_measures(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> pd.Dat
     That is empty where it is not known or no matter.
     """
     known = {metric: paper.measure(metric) for metric in spec.metrics}
-    label, sign, matters, decimals = (
-        frame["metric"].map({metric: getattr(measure, name) for metric, measure in known.items()})
-        for name in ("label", "sign", "matters", "decimals")
-    )
+    measures = [known[metric] for metric in frame["metric"]]
+    label = [measure.label for measure in measures]
+    matters = pd.Series([measure.matters for measure in measures], frame.index, dtype=float)
+    decimals = pd.Series([measure.decimals for measure in measures], frame.index, dtype=int)
     decimals = decimals.mask(frame["slope"], 2)
     digits = frame.groupby("metric")["print_digits"].transform("max").fillna(decimals)
     late = frame["mean"].notna() & (matters > 0) & (frame["pace"].abs() > matters)
     paces = zip(frame["pace"], decimals, late, strict=True)
-    values = pd.DataFrame([*frame["at"]])
-    varying = [str(axis) for axis in values if values[axis].nunique() > 1]
+    axes_ = frame["at"].iloc[0] if len(frame) else ()
+    varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
     names = [[axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"]]
     several = frame["metric"].nunique() > 1
     return frame.assign(
         label=label,
-        sign=sign,
+        sign=[measure.sign for measure in measures],
         matters=matters,
         digits=digits.astype(int),
         moving=[signed(pace, int(places)) if moves else "" for pace, places, moves in paces],

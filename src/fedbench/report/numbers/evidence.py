@@ -22,9 +22,6 @@ from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, members, place_of, places_of, shown
 
-NUMBERS = ("value", "tried", "pace", "other")
-"""Columns of a frame that are numbers."""
-
 
 class Evidence:
     """The runs of a paper at one scale, trained here, else shipped.
@@ -103,7 +100,7 @@ def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.D
         shipped=numbers["origin"] == SHIPPED,
         key=[together.get(place, cell) for place, cell in zip(at, numbers["cell"], strict=True)],
     )
-    return numbers[numbers["value"].notna()].astype(dict.fromkeys(NUMBERS, float))
+    return numbers[numbers["value"].notna()].copy()  # columns of one type in one array again
 
 
 def is_end(metric: str) -> bool:

@@ -88,7 +88,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     counted = places_with_enough_seeds(effects.values)
     waiting = (~np.isnan(effects.values).any(0)).any(-1) & ~counted
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
-    ways = tuple(ways_agree(asked, runs, of_paper)) if len(used) and not stand_in else ()
+    ways = tuple(ways_agree(asked, runs, of_paper, effects)) if len(used) and not stand_in else ()
     decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
     early = decided and (LONGER, False) in ways
     of_ends = asked.measure.matters > 0 and not (claim.ratio and claim.ratio.needs)
@@ -133,7 +133,7 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
 
 def _diverged(read: pd.DataFrame) -> Iterator[str]:
     """Name the runs that diverged."""
-    lost = read[np.isinf(read["value"])]
+    lost = read.loc[np.isinf(read["value"]), ["method", "place", "seed"]]
     for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"] if len(lost) else ():
         yield f"{method} at {words_of(place)}, seed {', '.join(map(str, seeds))}"
 

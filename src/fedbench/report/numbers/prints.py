@@ -11,6 +11,7 @@ import pandas as pd
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers.aggregate import NUMBER
 from fedbench.report.numbers.published import load
+from fedbench.report.numbers.rows import frame_of
 from fedbench.results.places import Place, axes_of, members, shown
 
 PRINT = {
@@ -34,10 +35,9 @@ def print_of(
         for table in tables
         for ((*place, (_, method)), metric), number in table.at(axes, metrics).items()
     ]
-    numbers = dict.fromkeys(
-        ("printed", "printed_std", "print_seeds", "comparable_std", "print_digits"), float
-    )
-    frame = pd.DataFrame(rows, columns=[*NUMBER, *PRINT.values(), "print_digits"]).astype(numbers)
+    numbers = ("printed", "printed_std", "print_seeds", "comparable_std", "print_digits")
+    columns = dict.fromkeys([*NUMBER, *PRINT.values()], object) | dict.fromkeys(numbers, float)
+    frame = frame_of(rows, columns)
     if spec.kind == "rates":
         frame["print_digits"] = max(paper.measure(metric).decimals for metric in metrics)
     return frame

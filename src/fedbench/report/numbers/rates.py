@@ -11,7 +11,7 @@ import pandas as pd
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.rows import FINISHED, NOT_RUN, UNDEFINED, Row
+from fedbench.report.numbers.rows import FINISHED, NOT_RUN, OF_ROW, UNDEFINED, Row, frame_of
 from fedbench.report.numbers.runs import OF_CELL, table_of_runs
 from fedbench.report.numbers.shipped import Shipped, joint_key
 from fedbench.results.places import Place, place_of
@@ -82,7 +82,7 @@ def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | No
         key = " ".join(cell.key for cell in group)
         of_group = (first.paper, first.scale, place, method, key, len(first.runs))
         rows += [(*of_group, *row) for row in _rows(group, spec, shipped)]
-    return pd.DataFrame(rows, columns=[*OF_CELL, *Row._fields])
+    return frame_of(rows, OF_CELL | OF_ROW)
 
 
 def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> Iterator[Row]:

@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers import collect, logs
-from fedbench.report.numbers.rows import FAILED, NAN, NOT_RUN, Row, Run
+from fedbench.report.numbers.rows import (
+    COSTS,
+    FAILED,
+    NAN,
+    NOT_RUN,
+    OF_ROW,
+    Row,
+    Run,
+    device_metrics,
+    frame_of,
+)
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import place_of
 
-OF_CELL = ("study", "scale", "place", "method", "cell", "planned")
+OF_CELL = {"study": str, "scale": str, "place": tuple, "method": str, "cell": str, "planned": int}
 """Columns before those of :class:`Row`: ``cell`` is the cell's key, ``planned`` how many seeds are wanted."""
 
 
@@ -34,11 +45,17 @@ def table_of_runs(
         trained: whether runs that were trained here count.
     """
     rows = [
-        (cell.paper, cell.scale, place_of(cell.dataset, cell.setting), cell.method, cell.key, len(cell.runs), *row)
+        (*told, *row)
         for cell in cells
+        for told in [_told(cell)]
         for row in _rows(cell, metrics, shipped, trained)
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=[*OF_CELL, *Row._fields])
+    ]
+    return frame_of(rows, OF_CELL | OF_ROW)
+
+
+def _told(cell: Cell) -> tuple[Any, ...]:
+    """Return what :data:`OF_CELL` names."""
+    return cell.paper, cell.scale, place_of(cell.dataset, cell.setting), cell.method, cell.key, len(cell.runs)
 
 
 def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: bool) -> Iterator[Row]:
@@ -47,10 +64,13 @@ def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: 
     here = collect.rows_of(cell, on_file, metrics)
     others = shipped.runs(cell, here) if shipped is not None and not failure else {}
     runs, order = {**here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
+    beside = {"", *COSTS, *(name for metric in metrics for name in device_metrics(metric))}
     for seed in sorted(runs, key=lambda seed: (order.get(seed, math.inf), seed)):
         for name, row in runs[seed].items():
-            is_target = name in metrics and measures.target(name)
-            yield row._replace(tried=_tried(cell, name, row, runs[seed])) if is_target else row
+            if name in metrics and measures.target(name):
+                yield row._replace(tried=_tried(cell, name, row, runs[seed]))
+            elif name in metrics or name in beside:
+                yield row
     if len(here) < len(cell.runs):
         yield Row("", -1, "", status=FAILED if failure else NOT_RUN, reason=failure or missing, origin="")
 

@@ -32,13 +32,16 @@ def longer(numbers: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     return numbers.assign(value=numbers["value"].where(np.isinf(numbers["value"]), moved))
 
 
-def ways_agree(question: Question, runs: Evidence, places: Sequence[Place]) -> Iterator[tuple[str, bool]]:
-    """Say of each way that has numbers whether it leans as the scale does at the places they are for.
+def ways_agree(
+    question: Question, runs: Evidence, places: Sequence[Place], effects: Effects
+) -> Iterator[tuple[str, bool]]:
+    """Say of each way that has numbers whether it leans as the scale's ``effects`` do at the places they are for.
 
     A longer training only where it is known of all places that count.
     """
     for label, wanted, numbers in _ways(question, runs, places):
-        other, own = (question.effects(frame, wanted) for frame in (numbers, runs.of(question.metric)))
+        own = effects if wanted == places else question.effects(runs.of(question.metric), wanted)
+        other = question.effects(numbers, wanted)
         there = ~np.isnan(other.values).any(0).all(-1)
         if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
             continue  # it would speak for places that are not known to have it

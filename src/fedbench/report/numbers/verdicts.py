@@ -23,6 +23,8 @@ GROUP = ["place", "metric"]
 """What the numbers have in common that methods compete in."""
 SIDES = ("mean", "std", "n_seeds", "printed")
 """Columns that are compared."""
+OF_PRINT = ("comparable_std", "print_seeds")
+"""What tells how certain print is."""
 
 
 def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.DataFrame:
@@ -31,7 +33,7 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
     The verdict is a word of :mod:`~fedbench.results.print_verdicts`, :data:`NO_REFERENCE`, :data:`BOUND`, or the status
     of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
     """
-    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, "comparable_std", "print_seeds"))
+    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
     said = hold_against_print(mean, std, n, printed, tolerance, *spread)
     full, has = frame["status"] == FINISHED, frame["printed"].notna()
     compares = full & has & (not bound)
@@ -50,12 +52,12 @@ def resemblance(frame: pd.DataFrame, tolerance: float) -> tuple[int, int]:
     Where many do, the tolerance does not tell the methods apart, and matches say nothing of their order.
     """
     matching = frame.loc[frame["verdict"] == MATCHES, [*GROUP, "method", *SIDES[:-1]]]
-    others = frame.loc[
-        frame["printed"].notna(), [*GROUP, "method", "printed", "comparable_std", "print_seeds"]
-    ]
+    others = frame.loc[frame["printed"].notna(), [*GROUP, "method", SIDES[-1], *OF_PRINT]]
     pairs = matching.merge(others, on=GROUP, suffixes=("", "_in_print"))
-    pairs = pairs[pairs["method"] != pairs["method_in_print"]].assign(status=FINISHED)
-    return int((judged(pairs, tolerance)["verdict"] == MATCHES).sum()), len(pairs)
+    pairs = pairs[pairs["method"] != pairs["method_in_print"]]
+    mean, std, n, printed, *spread = (pairs[name] for name in (*SIDES, *OF_PRINT))
+    said = hold_against_print(mean, std, n, printed, tolerance, *spread)
+    return int((said.kind == MATCHES).sum()), len(pairs)
 
 
 def agreements(frame: pd.DataFrame) -> pd.DataFrame:
@@ -64,11 +66,11 @@ def agreements(frame: pd.DataFrame) -> pd.DataFrame:
     ``tau`` is Kendall's, NaN where there is none, ``ordered`` over how many methods, ``methods`` of how many. Means
     that are equal to the digits that the table shows are a tie.
     """
-    known = frame[(frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)]
+    compares = (frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)
+    known = frame.loc[compares, [*GROUP, "printed"]].assign(ours=rounded(frame["mean"], frame["digits"]))
     taus: dict[Any, tuple[float, int]] = {}
     for at, part in known.groupby(GROUP, sort=False):
-        ours = np.array(rounded(part["mean"], part["digits"]))
-        taus[at] = rank_agreement(ours, np.array(part["printed"])), len(part)
+        taus[at] = rank_agreement(np.array(part["ours"]), np.array(part["printed"])), len(part)
     of_rows = [taus.get(at, (math.nan, 0)) for at in zip(*(frame[name] for name in GROUP), strict=True)]
     methods = frame.groupby(GROUP, sort=False)["method"].transform("size")
     return frame.assign(
@@ -89,4 +91,5 @@ def best(frame: pd.DataFrame, side: pd.Series[float]) -> pd.Series[bool]:
     """
     values = frame["sign"] * rounded(side, frame["digits"]).where(~frame["slope"])
     groups = values.groupby([frame[name] for name in GROUP], sort=False)
-    return (values == groups.transform("max")) & (groups.transform("nunique") > 1)
+    most = groups.transform("max")
+    return (values == most) & (most > groups.transform("min"))

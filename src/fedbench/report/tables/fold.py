@@ -23,8 +23,8 @@ def fold(grid: Grid) -> Grid:
     ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV.
     """
     cells = grid.cells
-    ran = ~cells["entry"].map(empty).astype(bool)
-    block, row, column = (ran.groupby(cells[part]).transform("any") for part in ("block", "row", "column"))
+    ran = cells.loc[[not empty(entry) for entry in cells["entry"]]]
+    block, row, column = (cells[part].isin(ran[part]) for part in ("block", "row", "column"))
     alone = {*cells.loc[block, "block"]} == {0} and not cells["heading"].any()
     shown = cells[block & column & (row if alone else True)]
     names = _blocks(cells[~block], cells[block]) or [*cells.loc[~(row if alone else block), "label"]]

@@ -6,6 +6,7 @@ All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pandas as pd
 
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers.names import ABSENT, together
+from fedbench.report.numbers.rows import frame_of
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -92,7 +94,10 @@ class Block(NamedTuple):
     agreement: list[str]
 
 
-CELLS = ("block", "heading", "row", "label", "line", "column", "at", "names", "entry", "tau")
+CELLS = {
+    "block": int, "heading": str, "row": int, "label": str, "line": int, "column": int, "at": tuple, "names": tuple,
+    "entry": Entry, "tau": str,
+}  # fmt: skip
 """Columns of the frame of a table: numbers of its block, row, line (metric) and column with their texts, the place and
 the texts of the column by level, what stands there, and Kendall's tau of the methods that compete there."""
 
@@ -133,17 +138,21 @@ class Grid:
     @cached_property
     def blocks(self) -> list[Block]:
         """The frame as blocks of rows."""
-        return [self._block(part) for _, part in self.cells.groupby("block", sort=False)]
+        cells: Iterable[Any] = self.cells.itertuples(index=False)
+        return [self._block([*part]) for part in _parts(cells, "block")]
 
-    def _block(self, part: pd.DataFrame) -> Block:
+    def _block(self, cells: Sequence[Any]) -> Block:
         rows = []
-        for _, row in part.groupby("row", sort=False):
-            lines = [line for _, line in row.groupby("line", sort=False)]
-            across = [_first(line["tau"]) for line in lines] if self.taus == "row" else []
-            rows.append(Row(row["label"].iloc[0], [line["entry"].tolist() for line in lines], across))
-        first = part[part["line"] == part["line"].iloc[0]]
-        below = [_first(column["tau"]) for _, column in first.groupby("column", sort=False)]
-        return Block(part["heading"].iloc[0], rows, below if self.taus == "column" and any(below) else [])
+        for row in _parts(cells, "row"):
+            lines = _parts(row, "line")
+            across = [_first(cell.tau for cell in line) for line in lines] if self.taus == "row" else []
+            rows.append(Row(row[0].label, [[cell.entry for cell in line] for line in lines], across))
+        columns: dict[int, list[str]] = {}
+        for cell in cells:
+            if cell.line == cells[0].line:
+                columns.setdefault(cell.column, []).append(cell.tau)
+        below = [*map(_first, columns.values())]
+        return Block(cells[0].heading, rows, below if self.taus == "column" and any(below) else [])
 
     @property
     def rows(self) -> list[Row]:
@@ -159,6 +168,11 @@ class Grid:
     def has_agreement_column(self) -> bool:
         """Whether a last column holds Kendall's tau."""
         return any(any(row.agreement) for row in self.rows)
+
+
+def _parts(cells: Iterable[Any], column: str) -> list[list[Any]]:
+    """Part the rows of a table's frame where a column changes."""
+    return [[*part] for _, part in itertools.groupby(cells, operator.attrgetter(column))]
 
 
 def _first(texts: Iterable[str]) -> str:
@@ -203,7 +217,7 @@ def arranged(
         of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
         for (line, *which), column in itertools.product(depths, columns):
             records.append((*of_row, line, *column, *there.get((row, tuple(which), column[1]), BLANK)))
-    return pd.DataFrame(records, columns=CELLS)
+    return frame_of(records, CELLS)
 
 
 def _texts(
@@ -227,7 +241,7 @@ def listed(
         for number, (heading, label, entries) in enumerate(rows)
         for column, (name, entry) in enumerate(zip(names, entries, strict=True))
     ]  # fmt: skip
-    return Grid(stub, pd.DataFrame(records, columns=CELLS), absent=absent or Grid.absent)
+    return Grid(stub, frame_of(records, CELLS), absent=absent or Grid.absent)
 
 
 Line = tuple[str, list[str], str]

@@ -24,24 +24,26 @@ LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
 
 
-def caption(plan: Plan, name: str, frame: pd.DataFrame) -> str:
+def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
     seeds = sorted({*frame.loc[frame["here"] & ~frame["shipped"], "n_wanted"]})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
-    long = described.lengths(plan.cells(name))
+    long = described.lengths(cells)
     run = "; ".join([run, *[long] * (0 < len(long) <= LONGEST_LENGTH)])
     others = sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name})
     return described.caption(plan, name, f" ({run})" + f"; {SHIPPED}: {', '.join(others)}" * bool(others))
 
 
-def below(plan: Plan, name: str, frame: pd.DataFrame, made: Mapping[str, Any], dashes: bool) -> list[str]:
+def below(
+    plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame, made: Mapping[str, Any], dashes: bool
+) -> list[str]:
     """Return the notes that may stand below a table, the most important first.
 
     What the numbers and signs are, data that do not compare, the outcome, which class is positive, what went wrong,
     doubtful print. ``made`` is the provenance of the cells; ``dashes`` tells that a place without a number is shown.
     """
-    paper, spec, cells, data = plan.study, plan.table(name), plan.cells(name), Path(plan.config.data_dir)
+    paper, spec, data = plan.study, plan.table(name), Path(plan.config.data_dir)
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
     ran = frame[frame["here"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
@@ -71,9 +73,9 @@ def below(plan: Plan, name: str, frame: pd.DataFrame, made: Mapping[str, Any], d
     return [*filter(None, notes)]
 
 
-def details(plan: Plan, name: str, frame: pd.DataFrame) -> list[str]:
+def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> list[str]:
     """Return the notes for the end of a document: the rule in full, how numbers are made, what was trained."""
-    paper, spec, cells, tolerance = plan.study, plan.table(name), plan.cells(name), plan.config.tolerance
+    paper, spec, tolerance = plan.study, plan.table(name), plan.config.tolerance
     comparable = frame["difference"].notna().any()
     notes = [
         *([sentences.printed(frame), sentences.verdicts(frame, tolerance)] if comparable else []),

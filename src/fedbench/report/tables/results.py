@@ -32,10 +32,10 @@ def make(plan: Plan, name: str) -> Table:
     return Table(
         paper=plan.study.key,
         name=name,
-        title=notes.caption(plan, name, frame),
+        title=notes.caption(plan, name, cells, frame),
         grid=grid,
-        notes=notes.below(plan, name, frame, made, dashes),
-        details=[*notes.details(plan, name, frame), f"{mark}."],
+        notes=notes.below(plan, name, cells, frame, made, dashes),
+        details=[*notes.details(plan, name, cells, frame), f"{mark}."],
         rows=compare.tidy(frame, plan.study.key, name),
         provenance=origin(
             plan, name, mark, tolerance=plan.config.tolerance, published=spec.published, **made
