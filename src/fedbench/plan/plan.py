@@ -35,6 +35,7 @@ class Plan:
         self._set = overrides(config.set)
         self._resolved: dict[str, Cell] = {}
         self._parts: dict[str, Spec] = {}
+        self._tuned: dict[str, Tuned] = {}
         self._equal: Plan | None = None
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
@@ -144,8 +145,11 @@ class Plan:
         return layers_of(self.study, self.scale, cell.dataset, cell.setting, cell.method)
 
     def tuned(self, cell: Cell) -> Tuned:
-        """Return what was tuned for a cell."""
-        return tuned_for(self.study, cell.dataset, cell.setting, cell.method, self.scale)
+        """Return what was tuned for a cell, which is looked up once."""
+        if cell.name not in self._tuned:
+            at = cell.dataset, cell.setting, cell.method
+            self._tuned[cell.name] = tuned_for(self.study, *at, self.scale)
+        return self._tuned[cell.name]
 
     def untuned(self, cells: Sequence[Cell]) -> list[Cell]:
         """List those of some cells that run with values that no trial chose on their dataset.
