@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -188,24 +187,10 @@ def signed_rank(d: Array) -> float:
 
 
 def page_trend(blocks: Array) -> float:
-    """Return Page's p-value (1963) of "levels are alike or fall" for blocks [seeds, levels].
+    """Return Page's p-value of "levels are alike or fall" for blocks [seeds, levels]."""
+    from scipy import stats  # a second of import, for trends alone
 
-    Exact up to the sizes of his tables, else by the normal approximation; equal values share their ranks, for which p
-    is not corrected. `scipy.stats`, which has it too, takes a second to import.
-    """
-    seeds, levels = blocks.shape
-    order, pairs = np.arange(1, levels + 1), blocks[..., None] - blocks[:, None]
-    ranks = ((pairs > 0).sum(-1) + (pairs >= 0).sum(-1) + 1) / 2
-    statistic = float((ranks @ order).sum())
-    if levels > 8 or seeds > 20 or (levels > 3 and seeds > 12):
-        mean = seeds * levels * (levels + 1) ** 2 / 4
-        variance = seeds * (levels * (levels + 1)) ** 2 * (levels - 1) / 144
-        return float(special.ndtr((mean - statistic) / math.sqrt(variance)))
-    of_block = np.bincount(
-        [*(sum(map(operator.mul, order, ranks)) for ranks in itertools.permutations(order))]
-    )
-    ways = functools.reduce(np.convolve, [of_block / of_block.sum()] * seeds)
-    return float(ways[int(statistic) :].sum())
+    return float(stats.page_trend_test(blocks).pvalue)
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

@@ -15,7 +15,6 @@ from fedbench.results.statistics import (
     half_width,
     holm,
     p_above,
-    page_trend,
     prediction_half_width,
     rank_agreement,
     signed_rank,
@@ -104,12 +103,3 @@ def test_signed_rank_is_scipys_with_and_without_ties(places: int) -> None:
     plain, ties = rng.normal(0.2, 1, places), rng.integers(-2, 4, places).astype(float)
     for d, method in ((plain, "exact"), (ties, "asymptotic")):
         assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, alternative="greater", method=method).pvalue)
-
-
-@pytest.mark.parametrize(("seeds", "levels"), [(3, 3), (5, 4), (20, 3), (13, 4), (2, 9)])
-def test_pages_trend_is_scipys_with_and_without_ties(seeds: int, levels: int) -> None:
-    """The last two are beyond his tables."""
-    rng = np.random.default_rng(seeds)
-    plain, ties = rng.normal(np.arange(levels), 2, (seeds, levels)), rng.integers(0, 3, (seeds, levels))
-    for blocks in (plain, plain[:, ::-1], ties.astype(float)):
-        assert page_trend(blocks) == pytest.approx(stats.page_trend_test(blocks).pvalue, abs=1e-12)
