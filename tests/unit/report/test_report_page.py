@@ -13,6 +13,7 @@ from page_reader import Page
 from report_project import Project, run_result
 
 from fedbench.commands.options import configured
+from fedbench.errors import UserError
 from fedbench.plan.cells import Cell, matching
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
@@ -209,6 +210,20 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
         if key[0].startswith("reduced/climb/MNIST/rho10_n_minority1_alpha0.1/CLIMB")
     ]
     assert sorted(metric for _, metric in two) == ["minority accuracy", "overall accuracy"]
+
+
+def test_several_studies_are_gathered_as_one_after_another_and_what_is_wrong_is_said(
+    reported: Project,
+) -> None:
+    config = Config(scale="reduced")
+    reported.fill("climb", "table2", config.model_copy(update={"paper": "climb"}), ("test_overall_accuracy",))
+    alone = [page._gather(config, study, ["reduced"]) for study in ("localscgdam", "climb")]
+    assert page.build(config).read_text() == page.render(alone, config)
+    numbers = Path("reproduced/reduced/climb.csv")
+    numbers.parent.mkdir(parents=True, exist_ok=True)
+    numbers.write_text("nonsense\n1,2\n")
+    with pytest.raises(UserError, match=str(numbers)):
+        page.build(config)
 
 
 @pytest.mark.parametrize(

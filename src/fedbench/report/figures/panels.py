@@ -88,10 +88,14 @@ def duals(plan: Plan, name: str) -> Content:
             [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
         )
 
-    content = _content(plan, name, draw, _course(spec), lambda seeds: "one line per client, first seed")
+    content = _content(plan, name, draw, _course(spec), _clients)
     there = {bundle.label for panel in content.panels for bundle in panel.bundles}
     styles = {label: style for label, style in BUNDLES.items() if label in there}
     return replace(content, styles=styles, what="curve")
+
+
+def _clients(seeds: str) -> str:
+    return "one line per client, first seed"
 
 
 def _course(spec: FigureSpec) -> Across:

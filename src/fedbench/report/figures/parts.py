@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,13 +125,13 @@ class Across:
 
 def mean_over(spread: str, alone: str = "one seed") -> Callable[[str], str]:
     """Return the words for means over a number of seeds with a ``spread``; of one seed it is ``alone``."""
+    return functools.partial(_mean_over, spread, alone)
 
-    def say(seeds: str) -> str:
-        if seeds == "1" and alone:
-            return alone
-        return f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}" if seeds else ""
 
-    return say
+def _mean_over(spread: str, alone: str, seeds: str) -> str:
+    if seeds == "1" and alone:
+        return alone
+    return f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}" if seeds else ""
 
 
 @dataclass(frozen=True)

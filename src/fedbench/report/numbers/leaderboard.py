@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from fedbench.report.numbers.aggregate import Repeat
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.combine import by_seed
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
-from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED
+from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED, records
 from fedbench.report.numbers.shipped import Shipped
 
 LOST = (DIVERGED, FAILED, UNDEFINED)
@@ -145,8 +145,7 @@ def board_of(
     ``twins`` names for some methods the one that they are here.
     """
     by_method: dict[str, list[Any]] = {}
-    rows: Iterable[Any] = frame.itertuples(index=False)
-    for row in rows:
+    for row in records(frame):
         by_method.setdefault(row.method, []).append(row)
     guessed = _values(by_method[spec.random][0], measure) if spec.random in by_method else {}
     lines = []

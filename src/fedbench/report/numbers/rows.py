@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -86,6 +87,12 @@ def frame_of(rows: Iterable[Sequence[Any]], columns: Mapping[str, type]) -> pd.D
         for kind, of in of_kind.items()
     ]
     return pd.concat(parts, axis=1)[[*columns]]
+
+
+def records(frame: pd.DataFrame) -> list[Any]:
+    """Return the rows of a frame as objects with the columns as attributes, which can go to another process."""
+    rows = frame.itertuples(index=False, name=None)
+    return [SimpleNamespace(**dict(zip(frame.columns, row, strict=True))) for row in rows]
 
 
 def device_metrics(metric: str) -> tuple[str, str]:

@@ -6,21 +6,19 @@ server and without a network. The same results give the same bytes.
 
 from __future__ import annotations
 
-import base64
-import io
+import functools
 import math
+import os
+import signal
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-
-from matplotlib.figure import Figure
-from PIL import Image
 
 from fedbench import measures
 from fedbench.jobs import progress
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
-from fedbench.report.figures.plot import render as drawn
 from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
 from fedbench.report.numbers.finding import AtScale
@@ -29,7 +27,8 @@ from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACH
 from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.report.page.cells import setting_text, troubled
 from fedbench.report.page.curves import ASSETS
-from fedbench.report.page.data import Chapter, chapters
+from fedbench.report.page.data import Chapter, chapters, studies
+from fedbench.report.page.pictures import Picture, address, lines, pixels
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
@@ -37,10 +36,6 @@ from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES,
 from fedbench.store.provenance import commit, package_version
 
 PAGE = Path("report.html")
-PIXELS = 130
-"""Of the page for an inch of a figure."""
-PALETTE = 64
-"""Colours of a picture that is embedded as pixels."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +81,35 @@ CARDS = (
 
 def build(config: Config) -> Path:
     """Write the report of what is on disk and return its path; ``config`` says which paper and scale come first."""
-    return write(PAGE, render(chapters(config), config))
+    return write(PAGE, render(gathered(config), config))
 
 
-def render(shown: list[Chapter], config: Config) -> str:
+Gathered = tuple[list[Chapter], Picture | None]
+"""The chapters of a study, and its claims drawn where it makes some."""
+
+
+def gathered(config: Config) -> list[Gathered]:
+    """Gather what there is to show, several studies each in a process of its own."""
+    shown = studies(config)
+    gather = functools.partial(_gather, config)
+    if len(shown) == 1:
+        return [*map(gather, shown, shown.values())]
+    # an interrupt ends the others without a word: this one reports it
+    quiet = (signal.SIGINT, signal.SIG_DFL)
+    count = min(len(shown), os.cpu_count() or 1)
+    with ProcessPoolExecutor(count, initializer=signal.signal, initargs=quiet) as pool:
+        return [*pool.map(gather, shown, shown.values())]
+
+
+def _gather(config: Config, study: str, scales: list[str]) -> Gathered:
+    of_study = chapters(config, study, scales)
+    claims = of_study[0].claims
+    return of_study, pixels(forest.draw(claims).picture) if claims else None
+
+
+def render(studies_: list[Gathered], config: Config) -> str:
     """Return the page as HTML."""
+    shown = [chapter for of_study, _ in studies_ for chapter in of_study]
     environment = ASSETS.overlay()
     environment.filters |= {
         "duration": duration,
@@ -104,11 +123,8 @@ def render(shown: list[Chapter], config: Config) -> str:
         "colour_of_claim": colour_of_claim,
         "effect": effect_text,
         "seeds": seeds_text,
-        "forest": lambda table: forest.draw(table).picture,
         "address": lambda text: address("text/csv", text.encode()),
-        "svg": lambda figure: address("image/svg+xml", drawn(figure, "svg")),
-        "png": pixels,
-        "width": lambda figure: round(figure.get_figwidth() * PIXELS),
+        "picture": lines,
         "colour": lambda method: style_of(method).colour,
     }
     views = [view for chapter in shown for view in chapter.views if view.shown]
@@ -116,6 +132,7 @@ def render(shown: list[Chapter], config: Config) -> str:
     counts = counted(number.state for _, (_, number) in numbers)
     return environment.get_template("report.html").render(
         chapters=shown,
+        forests={of_study[0].paper.key: picture for of_study, picture in studies_},
         numbers=numbers,
         views=views,
         troubled=troubled(views),
@@ -127,20 +144,6 @@ def render(shown: list[Chapter], config: Config) -> str:
         config=config.model_dump(exclude_none=True),
         made_by=f"fedbench {package_version('fedbench')}, code {commit()}",
     )
-
-
-def address(kind: str, content: bytes) -> str:
-    """Return content as a data address."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
-def pixels(figure: Figure) -> str:
-    """Return a picture as pixels in few colours: thousands of marks take less so than as lines."""
-    width, height = (int(inches * PIXELS) for inches in figure.get_size_inches())
-    picture = Image.frombytes("RGBA", (width, height), drawn(figure, "rgba", dpi=PIXELS))
-    stream = io.BytesIO()
-    picture.convert("RGB").quantize(PALETTE).save(stream, "png")
-    return address("image/png", stream.getvalue())
 
 
 def colour_of_claim(at: AtScale) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT, DECIMALS
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.rows import NOT_RUN
+from fedbench.report.numbers.rows import NOT_RUN, records
 from fedbench.report.page.cells import CellView, Number
 from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.tables import build as tables
@@ -133,27 +133,28 @@ class Chapter:
         return sum(run.status != NOT_RUN for view in self.views for run in view.runs)
 
 
-def chapters(config: Config) -> list[Chapter]:
-    """Gather the configured paper at the configured scale, then whatever else has results on disk."""
-    file = load_config()
+def studies(config: Config) -> dict[str, list[str]]:
+    """List the studies to show with their scales: the configured ones first, then whatever else has results on disk."""
+    scales = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
+    scales.sort(key=lambda scale: scale != config.scale)
+    shown = {
+        study: [scale for scale in scales if (study, scale) == (config.paper, config.scale)
+                or _trained(study, scale) or _shipped(config, study, scale)]
+        for study in sorted(paper_keys(), key=lambda study: study != config.paper)
+    }  # fmt: skip
+    return {study: of_study for study, of_study in shown.items() if of_study}
+
+
+def chapters(config: Config, study: str, scales: Sequence[str]) -> list[Chapter]:
+    """Gather a study at some scales, its claims with the first; what a call sets is for the configured pair alone."""
+    file, plan = load_config(), None
     gathered: list[Chapter] = []
-    plans: dict[str, Plan] = {}
-    for study, scale in present(config):
+    for scale in scales:
         asked = config if (study, scale) == (config.paper, config.scale) else file
         chosen = asked.model_copy(update={"scale": scale, "shipped": config.shipped})
-        first = study not in plans
-        plans[study] = plans[study].at(chosen) if study in plans else Plan(chosen, study)
-        gathered.append(chapter(plans[study], file, first))
+        plan = plan.at(chosen) if plan else Plan(chosen, study)
+        gathered.append(chapter(plan, file, claims=not gathered))
     return gathered
-
-
-def present(config: Config) -> list[tuple[str, str]]:
-    """List the (paper, scale) pairs to show, the configured one first."""
-    scales = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
-    papers = [config.paper, *(key for key in paper_keys() if key != config.paper)]
-    pairs = [(paper, scale) for paper in papers for scale in sorted(scales, key=lambda s: s != config.scale)]
-    asked = (config.paper, config.scale)
-    return [pair for pair in pairs if pair == asked or _trained(*pair) or _shipped(config, *pair)]
 
 
 def _trained(paper: str, scale: str) -> bool:
@@ -209,8 +210,7 @@ def _figure(plan: Plan, name: str, views: Views) -> Drawing:
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
         shared["metrics"] = next((table.metrics for table in tables_ if table.metrics), [])
     frame = compare.comparisons(plan, TableSpec(**shared), plan.cells(name))
-    items: Iterable[Any] = frame.itertuples(index=False)
-    for item in items:
+    for item in records(frame):
         behind = views.get(_place(item.at)) if item.here else None
         if behind:
             value, spread = state_text(item, DECIMALS)

@@ -217,7 +217,7 @@ def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Any], name: str)
     """Return one row per number, with the rank of its method on its dataset."""
     if not items:
         return pd.DataFrame()
-    rows = compare.tidy(pd.DataFrame(items), paper.key, name)
+    rows = compare.tidy(pd.DataFrame(map(vars, items)), paper.key, name)
     ranks = {(board.dataset, line.method): line.rank for board in shown for line in board.lines}
     of_rows = [ranks[place] for place in zip(rows["dataset"], rows["method"], strict=True)]
     for place, side in enumerate(("best", "worst"), 3):

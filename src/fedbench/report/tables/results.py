@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -14,7 +14,15 @@ from fedbench.report.numbers import compare, rule, verdicts
 from fedbench.report.numbers.axes import axes_placed
 from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, axis_name, axis_text, signed
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, NOT_REACHED, UNDEFINED
+from fedbench.report.numbers.rows import (
+    DIVERGED,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    UNDEFINED,
+    records,
+)
 from fedbench.report.tables import notes
 from fedbench.report.tables.document import Table, origin, stamp
 from fedbench.report.tables.fold import empty, fold
@@ -54,8 +62,7 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
         printed_best=verdicts.best(frame, frame["printed"]),
         second=frame["metric"].isin(second),
     )
-    rows: Iterable[Any] = frame.itertuples(index=False)
-    said = [({**item.at, METRIC: item.metric}, _entry(item), _tau(item)) for item in rows]
+    said = [({**item.at, METRIC: item.metric}, _entry(item), _tau(item)) for item in records(frame)]
     cells = arranged(spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair))
     away = {block: _away([entry.item for entry in part["entry"]]) for block, part in cells.groupby("block")}
     cells["heading"] += cells["block"].map(away).where(cells["heading"] != "", "")
