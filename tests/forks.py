@@ -1,17 +1,21 @@
 """Snakemake, ``fedbench`` and a workflow's jobs as forks of a process that has imported the libraries they import.
 
-A new interpreter takes two seconds to import Snakemake and four to import PyTorch, in each of hundreds of calls and
-jobs. Small stand-ins of the programs ask this server for a fork that does their work with their files, folder and
-environment. Nothing of fedbench is imported before the fork: a test may have a copy of its own in PYTHONPATH.
+A new interpreter takes two seconds to import Snakemake, four to import PyTorch and half a second to import fedbench,
+in each of hundreds of calls and jobs. Small stand-ins of the programs ask this server for a fork that does their work
+with their files, folder and environment. A fork imports fedbench anew where PYTHONPATH leads to another copy.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import fcntl
 import functools
 import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import shutil
@@ -20,8 +24,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
+import uuid
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -42,58 +50,113 @@ request = {{"command": command, "folder": os.getcwd(), "environment": dict(os.en
 with socket.socket(socket.AF_UNIX) as server:
     server.connect("{folder}/socket")
     socket.send_fds(server, [json.dumps(request).encode() + b"\\n"], [0, 1, 2])
-    status = int(server.recv(16))
+    status = int(server.recv(16) or -9)
 sys.exit(status if status >= 0 else 128 - status)
 """
 
 
 @functools.cache
 def stand_ins() -> Path:
-    """Start the server of this process, which ends with it; return the folder of the stand-ins.
+    """Return the folder of the stand-ins of this test session, whose server the first that asks starts.
 
     These are ``snakemake``, ``fedbench``, and ``python`` for scripts and ``-m fedbench``. They end as what they stand
-    for; what a signal ended, as a shell says it. A signal to them reaches no fork.
+    for; what a signal ended, as a shell says it. A signal to them reaches no fork. The server ends with the session.
     """
-    folder = Path(tempfile.mkdtemp(prefix="forks-"))
-    for name in ("fedbench", "python", "snakemake"):
-        (folder / name).write_text(STAND_IN.format(python=sys.executable, name=name, folder=folder))
-        (folder / name).chmod(0o755)
-    server = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE)
-    while not (folder / "socket").exists():
-        assert server.poll() is None
-        time.sleep(0.02)
+    # what all workers of pytest-xdist have in common
+    session = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    owner = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    folder = Path(tempfile.gettempdir(), f"forks-{session[:16]}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "socket").exists():
+            start(folder, sys.executable, str(owner))
     return folder
 
 
-def serve(folder: Path) -> Callable[[], Any]:
-    """Fork for each request; in the fork, return what is to be run."""
+def group() -> tuple[Path, int]:
+    """Start a server that, with its forks and what these start, is a process group of its own, to be killed.
+
+    Returns:
+        The folder of its stand-ins, and the number of the group.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="forks-"))
+    start(folder, stand_ins() / "python", str(os.getpid()), "apart")
+    return folder, int((folder / "group").read_text())
+
+
+def start(folder: Path, python: str | Path, *arguments: str) -> None:
+    """Write stand-ins into a folder and start their server, with an interpreter or a fork of one."""
+    for name in ("fedbench", "python", "snakemake"):
+        (folder / name).write_text(STAND_IN.format(python=sys.executable, name=name, folder=folder))
+        (folder / name).chmod(0o755)
+    server = subprocess.Popen([python, __file__, folder, *arguments], stdin=subprocess.DEVNULL)
+    while not (folder / "socket").exists():
+        assert server.poll() is None
+        time.sleep(0.02)
+
+
+def serve(folder: Path, owner: int, apart: bool) -> Callable[[], Any]:
+    """Fork for each request while the process ``owner`` lives; in the fork, return what is to be run.
+
+    ``apart``: in a process group of its own.
+    """
+    if apart:
+        os.setsid()
+    (folder / "group").write_text(str(os.getpgrp()))
     for name in IMPORTED:
         importlib.import_module(name)
+    for module in pkgutil.walk_packages(importlib.import_module("fedbench").__path__, "fedbench."):
+        importlib.import_module(module.name)
     gc.freeze()  # what is imported is no garbage: no fork looks at it again
+    connections = dict[int, socket.socket]()
+    ended, child = socket.socketpair()
+    child.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(child.fileno())
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "new"))
         listener.listen(64)
         (folder / "new").rename(folder / "socket")
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the forks
-        while listener in select.select([listener, sys.stdin], [], [])[0]:
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                return forked(connection, folder)
-            connection.close()
+        while alive(owner):
+            ready, _, _ = select.select([listener, ended], [], [], 1)
+            if ended in ready:
+                ended.recv(4096)
+                answer(connections)
+            if listener in ready:
+                connection, _ = listener.accept()
+                if (process := os.fork()) == 0:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    return forked(connection, folder)
+                connections[process] = connection
     shutil.rmtree(folder)
     os._exit(0)
 
 
+def answer(connections: dict[int, socket.socket]) -> None:
+    """Tell the stand-ins of forks that have ended, by their numbers, how they ended."""
+    for process in [*connections]:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            connection = connections.pop(process)
+            with connection, contextlib.suppress(OSError):  # the stand-in was killed
+                connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def alive(process: int) -> bool:
+    """Say whether a process, by its number, has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
+
+
 def forked(connection: socket.socket, folder: Path) -> Callable[[], Any]:
-    """Fork once more, to answer with the exit status; in the fork, return what is to be run."""
+    """Take over what the stand-in of this fork asks for; return what is to be run."""
     text, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     while not text.endswith(b"\n"):
         text += connection.recv(1 << 20)
-    if process := os.fork():
-        _, status = os.waitpid(process, 0)
-        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-        os._exit(0)
     connection.close()
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -106,6 +169,10 @@ def forked(connection: socket.socket, folder: Path) -> Callable[[], Any]:
     os.environ.update(request["environment"])
     first = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path[:] = [*first, *(path for path in sys.path[1:] if path not in first)]
+    at = PathFinder.find_spec("fedbench")
+    if at and at.origin != sys.modules["fedbench"].__file__:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "fedbench"]:
+            del sys.modules[name]
     for path in first:  # what an interpreter runs at its start
         if (start := Path(path) / "sitecustomize.py").is_file():
             runpy.run_path(str(start))
@@ -124,5 +191,28 @@ def program(command: list[str], folder: Path) -> Callable[[], Any]:
     return lambda: sys.exit(script.load()())
 
 
+def end_with(work: Callable[[], Any]) -> None:
+    """Run something and end this process as an interpreter ends, except that nothing that was imported is taken apart.
+
+    That would take more time than most of what is run.
+    """
+    status = 0
+    try:
+        work()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status & 0xFF)
+
+
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))()
+    end_with(serve(Path(sys.argv[1]), int(sys.argv[2]), apart="apart" in sys.argv))

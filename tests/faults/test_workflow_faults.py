@@ -6,13 +6,12 @@ import os
 import re
 import shutil
 import signal
-import sys
+import subprocess
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from workflow_process import WorkflowProcess
 
 from fedbench.store import journal
@@ -22,7 +21,6 @@ TARGET = "tables/table1.tex"
 METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
 CELL = f"results/cells/tiny/{METHOD}.json"
 YEARS = 10 * 365 * 86400.0
-needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="finds the jobs to kill in /proc")
 
 
 def trained(project: Project) -> Counter[str]:
@@ -36,22 +34,26 @@ def lengthen(project: Project, iterations: int) -> None:
         scale["papers"]["localscgdam"]["train"]["iterations"] = iterations
 
 
+def until_checkpoints(project: Project, number: int, workflow: subprocess.Popen[bytes]) -> None:
+    while len(list(project.root.glob("results/runs/*.unfinished/checkpoint.pt"))) < number:
+        assert workflow.poll() is None, (project.root / "said.txt").read_text()
+        time.sleep(0.02)
+
+
 def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_same_bytes(
     built: Project, workflows: list[WorkflowProcess]
 ) -> None:
     """From its checkpoint, and no folder needs to be unlocked."""
-    lengthen(built, 1600)
+    lengthen(built, 24)
     with built.edit("config/config.yaml") as config:
         config |= {"seeds": [0], "checkpoint_seconds": 0}
     old = set(built.runs())
-    workflows.append(WorkflowProcess(built, CELL, "--cores", "1"))
+    workflows.append(WorkflowProcess.held(built, CELL, "--cores", "1"))
     first = workflows[0].process
-    while not list(built.root.glob("results/runs/*.unfinished/checkpoint.pt")):
-        assert first.poll() is None, (built.root / "said.txt").read_text()
-        time.sleep(0.02)
-    os.killpg(first.pid, signal.SIGSTOP)  # it would end while the second one starts
+    until_checkpoints(built, 1, first)
     said = built.snakemake(CELL, fails=True)
-    assert f"another workflow is at work in this folder (process {first.pid})" in said
+    told = re.search(r"another workflow is at work in this folder \(process (\d+)\)", said)
+    assert told and os.getpgid(int(told[1])) == workflows[0].group
     assert "Directory cannot be locked" in said
     assert first.poll() is None, "the first one is not disturbed"
     workflows[0].kill()
@@ -59,7 +61,7 @@ def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_
 
     built.snakemake(CELL, "--cores", "1")
     log = (built.root / f"logs/train/tiny/{METHOD}.log").read_text()
-    shown = re.search(r"round (\d+)/400", log)
+    shown = re.search(r"round (\d+)/6", log)
     assert shown and int(shown[1]) > 1, "it began again instead of going on:\n" + log
     (key,) = set(built.runs()) - old
     resumed = built.curves()[key]
@@ -72,13 +74,11 @@ def test_a_second_workflow_is_told_of_the_first_and_a_killed_one_goes_on_to_the_
 def test_seeds_that_are_trained_at_a_time_go_on_after_a_kill_to_the_bytes_of_one_after_another(
     project: Project, workflows: list[WorkflowProcess]
 ) -> None:
-    lengthen(project, 1600)
+    lengthen(project, 24)
     with project.edit("config/config.yaml") as config:
         config |= {"seeds": [0, 1], "checkpoint_seconds": 0}
-    workflows.append(WorkflowProcess(project, CELL, "--cores", "2"))
-    while len(list(project.root.glob("results/runs/*.unfinished/checkpoint.pt"))) < 2:
-        assert workflows[0].process.poll() is None, (project.root / "said.txt").read_text()
-        time.sleep(0.02)
+    workflows.append(WorkflowProcess.held(project, CELL, "--cores", "2"))
+    until_checkpoints(project, 2, workflows[0].process)
     workflows[0].kill()
     workflows[0].process.wait()
 
@@ -109,7 +109,6 @@ def test_two_workflows_with_one_store_train_every_run_once(built: Project, tmp_p
     assert first == second
 
 
-@needs_proc
 def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
     built: Project, workflows: list[WorkflowProcess]
 ) -> None:
@@ -117,11 +116,13 @@ def test_a_killed_job_stops_no_other_and_the_end_says_what_happened(
     with built.edit("config/papers/localscgdam.yaml") as paper:
         for method in ("LocalSGDAM", "LocalSGDM"):
             paper["methods"][method]["params"]["lr"] = 0.07
-    workflows.append(WorkflowProcess(built, TARGET, "--cores", "1"))
-    while not workflows[0].jobs():
-        assert workflows[0].process.poll() is None
-        time.sleep(0.02)
-    os.kill(workflows[0].jobs()[0], signal.SIGKILL)
+    with built.edit("config/config.yaml") as config:
+        config["checkpoint_seconds"] = 0
+    workflows.append(WorkflowProcess.held(built, TARGET, "--cores", "1"))
+    until_checkpoints(built, 1, workflows[0].process)
+    (job,) = workflows[0].jobs()
+    os.kill(job, signal.SIGKILL)
+    (built.root / "held").unlink()
     assert workflows[0].process.wait() != 0
     said = (built.root / "said.txt").read_text()
     assert said.count("not finished: ") == 1

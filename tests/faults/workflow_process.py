@@ -4,26 +4,54 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
+import pytest
+
+import forks
+from fedbench.files import alive
 from fedbench.store import journal
 from projects import BIN, Project
 
+HOLD = """
+import os, sys, time
+
+def hook(event, args):
+    if event == "os.rename" and str(args[1]).endswith(".unfinished/checkpoint.pt") and os.path.exists(args[1]):
+        while os.path.exists("held"):
+            time.sleep(0.01)
+
+sys.addaudithook(hook)
+"""
+"""A sitecustomize that holds a training before its second checkpoint, while there is a file ``held``."""
+
 
 class WorkflowProcess:
-    """A workflow in a session of its own; what it says goes to ``said.txt``."""
+    """A workflow in a process group of its own; what it says goes to ``said.txt``."""
 
     def __init__(self, project: Project, *arguments: str) -> None:
-        self.project = project
+        self.project, self.programs, self.group = project, project.programs, 0
+        if self.programs != BIN:
+            self.programs, self.group = forks.group()
         self.begun = len(journal.read(project.root / "results/runs"))
         with (project.root / "said.txt").open("a") as said:
             self.process = subprocess.Popen(
-                [BIN / "snakemake", *arguments],
+                [self.programs / "snakemake", *arguments],
                 cwd=project.root, env=project.environment(), stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
+        self.group = self.group or self.process.pid
+
+    @classmethod
+    def held(cls, project: Project, *arguments: str) -> WorkflowProcess:
+        """Start one whose trainings wait, with a checkpoint each, while there is a file ``held``."""
+        (project.root / "held").touch()
+        (project.root / "sitecustomize.py").write_text(HOLD)
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PYTHONPATH", str(project.root), prepend=os.pathsep)
+            return cls(project, *arguments)
 
     def trains(self) -> bool:
         """Whether a training has begun since this workflow started."""
@@ -31,16 +59,10 @@ class WorkflowProcess:
 
     def jobs(self) -> list[int]:
         """The processes that train, by their numbers."""
-        found = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                group = int(stat.read_text().rpartition(")")[2].split()[2])
-                line = (stat.parent / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if group == self.process.pid and b"run" in line and any(b.endswith(b"/fedbench") for b in line):
-                found.append(int(stat.parent.name))
-        return sorted(found)
+        training = dict[str, str]()
+        for line in journal.read(self.project.root / "results/runs")[self.begun :]:
+            training |= {line["key"]: line["pid"] if line["event"] in ("begun", "continued") else ""}
+        return [int(pid) for pid in training.values() if pid and alive(int(pid))]
 
     def wait(self, seconds: float) -> None:
         """Let it live on for so long, or until it ends."""
@@ -48,9 +70,11 @@ class WorkflowProcess:
             self.process.wait(seconds)
 
     def kill(self) -> None:
-        """Kill every process of the session."""
+        """Kill every process of the group."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.killpg(self.group, signal.SIGKILL)
+        if self.programs != BIN:
+            shutil.rmtree(self.programs, ignore_errors=True)
 
     def until_it_trains(self) -> None:
         """Wait until a training has begun, or the workflow has ended."""
