@@ -79,8 +79,8 @@ def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Projec
     save(project)
     finish(project, config, lead=0.02, best=-0.02)
     one = finding(project, config)
-    assert ("reduced", True) in one.strip and ("reduced, another evaluation", False) in one.strip
-    assert one.fragile
+    assert ("reduced", True) in one.main.strip and ("reduced, another evaluation", False) in one.main.strip
+    assert one.main.fragile
     text = make(Plan(config)).markdown()
     assert (
         "Claim 1 is fragile: shown at reduced, reduced (without one seed); not at reduced (another evaluation)."
@@ -91,18 +91,18 @@ def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Projec
 def test_where_the_best_is_reported_the_last_is_looked_at(project: Project, config: Config) -> None:
     save(project, select="val_auc")
     finish(project, config, lead=0.02, best=-0.02)  # the last row of each curve is the reported one here
-    assert ("reduced, another evaluation", True) in finding(project, config).strip
+    assert ("reduced, another evaluation", True) in finding(project, config).main.strip
 
 
 def test_published_constants_can_turn_a_claim(project: Project, config: Config) -> None:
     save(project)
     tuned(project)
     finish(project, config, lead=0.02, best=0.02)
-    assert not finding(project, config).fragile, "nobody has run the published constants"
+    assert not finding(project, config).main.fragile, "nobody has run the published constants"
     finish(project, config.model_copy(update={"constants": "paper"}), lead=-0.02, best=-0.02)
     finish(project, config, lead=0.02, best=0.02)  # the cells' files again those of this configuration
     one = finding(project, config)
-    assert ("reduced, published constants", False) in one.strip and one.fragile
+    assert ("reduced, published constants", False) in one.main.strip and one.main.fragile
 
 
 def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config: Config) -> None:
@@ -113,7 +113,7 @@ def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config
     export_reproduced(Plan(config), "table1")
     shutil.rmtree(project.root / "results")
     one = finding(project, config)
-    assert one.main.shipped and "reduced, published constants" not in dict(one.strip)
+    assert one.main.shipped and "reduced, published constants" not in dict(one.main.strip)
     for constants, count in (("tuned", 15), ("paper", 0)):
         asked = config.model_copy(update={"constants": constants})
         assert tables.make(Plan(asked), "table1").rows["shipped"].sum() == count

@@ -95,6 +95,11 @@ class AtScale:
         return STAND_IN if self.stand_in else self.verdict.kind
 
     @property
+    def fragile(self) -> bool:
+        """Whether the means change direction without one seed, or read in another way."""
+        return len({leans for _, leans in self.strip}) > 1
+
+    @property
     def tally(self) -> Tally:
         """At how many of the places that ran the means show it."""
         return Tally(self.verdict.shown, len(self.verdict.places))
@@ -153,13 +158,3 @@ class Finding:
         own = [one for one in ran if not one.stand_in]
         enough = [one for one in own if one.verdict.seeds >= FEWEST]
         return (enough or own or ran or self.scales)[-1]
-
-    @property
-    def strip(self) -> list[tuple[str, bool]]:
-        """Which way each part of the evidence leans: every scale, without one seed, and read in other ways."""
-        return [part for one in self.scales for part in one.strip]
-
-    @property
-    def fragile(self) -> bool:
-        """Whether parts of the evidence lean different ways."""
-        return len({leans for _, leans in self.strip}) > 1

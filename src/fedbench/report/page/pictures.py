@@ -39,7 +39,7 @@ def pixels(figure: Figure) -> Picture:
     width, height = (int(inches * PIXELS) for inches in figure.get_size_inches())
     picture = Image.frombytes("RGBA", (width, height), render(figure, "rgba", dpi=PIXELS))
     stream = io.BytesIO()
-    picture.convert("RGB").quantize(PALETTE).save(stream, "png")
+    picture.convert("RGB").quantize(PALETTE, Image.Quantize.MAXCOVERAGE).save(stream, "png")
     return Picture(address("image/png", stream.getvalue()), _width(figure))
 
 

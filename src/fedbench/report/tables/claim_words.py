@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers.finding import Finding
+from fedbench.report.numbers.finding import AtScale, Finding
 from fedbench.report.numbers.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.needed import MOST
@@ -68,14 +68,14 @@ def seeds_text(one: Finding) -> str:
     if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
         more = f"about {one.main.needed:g}" if math.isfinite(one.main.needed) else f"more than {MOST}"
         parts.append(f"{more} needed")
-    parts += ["fragile" * one.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
+    parts += ["fragile" * one.main.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
     return ", ".join(filter(None, parts))
 
 
-def strip_text(one: Finding) -> str:
-    """Return which parts of the evidence show what is claimed, and which do not."""
+def strip_text(at: AtScale) -> str:
+    """Return which ways to read a scale show what is claimed, and which do not."""
     parts = [
-        (word, [re.sub(", (.*)", r" (\1)", part) for part, leans in one.strip if leans is way])
+        (word, [re.sub(", (.*)", r" (\1)", part) for part, leans in at.strip if leans is way])
         for word, way in (("shown at", True), ("not at", False))
     ]
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
@@ -94,7 +94,7 @@ def remarks(findings: Sequence[Finding]) -> list[str]:
         "Convergence not checked (no curves stored)": [" ".join(pair) for pair in unchecked.items()],
     }
     return [
-        *(f"Claim {one.number} is fragile: {strip_text(one)}." for one in findings if one.fragile),
+        *(f"Claim {one.number} is fragile: {strip_text(one.main)}." for one in findings if one.main.fragile),
         *(
             f"Claim {one.number} is not tested: {one.claim.untested}."
             for one in findings

@@ -204,8 +204,8 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "printed_places": one.printed.places,
     }
     last = {
-        "fragile": one.fragile,
-        "strip": words.strip_text(one),
+        "fragile": at.fragile,
+        "strip": words.strip_text(at),
         "shipped": at.shipped and at.ran,
         "commits": " ".join(at.commits),
         "digest": claim.digest,
