@@ -2,7 +2,8 @@
 
 A new interpreter takes two seconds to import Snakemake, four to import PyTorch and half a second to import fedbench,
 in each of hundreds of calls and jobs. Small stand-ins of the programs ask this server for a fork that does their work
-with their files, folder and environment. A fork imports fedbench anew where PYTHONPATH leads to another copy.
+with their files, folder and environment. Where PYTHONPATH leads to another copy of fedbench, the fork is one of a
+second server, which has imported none.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable
-from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,15 @@ import json, os, socket, sys
 command = ["{name}", *sys.argv[1:]]
 if command[0] == "python":
     command = command[2:] if command[1:3] == ["-m", "fedbench"] else command[1:]
-    if not command or command[0] != "fedbench" and not command[0].endswith(".py"):
+    first, then = [*command, "", ""][:2]
+    text = first == "-c" and not then.startswith("from multiprocessing")  # which is given files
+    if not (text or first == "fedbench" or first.endswith(".py") or [first, then] == ["-m", "pytest"]):
         os.execv("{python}", ["{python}", *command])
 request = {{"command": command, "folder": os.getcwd(), "environment": dict(os.environ)}}
+paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+copies = [os.path.realpath(path) for path in paths if os.path.isdir(path + "/fedbench")]
 with socket.socket(socket.AF_UNIX) as server:
-    server.connect("{folder}/socket")
+    server.connect("{folder}/socket" if copies[:1] in ([], ["{library}"]) else "{folder}/bare")
     socket.send_fds(server, [json.dumps(request).encode() + b"\\n"], [0, 1, 2])
     status = int(server.recv(16) or -9)
 sys.exit(status if status >= 0 else 128 - status)
@@ -59,7 +63,7 @@ sys.exit(status if status >= 0 else 128 - status)
 def stand_ins() -> Path:
     """Return the folder of the stand-ins of this test session, whose server the first that asks starts.
 
-    These are ``snakemake``, ``fedbench``, and ``python`` for scripts and ``-m fedbench``. They end as what they stand
+    These are ``snakemake``, ``fedbench``, and ``python`` for scripts, ``-c`` and pytest. They end as what they stand
     for; what a signal ended, as a shell says it. A signal to them reaches no fork. The server ends with the session.
     """
     # what all workers of pytest-xdist have in common
@@ -80,15 +84,17 @@ def group() -> tuple[Path, int]:
     Returns:
         The folder of its stand-ins, and the number of the group.
     """
-    folder = Path(tempfile.mkdtemp(prefix="forks-"))
+    folder = Path(tempfile.mkdtemp(dir=stand_ins()))
     start(folder, stand_ins() / "python", str(os.getpid()), "apart")
     return folder, int((folder / "group").read_text())
 
 
 def start(folder: Path, python: str | Path, *arguments: str) -> None:
     """Write stand-ins into a folder and start their server, with an interpreter or a fork of one."""
+    library = Path(importlib.import_module("fedbench").__path__[0]).resolve().parent
     for name in ("fedbench", "python", "snakemake"):
-        (folder / name).write_text(STAND_IN.format(python=sys.executable, name=name, folder=folder))
+        script = STAND_IN.format(python=sys.executable, name=name, folder=folder, library=library)
+        (folder / name).write_text(script)
         (folder / name).chmod(0o755)
     server = subprocess.Popen([python, __file__, folder, *arguments], stdin=subprocess.DEVNULL)
     while not (folder / "socket").exists():
@@ -103,34 +109,52 @@ def serve(folder: Path, owner: int, apart: bool) -> Callable[[], Any]:
     """
     if apart:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that a test gives to the group is for the forks
     (folder / "group").write_text(str(os.getpgrp()))
     for name in IMPORTED:
         importlib.import_module(name)
+    if not apart:
+        bare = bound(folder / "bare")
+        if os.fork() == 0:
+            return listen(bare, folder, owner)
+        bare.close()
     for module in pkgutil.walk_packages(importlib.import_module("fedbench").__path__, "fedbench."):
         importlib.import_module(module.name)
+    return listen(bound(folder / "socket"), folder, owner)
+
+
+def bound(path: Path) -> socket.socket:
+    """Return a socket at ``path``, to which stand-ins can connect at once."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{path}.new")
+    listener.listen(64)
+    Path(f"{path}.new").rename(path)
+    return listener
+
+
+def listen(listener: socket.socket, folder: Path, owner: int) -> Callable[[], Any]:
+    """Fork for each request; in the fork, return what is to be run."""
     gc.freeze()  # what is imported is no garbage: no fork looks at it again
     connections = dict[int, socket.socket]()
     ended, child = socket.socketpair()
     child.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(child.fileno())
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "new"))
-        listener.listen(64)
-        (folder / "new").rename(folder / "socket")
-        while alive(owner):
-            ready, _, _ = select.select([listener, ended], [], [], 1)
-            if ended in ready:
-                ended.recv(4096)
-                answer(connections)
-            if listener in ready:
-                connection, _ = listener.accept()
-                if (process := os.fork()) == 0:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    return forked(connection, folder)
-                connections[process] = connection
-    shutil.rmtree(folder)
+    while alive(owner):
+        ready, _, _ = select.select([listener, ended], [], [], 1)
+        if ended in ready:
+            ended.recv(4096)
+            answer(connections)
+        if listener in ready:
+            connection, _ = listener.accept()
+            if (process := os.fork()) == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                listener.close()
+                return forked(connection, folder)
+            connections[process] = connection
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
@@ -167,12 +191,9 @@ def forked(connection: socket.socket, folder: Path) -> Callable[[], Any]:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     first = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path[:] = [*first, *(path for path in sys.path[1:] if path not in first)]
-    at = PathFinder.find_spec("fedbench")
-    if at and at.origin != sys.modules["fedbench"].__file__:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "fedbench"]:
-            del sys.modules[name]
     for path in first:  # what an interpreter runs at its start
         if (start := Path(path) / "sitecustomize.py").is_file():
             runpy.run_path(str(start))
@@ -180,13 +201,18 @@ def forked(connection: socket.socket, folder: Path) -> Callable[[], Any]:
 
 
 def program(command: list[str], folder: Path) -> Callable[[], Any]:
-    """Return what is to be run: a script, or a program of the virtual environment."""
+    """Return what is to be run: a script, a text, a module, or a program of the virtual environment."""
+    sys.executable = str(folder / "python")  # what it runs is beside it
+    if command[0] in ("-c", "-m"):
+        sys.argv = [command[0], *command[2:]]
+        sys.path.insert(0, "")
+        if command[0] == "-m":
+            return lambda: runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+        return lambda: exec(command[1], {"__name__": "__main__"})
     sys.argv = command
     if command[0].endswith(".py"):
         sys.path.insert(0, str(Path(command[0]).parent))
         return lambda: runpy.run_path(command[0], run_name="__main__")
-    if command[0] == "snakemake":
-        sys.executable = str(folder / "python")  # the workflow takes the programs beside it
     script = next(iter(entry_points(group="console_scripts", name=command[0])))
     return lambda: sys.exit(script.load()())
 

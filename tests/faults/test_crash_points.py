@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from fedbench.data.prepared import prepare
+from forks import stand_ins
 
 
 def test_dying_before_any_change_to_a_file_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     prepare("digits", tmp_path / "data")
     worker = Path(__file__).with_name("crash_worker.py")
     done = subprocess.run(
-        [sys.executable, worker, tmp_path / "data"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [stand_ins() / "python", worker, tmp_path / "data"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

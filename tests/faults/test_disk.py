@@ -26,7 +26,7 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store import journal
 from fedbench.store.runs import Store
-from projects import BIN, Project
+from projects import Project
 
 CPU = torch.device("cpu")
 LARGE = short_run(hidden=500)  # its checkpoint takes 150 kB, its results 5
@@ -111,7 +111,7 @@ def test_a_workflow_stops_at_the_first_error_of_a_disk_and_goes_on_once_there_is
     assert "Traceback" not in said and not list(disk.path.glob("**/run.json"))
     disk.free()
     disk.fill()
-    command = [BIN / "fedbench", "run", "Digits/p4_imratio0.1/LocalSGDM"]
+    command = [project.programs / "fedbench", "run", "Digits/p4_imratio0.1/LocalSGDM"]
     with (disk.path / "log").open("w") as log:  # not even its own words have room
         done = subprocess.run(
             command, cwd=project.root, stdout=log, stderr=subprocess.PIPE, text=True, check=False

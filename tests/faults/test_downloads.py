@@ -15,6 +15,7 @@ from disks import Disk
 from fedbench.data import download as module
 from fedbench.data.download import Download, download, obtain
 from fedbench.errors import WriteError
+from forks import stand_ins
 from web_server import Server, start_of
 
 CONTENT = bytes(range(251)) * 4000
@@ -112,7 +113,7 @@ def test_processes_that_want_the_same_dataset_prepare_it_once(tmp_path: Path) ->
         Dataset.fetch = slowly
         prepared.prepare("digits", Path(sys.argv[1]))
     """
-    command = [sys.executable, "-c", textwrap.dedent(code), tmp_path]
+    command = [stand_ins() / "python", "-c", textwrap.dedent(code), tmp_path]
     workers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     said = [worker.communicate()[1] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0, 0], said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -33,16 +32,16 @@ class WorkflowProcess:
     """A workflow in a process group of its own; what it says goes to ``said.txt``."""
 
     def __init__(self, project: Project, *arguments: str) -> None:
-        self.project, self.programs, self.group = project, project.programs, 0
-        if self.programs != BIN:
-            self.programs, self.group = forks.group()
+        self.project, programs, group = project, project.programs, 0
+        if programs != BIN:
+            programs, group = forks.group()
         self.begun = len(journal.read(project.root / "results/runs"))
         with (project.root / "said.txt").open("a") as said:
             self.process = subprocess.Popen(
-                [self.programs / "snakemake", *arguments],
+                [programs / "snakemake", *arguments],
                 cwd=project.root, env=project.environment(), stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
-        self.group = self.group or self.process.pid
+        self.group = group or self.process.pid
 
     @classmethod
     def held(cls, project: Project, *arguments: str) -> WorkflowProcess:
@@ -73,8 +72,6 @@ class WorkflowProcess:
         """Kill every process of the group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.group, signal.SIGKILL)
-        if self.programs != BIN:
-            shutil.rmtree(self.programs, ignore_errors=True)
 
     def until_it_trains(self) -> None:
         """Wait until a training has begun, or the workflow has ended."""

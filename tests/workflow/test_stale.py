@@ -91,7 +91,7 @@ def waiting(project: Project, *arguments: str) -> set[str]:
 def complete(built: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The built project with shipped numbers, a library of its own, a typeset table and a figure."""
     for part in ("src/fedbench", "reproduced"):
-        shutil.copytree(ROOT / part, built.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, built.root / part)
     monkeypatch.setenv("PYTHONPATH", str(built.root / "src"))
     built.snakemake(*TARGETS)
     return built

@@ -15,6 +15,7 @@ from fedbench.commands import new
 from fedbench.commands.cli import app
 from fedbench.data.datasets import own
 from fedbench.errors import UserError
+from forks import stand_ins
 
 ROOT = Path(__file__).parents[3]
 LONG = "a_method_whose_name_is_as_long_as_they_get"
@@ -23,7 +24,7 @@ LONG = "a_method_whose_name_is_as_long_as_they_get"
 def python(root: Path, *arguments: str | Path) -> str:
     """Run a Python program in a clone, whose own fedbench is what it imports; return what it said."""
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=root, env={**os.environ, "PYTHONPATH": str(root / "src")},
+        [stand_ins() / "python", *arguments], cwd=root, env={**os.environ, "PYTHONPATH": str(root / "src")},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -34,7 +35,7 @@ def python(root: Path, *arguments: str | Path) -> str:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone in which a method, a task and a dataset were begun, each once with a short and once with a long name."""
     root = tmp_path_factory.mktemp("clone")
-    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", root / "src")
     shutil.copy(ROOT / "pyproject.toml", root)
     program = "import sys; from fedbench.commands import new; [new.write(*a.split()) for a in sys.argv[1:]]"
     named = [f"{kind} {name}" for kind in new.KINDS for name in (kind[0], LONG)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -32,6 +31,7 @@ from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.store.runs import Store
+from forks import stand_ins
 
 
 def config(**options: Any) -> Config:
@@ -177,7 +177,7 @@ WORKER = """
 
 @pytest.mark.usefixtures("project")
 def test_two_processes_that_want_one_run_train_it_once() -> None:
-    code = [sys.executable, "-c", textwrap.dedent(WORKER)]
+    code = [stand_ins() / "python", "-c", textwrap.dedent(WORKER)]
     workers = [subprocess.Popen([*code, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
     while not all(Path(f"ready{name}").exists() or workers["ab".index(name)].poll() for name in "ab"):
         time.sleep(0.02)

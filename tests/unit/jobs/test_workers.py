@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from fake_trials import change, quiet
 from toy import PAPER
 
+import forks
 from fedbench.errors import UserError
 from fedbench.files import alive
 from fedbench.jobs.tune import tune_dataset
@@ -24,6 +24,14 @@ from fedbench.plan import configuration
 
 pytestmark = pytest.mark.usefixtures("project")
 RUNS = Path("results/runs")
+PROGRAM = """
+import os
+from pathlib import Path
+from fedbench.commands.cli import main
+
+Path("tuning").write_text(str(os.getpid()))
+main()
+"""
 
 
 def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
@@ -49,19 +57,22 @@ def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
 
 
-def begin() -> tuple[subprocess.Popen[str], list[int]]:
+class Tuning(subprocess.Popen[str]):
+    """A tuning; ``group`` is its process group, with all that it starts."""
+
+    group: int
+
+
+def begin() -> tuple[Tuning, list[int]]:
     """Start a tuning that takes hours, two runs at a time; return it when both train, with the processes that do."""
     change(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
-    command = [sys.executable, "-m", "fedbench", "tune", "Digits", "Plain", "--paper", "toy", "--cores", "2"]
-    tuning = subprocess.Popen(
-        [*command, "--set", "checkpoint_seconds=1000000000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # a shell starts what it runs in the background with Ctrl-C ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
-    )
+    programs, group = forks.group()
+    tuning = Tuning(
+        [programs / "python", "-c", PROGRAM, "tune", "Digits", "Plain", "--paper", "toy", "--cores", "2",
+         "--set", "checkpoint_seconds=1000000000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    tuning.group = group
     while len([*RUNS.glob("*.unfinished/progress.json")]) < 2:
         assert tuning.poll() is None, tuning.communicate()
         time.sleep(0.05)
@@ -69,22 +80,22 @@ def begin() -> tuple[subprocess.Popen[str], list[int]]:
     return tuning, [int(json.loads(line)["pid"]) for line in lines]
 
 
-def ended(tuning: subprocess.Popen[str]) -> tuple[str, str]:
+def ended(tuning: Tuning) -> tuple[str, str]:
     """Wait for the end and return what was printed; whoever is left is killed."""
     try:
         return tuning.communicate(timeout=120)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(tuning.pid, signal.SIGKILL)
+            os.killpg(tuning.group, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal.Signals) -> None:
     tuning, pids = begin()
     if told == signal.SIGTERM:
-        tuning.send_signal(told)
+        os.kill(int(Path("tuning").read_text()), told)
     else:
-        os.killpg(tuning.pid, told)  # as a terminal does
+        os.killpg(tuning.group, told)  # as a terminal does
     out, err = ended(tuning)
     assert tuning.returncode in (128 + told, -told), err
     assert len(pids) == 2 and not any(map(alive, pids))
