@@ -18,7 +18,7 @@ from fedbench.report.figures.rows import draw_rows
 from fedbench.report.figures.style import RC, Style, styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.rows import FINISHED
+from fedbench.report.numbers.rows import FINISHED, records
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.statistics import COVERAGE
@@ -88,7 +88,7 @@ def sizes(panels: Sequence[Panel], across: Across) -> tuple[float, float, float]
 
 def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -> Curve | None:
     """Return the values of a method, a row for each of its measurements; None where it has none."""
-    of_metrics: list[Any] = [*measured.itertuples(index=False)]
+    of_metrics = records(measured)
     rows = [_row(place, one, counts) for place, one in enumerate(of_metrics) if math.isfinite(one.mean)]
     if not rows:
         return None

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,7 @@ from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_name, axis_text
 from fedbench.report.numbers.prints import printed_results
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, records
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import half_width
@@ -213,8 +212,7 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
     mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], [], list[str]()
-    measured: Iterable[Any] = numbers.itertuples(index=False)
-    for one in measured:
+    for one in records(numbers):
         at = float(dict(one.place)[x])
         if one.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from fedbench.data import datasets
 from fedbench.data.dataset import Dataset
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.rows import HERE, Run
+from fedbench.report.numbers.rows import HERE, Run, records
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec
@@ -64,8 +64,7 @@ def runs_behind(cells: Sequence[Cell], shipped: Shipped, metrics: Sequence[str] 
     """List the runs of some cells that ended, each once, with their costs and some ``metrics``."""
     of_key = {cell.key: cell for cell in reversed(cells)}
     runs: dict[tuple[str, int], dict[str, Any]] = {}
-    table: Iterable[Any] = table_of_runs(cells, metrics, shipped).itertuples(index=False)
-    for row in table:
+    for row in records(table_of_runs(cells, metrics, shipped)):
         if row.origin:
             runs.setdefault((row.cell, row.seed), {})[row.metric] = row
     listed: dict[str, Behind] = {}

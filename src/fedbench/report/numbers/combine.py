@@ -24,6 +24,7 @@ from fedbench.report.numbers.rows import (
     NOT_REACHED,
     NOT_RUN,
     UNDEFINED,
+    records,
 )
 from fedbench.results.places import Place
 from fedbench.results.statistics import LEAST, slope
@@ -105,8 +106,7 @@ def _along(numbers: pd.DataFrame, axis: str, values: Sequence[Value], name: str)
 
 def _grouped(numbers: pd.DataFrame, place_of: Callable[[Place], Place]) -> Groups:
     groups: dict[tuple[Place, str, str], list[Any]] = {}
-    rows: Iterable[Any] = numbers.itertuples(index=False)
-    for part in rows:
+    for part in records(numbers):
         groups.setdefault((place_of(part.place), part.method, part.metric), []).append(part)
     return groups.items()
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers.names import ABSENT, together
-from fedbench.report.numbers.rows import frame_of
+from fedbench.report.numbers.rows import frame_of, records
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -138,8 +138,7 @@ class Grid:
     @cached_property
     def blocks(self) -> list[Block]:
         """The frame as blocks of rows."""
-        cells: Iterable[Any] = self.cells.itertuples(index=False)
-        return [self._block([*part]) for part in _parts(cells, "block")]
+        return [self._block([*part]) for part in _parts(records(self.cells), "block")]
 
     def _block(self, cells: Sequence[Any]) -> Block:
         rows = []
