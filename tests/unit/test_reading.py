@@ -61,8 +61,9 @@ def fifo(path: Path, text: str) -> Iterator[None]:
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     yield
-    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # lets a writer go that nobody has read from
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lets a writer go that nobody has read from
     writer.join(10)
+    os.close(reader)  # not before: a writer that opens the pipe only now would wait
 
 
 def test_no_pipe_is_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import zipfile
@@ -92,6 +93,6 @@ def test_a_character_is_with_one_client_or_held_out(archives: Path, tmp_path: Pa
 
 def test_without_either_form_both_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(omniglot, "_FROM", "file:///nowhere")
-    monkeypatch.setattr(download, "ATTEMPTS", 1)
+    monkeypatch.setattr(download, "download", functools.partial(download.download, attempts=1))
     with pytest.raises(UserError, match=r"images_background\.zip.*Or put omniglot28\.npz"):
         prepare("omniglot", tmp_path, str(tmp_path))
