@@ -24,13 +24,19 @@ def profile(ratios: Sequence[Array], factors: Array) -> Array:
 
     All settings weigh the same, however many seeds they have.
     """
-    shares: Array = np.mean([np.mean(of[:, None] <= factors, axis=0) for of in ratios], axis=0)
-    return shares
+    return _shares([of[None] for of in ratios], factors)[0]
 
 
 def band(ratios: Sequence[Array], factors: Array, draws: int = DRAWS) -> tuple[Array, Array]:
     """Return the ends of the bootstrap interval of a profile: seeds are drawn again within each setting."""
     generator = np.random.default_rng(0)
-    again = [profile([generator.choice(of, len(of)) for of in ratios], factors) for _ in range(draws)]
+    drawn = [[of[generator.integers(len(of), size=len(of))] for of in ratios] for _ in range(draws)]
+    again = _shares([np.array(of) for of in zip(*drawn, strict=True)], factors)
     low, high = np.quantile(again, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     return low, high
+
+
+def _shares(ratios: Sequence[Array], factors: Array) -> Array:
+    """Return profiles [draws, factors] of results, for each setting [draws, seeds]."""
+    shares: Array = np.mean([np.mean(of[:, :, None] <= factors, axis=1) for of in ratios], axis=0)
+    return shares
