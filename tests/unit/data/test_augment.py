@@ -96,7 +96,7 @@ def test_affine_is_that_of_torchvision(shape):
 
 def test_affine_turns_shifts_and_scales_to_its_bounds_and_no_further():
     """A grid of numbered pixels tells where each came from."""
-    size, n = 101, 4000
+    size, n = 101, 1000
     rows, columns = torch.meshgrid(*[torch.arange(size, dtype=torch.float64)] * 2, indexing="ij")
     places = torch.stack([columns, rows])
     moved = affine(places.expand(n, -1, -1, -1), np.random.default_rng(5))
