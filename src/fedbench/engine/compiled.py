@@ -118,7 +118,10 @@ class Compiled:
         self, problem: Problem, state: State, batches: list[Any], decay: float, tensors: list[Tensor]
     ) -> Code:
         """Trace a step on copies of its inputs, which it may change, and compile the trace."""
-        from torch.fx.experimental.proxy_tensor import make_fx  # takes seconds to import
+        # these take seconds to import
+        from torch._guards import TracingContext, tracing
+        from torch._subclasses import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
 
         names: list[str] = []
         seen = _sealed(problem)
@@ -131,8 +134,10 @@ class Compiled:
             return list(changed.values())
 
         example: list[Any] = [tensor.clone() for tensor in tensors]
+        shared = TracingContext(FakeTensorMode(allow_fallback_kernels=True))  # else each operation makes its own
         try:
-            graph = make_fx(traced)(*example)
+            with tracing(shared):
+                graph = make_fx(traced)(*example)
         except Exception as error:
             raise UntraceableError((str(error) or type(error).__name__).splitlines()[0]) from error
         return Code(tuple(names), machine_code(graph, example))
