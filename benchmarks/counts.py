@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
-from fedbench.plan.configuration import load_paper
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
+from fedbench.reading import read_yaml
 from fedbench.specs import TrainSpec
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +79,18 @@ def known(found: re.Match[str], prose: str, facts: Facts) -> bool:
     )
 
 
+@cache
+def content(path: Path) -> Any:
+    """Return what a YAML file holds, not to be changed."""
+    return read_yaml(path)
+
+
+@cache
+def studied(paper: str) -> Plan:
+    """Return a plan of a study, whose YAML is read once; its ``at`` has those at each scale."""
+    return Plan(Config(), paper)
+
+
 def facts_of(frames: dict[str, pd.DataFrame]) -> Facts:
     """Return what some tables are made with, by the word that follows or the setting.
 
@@ -94,7 +105,7 @@ def facts_of(frames: dict[str, pd.DataFrame]) -> Facts:
         datasets = list(frame["dataset"].unique())
         for file in (ROOT / "config/tuned" / paper).rglob("*.yaml"):
             if file.stem.partition("_")[0] in datasets:
-                _add_trials(facts, yaml.safe_load(file.read_text(encoding="utf-8"))["protocol"])
+                _add_trials(facts, content(file)["protocol"])
         for at in {scale, "paper"}:
             for train, clients in lengths(paper, table, at, tuple(datasets)):
                 facts["client"] |= {clients, train.participation.clients}
@@ -108,14 +119,14 @@ def facts_of(frames: dict[str, pd.DataFrame]) -> Facts:
 @cache
 def lengths(paper: str, table: str, scale: str, datasets: tuple[str, ...]) -> list[tuple[TrainSpec, int]]:
     """List how the cells of a table train, and on how many clients."""
-    plan = Plan(Config(scale=scale, datasets=[*datasets]), paper)
+    plan = studied(paper).at(Config(scale=scale, datasets=[*datasets]))
     return [(cell.runs[0].train, cell.runs[0].data.clients) for cell in plan.cells(table)]
 
 
 def _add_rows(facts: Facts, frame: pd.DataFrame, paper: str) -> None:
     facts["seed"] |= {*frame["n_wanted"]}
     facts["method"].add(frame["method"].nunique())
-    for axis, setting in load_paper(paper).settings.items():
+    for axis, setting in studied(paper).study.settings.items():
         if axis in frame:
             values = {*pd.to_numeric(frame[axis], errors="coerce").dropna()}
             for name in ("%", axis, *re.findall(r"\w{3,}", setting.label), *ALIASES.get(axis, [])):

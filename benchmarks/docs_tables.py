@@ -10,11 +10,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import counts
 import pandas as pd
 import yaml
 
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
 from fedbench.report.tables.document import Table
@@ -24,14 +23,19 @@ TABLE = re.compile(r"^<!-- (table|claims|glance): (.*?) -->\n(.*?)^<!-- end -->$
 WORDS = {"not reached": "never"}
 
 
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory()
+    for part in ("config", "tables", "reproduced"):
+        (Path(folder.name) / part).symlink_to(ROOT / part)
+    return folder
+
+
 @contextmanager
 def elsewhere() -> Iterator[None]:
     """Work in a folder with configuration, print and shipped numbers, but nothing that was trained here."""
-    with TemporaryDirectory() as folder:
-        for part in ("config", "tables", "reproduced"):
-            (Path(folder) / part).symlink_to(ROOT / part)
-        with chdir(folder):
-            yield
+    with chdir(_folder().name):
+        yield
 
 
 @cache
@@ -40,7 +44,8 @@ def made(of: str) -> Table:
     place, _, scale = of.partition("@")
     paper, _, table = place.partition("/")
     with elsewhere():
-        return build.make(Plan(Config(scale=scale, datasets=[*load_paper(paper).datasets]), paper), table)
+        plan = counts.studied(paper)
+        return build.make(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), table)
 
 
 @cache
@@ -112,7 +117,7 @@ def written(
         digits: after the point; none for numbers of 10 and more.
     """
     frame = picked(shipped(of), where).assign(only=head)
-    settings = load_paper(of.partition("/")[0]).settings
+    settings = counts.studied(of.partition("/")[0]).study.settings
     columns = columns or ["only"]
     across = list(dict.fromkeys(frame[columns].itertuples(index=False, name=None)))
     line = [settings[axis].label if axis in settings else axis for axis in rows]
@@ -142,7 +147,7 @@ def claims_of(of: str) -> claims.ClaimTable:
     """Return what shipped numbers say of the claims of ``paper@scale``."""
     paper, _, scale = of.partition("@")
     with elsewhere():
-        return claims.make(Plan(Config(scale=scale), paper))
+        return claims.make(counts.studied(paper).at(Config(scale=scale)))
 
 
 def judged(of: str) -> str:
@@ -167,7 +172,8 @@ def glance(papers: list[str]) -> str:
     ]
     lines = [head, ["---"] * len(head)]
     for key in papers:
-        tables = {name: table for name, table in load_paper(key).tables.items() if table.kind == "results"}
+        study = counts.studied(key).study
+        tables = {name: table for name, table in study.tables.items() if table.kind == "results"}
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
         folder = ROOT / "tables/published" / key
         printed = sum(pd.read_csv(folder / file)["mean"].count() for file in firsts)

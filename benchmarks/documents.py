@@ -67,7 +67,7 @@ def constant(of: str, place: str) -> float:
     if "@" in of:
         number, _, what = place.partition(".")
         return float(places_of(claims_of(of).findings[int(number) - 1], of.partition("@")[2])[what])
-    value: Any = yaml.safe_load((ROOT / of).read_text(encoding="utf-8"))
+    value: Any = counts.content(ROOT / of)
     for name in place.split("/"):
         value = value[int(name)] if isinstance(value, list) else {str(key): value[key] for key in value}[name]
     return float(len(value) if isinstance(value, (list, dict)) else value)
