@@ -9,6 +9,7 @@ import io
 import pickle
 import struct
 import tarfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ from fedbench.data import datasets
 from fedbench.data.datasets._medmnist import MedSet
 from fedbench.errors import UserError
 
-torchvision_sets = pytest.importorskip("torchvision.datasets")
+pytestmark = pytest.mark.skipif(find_spec("torchvision") is None, reason="torchvision is not installed")
+SETS = "torchvision.datasets"
+"""Imported by tests, not when they are listed: that takes seconds."""
 
 
 def md5(content: bytes) -> str:
@@ -43,7 +46,7 @@ def mnist(monkeypatch):
     files = {name: idx(array) for name, array in arrays.items()}
     zipped = {f"{name}.gz": gzip.compress(content) for name, content in files.items()}
     resources = [(name, md5(content)) for name, content in zipped.items()]
-    monkeypatch.setattr(torchvision_sets.MNIST, "resources", resources)
+    monkeypatch.setattr(f"{SETS}.MNIST.resources", resources)
     unpacked = {name: md5(content) for name, content in files.items()}
     return dataclasses.replace(datasets.get("mnist"), unpacked=unpacked), files | zipped, arrays
 
@@ -63,7 +66,7 @@ def test_mnist_from_a_mirror_folder(mnist, tmp_path, suffix):
 
 def test_mnist_from_its_official_address(mnist, tmp_path, server, monkeypatch):
     dataset, files, _ = mnist
-    monkeypatch.setattr(torchvision_sets.MNIST, "mirrors", [f"{server.url}/gone/", f"{server.url}/mnist/"])
+    monkeypatch.setattr(f"{SETS}.MNIST.mirrors", [f"{server.url}/gone/", f"{server.url}/mnist/"])
     server.files |= {f"/mnist/{name}": content for name, content in files.items()}
     assert dataset.status(tmp_path).state == "downloadable"
     assert dataset.prepare(dataset.fetch(tmp_path, None)).x_train.shape == (7, 1, 28, 28)
@@ -94,11 +97,13 @@ def cifar(monkeypatch, tmp_path):
         {"data": rng.integers(0, 256, (2, 3072), dtype=np.uint8), "labels": [0, 9]}
     )
     files["batches.meta"] = pickle.dumps({"label_names": list("abcdefghij")})
-    known = torchvision_sets.CIFAR10
+    known = f"{SETS}.CIFAR10"
     sums = [[name, md5(content)] for name, content in files.items()]
-    monkeypatch.setattr(known, "train_list", sums[:5])
-    monkeypatch.setattr(known, "test_list", sums[5:6])
-    monkeypatch.setattr(known, "meta", {"filename": "batches.meta", "key": "label_names", "md5": sums[6][1]})
+    monkeypatch.setattr(f"{known}.train_list", sums[:5])
+    monkeypatch.setattr(f"{known}.test_list", sums[5:6])
+    monkeypatch.setattr(
+        f"{known}.meta", {"filename": "batches.meta", "key": "label_names", "md5": sums[6][1]}
+    )
     return files
 
 
@@ -116,7 +121,7 @@ def tar_of(files: dict[str, bytes], folder: str) -> bytes:
 def test_cifar10_keeps_planes_rows_and_columns(cifar, tmp_path, packed, monkeypatch):
     if packed:
         archive = tar_of(cifar, "cifar-10-batches-py")
-        monkeypatch.setattr(torchvision_sets.CIFAR10, "tgz_md5", md5(archive))
+        monkeypatch.setattr(f"{SETS}.CIFAR10.tgz_md5", md5(archive))
         put(tmp_path / "mirror" / "cifar-10-python.tar.gz", archive)
     else:
         for name, content in cifar.items():
@@ -133,7 +138,7 @@ def test_a_pickle_with_a_wrong_checksum_is_never_opened(cifar, tmp_path, server,
     evil = pickle.dumps(Marker(str(tmp_path / "opened")))
     for name, content in cifar.items():
         put(tmp_path / "mirror" / "cifar-10-batches-py" / name, evil if name == "data_batch_3" else content)
-    monkeypatch.setattr(torchvision_sets.CIFAR10, "url", f"{server.url}/gone")
+    monkeypatch.setattr(f"{SETS}.CIFAR10.url", f"{server.url}/gone")
     dataset = datasets.get("cifar10")
     with pytest.raises(UserError, match=r"data_batch_3: wrong checksum"):
         dataset.fetch(tmp_path, str(tmp_path / "mirror"))
@@ -156,12 +161,13 @@ def test_stl10_is_transposed_and_needs_no_unlabelled_images(monkeypatch, tmp_pat
         "test_X.bin": picture[:1].transpose(0, 1, 3, 2).tobytes(),
         "test_y.bin": bytes([3]),
     }
-    known = torchvision_sets.STL10
+    from torchvision.datasets import STL10
+
     sums = [[name, md5(content)] for name, content in files.items()]
-    monkeypatch.setattr(known, "train_list", [*sums[:2], known.train_list[2]])
-    monkeypatch.setattr(known, "test_list", sums[2:])
+    monkeypatch.setattr(STL10, "train_list", [*sums[:2], STL10.train_list[2]])
+    monkeypatch.setattr(STL10, "test_list", sums[2:])
     archive = tar_of(files | {"unlabeled_X.bin": b"many"}, "stl10_binary")
-    monkeypatch.setattr(known, "tgz_md5", md5(archive))
+    monkeypatch.setattr(STL10, "tgz_md5", md5(archive))
     put(tmp_path / "mirror" / "stl10_binary.tar.gz", archive)
     dataset = datasets.get("stl10")
     read = dataset.prepare(dataset.fetch(tmp_path, str(tmp_path / "mirror")))
