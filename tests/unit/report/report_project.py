@@ -142,6 +142,10 @@ SCALES = {
 }
 
 
+FILLED: dict[tuple[str, ...], dict[Path, bytes]] = {}
+"""Files of the results of targets that :meth:`Project.fill` finished, by what it was asked for."""
+
+
 class Project:
     """A folder that holds what the report reads, and ways to put results in it."""
 
@@ -153,12 +157,12 @@ class Project:
             self.save_paper(key, paper)
         for name, (papers, seeds) in SCALES.items():
             scale = {"description": f"the {name} protocol", "seeds": seeds, "papers": papers}
-            (root / "config" / "scales" / f"{name}.yaml").write_text(yaml.safe_dump(scale))
+            (root / "config" / "scales" / f"{name}.yaml").write_text(dumped(scale))
         shutil.copytree(PUBLISHED, root / "tables" / "published")
 
     def save_paper(self, key: str, paper: dict[str, Any]) -> None:
         """Write a paper's YAML (again)."""
-        (self.root / "config" / "papers" / f"{key}.yaml").write_text(yaml.safe_dump(paper, sort_keys=False))
+        (self.root / "config" / "papers" / f"{key}.yaml").write_text(dumped(paper))
 
     def cells(self, paper: str, target: str | None, config: Config) -> list[Cell]:
         """The cells of a target at the configured scale, in the folder that is worked in."""
@@ -197,7 +201,27 @@ class Project:
         return self.write(cell, [run_result(spec.seed, spec.key, {metric: v, **more}) for spec, v in pairs])
 
     def fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...] = ("test_auc",)) -> None:
-        """Finish every cell of a target with plausible, repeatable numbers, curves included."""
+        """Finish every cell of a target with plausible, repeatable numbers, curves included.
+
+        In a project without results they are made once of each configuration and copied afterwards.
+        """
+        results = self.root / "results"
+        if results.exists() or (self.root / "data").exists():
+            self._fill(paper, target, config, metrics)
+            return
+        parts = sorted((self.root / "config").glob("*/**/*.yaml"))
+        read = [f"{path.relative_to(self.root)}: {path.read_text()}" for path in parts]
+        asked = (paper, target, config.model_dump_json(), *metrics, *read)
+        if asked not in FILLED:
+            self._fill(paper, target, config, metrics)
+            files = (path for path in results.rglob("*") if path.is_file())
+            FILLED[asked] = {path.relative_to(self.root): path.read_bytes() for path in files}
+        else:
+            for path, content in FILLED[asked].items():
+                (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+                (self.root / path).write_bytes(content)
+
+    def _fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...]) -> None:
         for cell in self.cells(paper, target, config):
             runs = []
             for spec in cell.runs:
@@ -218,6 +242,11 @@ class Project:
         curve = pd.DataFrame({"iteration": steps, "round": steps // 4, **dict.fromkeys(metrics, rise)})
         curve.to_csv(folder / "curve.csv", index=False)
         return folder / "curve.csv"
+
+
+def dumped(content: dict[str, Any]) -> str:
+    """Write YAML, in C where PyYAML has it."""
+    return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
 
 
 def run_result(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,16 +16,22 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
+from fedbench.report.figures.plot import render
 from fedbench.report.numbers.published import load
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
 
 
-def words(paths: list[Path]) -> str:
+def words(drawing: figures.Drawing) -> str:
     """Every text that the figure's SVG draws, lines joined: its comments hold them."""
-    svg = next(path for path in paths if path.suffix == ".svg").read_text()
+    svg = render(drawing.picture, "svg").decode()
     return " ".join(text.strip() for text in re.findall(r"<!--(.*?)-->", svg, re.DOTALL))
+
+
+def csv_of(drawing: figures.Drawing) -> pd.DataFrame:
+    """The points drawn, as the CSV beside the figure has them."""
+    return pd.read_csv(io.StringIO(drawing.csv()))
 
 
 def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
@@ -47,7 +53,7 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
     cell = project.cells("localscgdam", "figure1", reduced)[0]
     curves = [pd.read_csv(project.root / "results" / "runs" / r.key / "curve.csv") for r in cell.runs]
     last = [curve["test_auc"].iloc[-1] for curve in curves]
-    drawn = pd.read_csv(figures.build(Plan(reduced), "figure1")[3])
+    drawn = csv_of(figures.make(Plan(reduced), "figure1"))
     assert list(drawn["panel"].unique()) == ["CIFAR10", "FashionMNIST"]
     end = drawn[(drawn["panel"] == cell.dataset) & (drawn["curve"] == cell.method)].iloc[-1]
     assert end["x"] == 1000
@@ -57,21 +63,21 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
 
 def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: Fill, reduced: Config) -> None:
     filled("localscgdam", "figure1")
-    text = words(figures.build(Plan(reduced), "figure1"))
+    text = words(figures.make(Plan(reduced), "figure1"))
     assert "not run at this scale:" in text and "Melanoma" in text
     assert "mean over 3 seeds, band from lowest to highest" in text
     demo = Config(scale="demo")
     project.fill("localscgdam", "figure4", demo)
-    text = words(figures.build(Plan(demo), "figure4"))
+    text = words(figures.make(Plan(demo), "figure4"))
     assert "Digits stands in for CATvsDOG" in text and "one seed" in text
     assert "not run at this scale" not in text
     assert "imbalance ratio = 0.01" in text and "imbalance ratio = 0.2" in text
 
 
 def test_a_figure_with_nothing_run_is_drawn_and_says_so(project: Project, reduced: Config) -> None:
-    paths = figures.build(Plan(reduced), "figure4")
-    assert "no curve to draw" in words(paths) and "not run at this scale: CATvsDOG" in words(paths)
-    assert pd.read_csv(paths[3]).empty
+    drawing = figures.make(Plan(reduced), "figure4")
+    assert "no curve to draw" in words(drawing) and "not run at this scale: CATvsDOG" in words(drawing)
+    assert csv_of(drawing).empty
 
 
 def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Config) -> None:
@@ -82,10 +88,10 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Con
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in cell.runs]
     runs[1] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    paths = figures.build(Plan(reduced), "figure1")
-    drawn = pd.read_csv(paths[3])
+    drawing = figures.make(Plan(reduced), "figure1")
+    drawn = csv_of(drawing)
     assert drawn[(drawn["panel"] == "CIFAR10") & (drawn["curve"] == "CoDA")]["x"].max() == 400
-    assert "CoDA: diverged in 1 of 3 seeds" in words(paths)
+    assert "CoDA: diverged in 1 of 3 seeds" in words(drawing)
 
 
 def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) -> None:
@@ -93,14 +99,14 @@ def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) ->
     paper["figures"]["figure1"] |= {"methods": ["CoDA"], "settings": {"p": [4, 16]}}
     project.save_paper("localscgdam", paper)
     project.fill("localscgdam", "figure1", reduced)
-    paths = figures.build(Plan(reduced), "figure1")
-    assert set(pd.read_csv(paths[3])["curve"]) == {"p = 4", "p = 16"}
+    drawing = figures.make(Plan(reduced), "figure1")
+    assert set(csv_of(drawing)["curve"]) == {"p = 4", "p = 16"}
 
 
 def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
     filled("climb", "figure1")
-    paths = figures.build(Plan(reduced, "climb"), "figure1")
-    drawn = pd.read_csv(paths[3])
+    drawing = figures.make(Plan(reduced, "climb"), "figure1")
+    drawn = csv_of(drawing)
     assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
     assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
     assert drawn["x"].max() == 250  # rounds, not iterations
@@ -121,13 +127,13 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
-    paths = figures.build(Plan(reduced, "climb"), "figure2")
-    drawn = pd.read_csv(paths[3]).set_index(["panel", "curve", "x"])
+    drawing = figures.make(Plan(reduced, "climb"), "figure2")
+    drawn = csv_of(drawing).set_index(["panel", "curve", "x"])
     top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
     assert drawn.loc[("Dual variable", top, 10), "high"] == 10
     assert tuple(drawn.loc[("Training loss", top, 10), ["low", "high"]]) == (1.0, 8.0)
     assert drawn.loc[("Dual variable", "mean of all clients", 10), "mean"] == pytest.approx(10 / 20)
-    assert "one line per client, first seed" in words(paths)
+    assert "one line per client, first seed" in words(drawing)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +194,8 @@ def test_what_stands_in_or_has_another_setting_has_no_published_line(
 def test_what_a_call_sets_is_on_the_picture(project: Project) -> None:
     config = Config(scale="demo", set={"train.iterations": 48})
     project.fill("localscgdam", "figure4", config)
-    paths = figures.build(Plan(config), "figure4")
-    assert "Set for this call: train.iterations = 48" in words(paths)
+    drawing = figures.make(Plan(config), "figure4")
+    assert "Set for this call: train.iterations = 48" in words(drawing)
 
 
 def test_a_figure_has_one_title(project: Project) -> None:
