@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -142,8 +142,8 @@ SCALES = {
 }
 
 
-FILLED: dict[tuple[str, ...], dict[Path, bytes]] = {}
-"""Files of the results of targets that :meth:`Project.fill` finished, by what it was asked for."""
+MADE: dict[tuple[str, ...], dict[Path, bytes]] = {}
+"""Files that :meth:`Project.once` made, by what it was asked for and the configuration."""
 
 
 class Project:
@@ -205,21 +205,25 @@ class Project:
 
         In a project without results they are made once of each configuration and copied afterwards.
         """
-        results = self.root / "results"
-        if results.exists() or (self.root / "data").exists():
+        if (self.root / "results").exists() or (self.root / "data").exists():
             self._fill(paper, target, config, metrics)
-            return
-        parts = sorted((self.root / "config").glob("*/**/*.yaml"))
-        read = [f"{path.relative_to(self.root)}: {path.read_text()}" for path in parts]
-        asked = (paper, target, config.model_dump_json(), *metrics, *read)
-        if asked not in FILLED:
-            self._fill(paper, target, config, metrics)
-            files = (path for path in results.rglob("*") if path.is_file())
-            FILLED[asked] = {path.relative_to(self.root): path.read_bytes() for path in files}
         else:
-            for path, content in FILLED[asked].items():
-                (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-                (self.root / path).write_bytes(content)
+            asked = f"{paper}/{target} {metrics} {config.model_dump_json()}"
+            self.once(asked, lambda: self._fill(paper, target, config, metrics))
+
+    def once(self, asked: str, make: Callable[[], object]) -> None:
+        """Make files, or copy those that the same call made in a project with the same papers and scales."""
+        parts = sorted((self.root / "config").glob("*/**/*.yaml"))
+        read = asked, *(f"{path.relative_to(self.root)}: {path.read_text()}" for path in parts)
+        if read not in MADE:
+            before = {*self.root.rglob("*")}
+            make()
+            new = (path for path in self.root.rglob("*") if path.is_file() and path not in before)
+            MADE[read] = {path.relative_to(self.root): path.read_bytes() for path in new}
+            return
+        for path, content in MADE[read].items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_bytes(content)
 
     def _fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...]) -> None:
         for cell in self.cells(paper, target, config):

@@ -58,7 +58,7 @@ def config() -> Config:
 def board(project: Project, config: Config) -> Project:
     """A league in which everything has run; Bad diverged on Twos."""
     project.save_paper("league", league())
-    fill(project, "league", config)
+    project.once("board", lambda: fill(project, "league", config))
     return project
 
 

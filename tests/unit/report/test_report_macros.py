@@ -26,10 +26,18 @@ FIRST = "localscgdam/table1/FashionMNIST/4/LocalSCGDAM"
 @pytest.fixture
 def files(tiny: Project) -> dict[str, bytes]:
     """The macros of a table of each paper, by the names of their files."""
-    config = Config(scale="reduced")
-    tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
-    named = (("localscgdam", "table1"), ("climb", "table2"))
-    return {f"{paper}.tex": tables.make(Plan(config, paper), name).macros().encode() for paper, name in named}
+    folder = tiny.root / "macros"
+
+    def make() -> None:
+        config = Config(scale="reduced")
+        tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
+        folder.mkdir()
+        for paper, name in (("localscgdam", "table1"), ("climb", "table2")):
+            (folder / f"{paper}.tex").write_text(tables.make(Plan(config, paper), name).macros())
+        shutil.rmtree(tiny.root / "results")
+
+    tiny.once("macros", make)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def typeset(text: str, files: dict[str, bytes], folder: Path) -> str:
@@ -37,7 +45,6 @@ def typeset(text: str, files: dict[str, bytes], folder: Path) -> str:
     read = "".join(rf"\input{{{name}}}" for name in files)
     source = rf"\documentclass{{article}}\pagestyle{{empty}}{read}\begin{{document}}{text}\end{{document}}"
     content, _ = compile_source(source, "the text", files)
-    assert content is not None
     pdf = folder / "text.pdf"
     pdf.write_bytes(content)
     return subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout

@@ -24,11 +24,15 @@ Fill = Callable[[str, str], Project]
 
 
 @pytest.fixture
-def shipped(filled: Fill, reduced: Config) -> Project:
+def shipped(project: Project, filled: Fill, reduced: Config) -> Project:
     """Everything of the reduced scale measured, exported, and its runs gone."""
-    project: Project = filled("localscgdam", "table1")
-    export_reproduced(Plan(reduced), "table1")
-    shutil.rmtree(project.root / "results")
+
+    def make() -> None:
+        filled("localscgdam", "table1")
+        export_reproduced(Plan(reduced), "table1")
+        shutil.rmtree(project.root / "results")
+
+    project.once("shipped", make)
     return project
 
 

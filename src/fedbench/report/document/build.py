@@ -14,7 +14,7 @@ from fedbench.errors import UserError
 from fedbench.jobs.progress import duration
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
-from fedbench.report.document.pdf import compile_source
+from fedbench.report.document.pdf import compile_source, installed
 from fedbench.report.figures import claims as forest
 from fedbench.report.figures.plot import render
 from fedbench.report.files import REPORTS, write
@@ -39,11 +39,11 @@ def build(plan: Plan) -> Path:
 
     What is too wide or too tall for the page is logged. :class:`UserError` where LaTeX is missing or fails.
     """
-    shown = chapter(plan, load_config())
     target = REPORTS / f"{plan.study.key}.pdf"
-    content, complaints = compile_source(source(shown), str(target), pictures(shown))
-    if content is None:
+    if not installed():
         raise UserError(f"{target} needs LaTeX; install texlive-latex-recommended and latexmk")
+    shown = chapter(plan, load_config())
+    content, complaints = compile_source(source(shown), str(target), pictures(shown))
     for complaint in complaints:
         log.warning("%s: %s", target, complaint)
     return write(target, content)

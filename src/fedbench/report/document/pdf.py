@@ -30,6 +30,11 @@ WRAPPER = r"""\documentclass{article}
 """
 
 
+def installed() -> bool:
+    """Say whether LaTeX is."""
+    return all(map(shutil.which, ("latexmk", "pdflatex")))
+
+
 def build_pdf(tex: Path) -> Path | None:
     """Compile a table to ``<stem>.pdf`` beside it; None where LaTeX is not installed. Same input, same bytes.
 
@@ -44,30 +49,29 @@ def build_pdf(tex: Path) -> Path | None:
 
 def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     """Do the work of :func:`build_pdf`; return the PDF and what LaTeX found too wide or too tall."""
+    if not installed():
+        return None, []
     table = tex.read_text(encoding="utf-8")
     body = latex.numbered("table", tex.stem) + table + latex.details_as_text(latex.read_details(table))
     content, complaints = compile_source(WRAPPER % body, str(tex))
-    return (None if content is None else write(tex.with_suffix(".pdf"), content)), complaints
+    return write(tex.with_suffix(".pdf"), content), complaints
 
 
 def compile_source(
     source: str, about: str, pictures: Mapping[str, bytes] | None = None
-) -> tuple[bytes | None, list[str]]:
-    """Compile a document with ``pictures`` (by file name) beside it; the PDF is None where LaTeX is not installed.
+) -> tuple[bytes, list[str]]:
+    """Compile a document with ``pictures`` (by file name) beside it; LaTeX has to be :func:`installed`.
 
     The second part of the result is what LaTeX found too wide or too tall. :class:`UserError` with LaTeX's own
     words, and ``about`` as the document's name, when it does not compile.
     """
-    latexmk = shutil.which("latexmk")
-    if latexmk is None or shutil.which("pdflatex") is None:
-        return None, []
     with tempfile.TemporaryDirectory() as folder:
         main = Path(folder, "main.tex")
         main.write_text(source, encoding="utf-8")
         for name, content in (pictures or {}).items():
             main.with_name(name).write_bytes(content)
         done = subprocess.run(
-            [latexmk, "-norc", "-pdf", "-pdflatex=pdflatex -no-shell-escape %O %S",
+            ["latexmk", "-norc", "-pdf", "-pdflatex=pdflatex -no-shell-escape %O %S",
              "-interaction=nonstopmode", "-halt-on-error", main.name],
             cwd=folder, capture_output=True, text=True, errors="replace",
             env={**os.environ, "max_print_line": "1000"},
