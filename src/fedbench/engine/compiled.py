@@ -134,9 +134,7 @@ class Compiled:
             return list(changed.values())
 
         example: list[Any] = [tensor.clone() for tensor in tensors]
-        shared = TracingContext(
-            FakeTensorMode(allow_fallback_kernels=True)
-        )  # else each operation makes its own
+        shared = TracingContext(FakeTensorMode(allow_fallback_kernels=True))  # else one for each operation
         try:
             with tracing(shared):
                 graph = make_fx(traced)(*example)
