@@ -34,10 +34,10 @@ def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> floa
     """
     if metric not in curve or "iteration" not in curve or curve.empty:
         return math.nan
-    full = decays[0] if decays else 1.0
-    share = curve["iteration"] / (full * curve["iteration"].iloc[-1])
-    late = share.between(1 - WINDOW - ROUNDING, 1 + ROUNDING)
-    x, y = share[late].to_numpy(), curve.loc[late, metric].to_numpy()
+    full, iterations = decays[0] if decays else 1.0, curve["iteration"].to_numpy()
+    share = iterations / (full * iterations[-1])
+    late = (share >= 1 - WINDOW - ROUNDING) & (share <= 1 + ROUNDING)
+    x, y = share[late], curve[metric].to_numpy()[late]
     if len(y) < FEWEST or not np.isfinite(y).all():
         return math.nan
     return float(np.polyfit(x, y, 1)[0]) / PARTS
