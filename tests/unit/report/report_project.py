@@ -142,8 +142,8 @@ SCALES = {
 }
 
 
-MADE: dict[tuple[str, ...], dict[Path, bytes]] = {}
-"""Files that :meth:`Project.once` made, by what it was asked for and the configuration."""
+MADE: dict[str, dict[str, bytes]] = {}
+"""Files that :meth:`Project.once` wrote, by a digest of what it was asked for and of the files before."""
 
 
 class Project:
@@ -201,29 +201,25 @@ class Project:
         return self.write(cell, [run_result(spec.seed, spec.key, {metric: v, **more}) for spec, v in pairs])
 
     def fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...] = ("test_auc",)) -> None:
-        """Finish every cell of a target with plausible, repeatable numbers, curves included.
-
-        In a project without results they are made once of each configuration and copied afterwards.
-        """
-        if (self.root / "results").exists() or (self.root / "data").exists():
-            self._fill(paper, target, config, metrics)
-        else:
-            asked = f"{paper}/{target} {metrics} {config.model_dump_json()}"
-            self.once(asked, lambda: self._fill(paper, target, config, metrics))
+        """Finish every cell of a target with plausible, repeatable numbers, curves included."""
+        asked = f"{paper}/{target} {metrics} {config.model_dump_json()}"
+        self.once(asked, lambda: self._fill(paper, target, config, metrics))
 
     def once(self, asked: str, make: Callable[[], object]) -> None:
-        """Make files, or copy those that the same call made in a project with the same papers and scales."""
-        parts = sorted((self.root / "config").glob("*/**/*.yaml"))
-        read = asked, *(f"{path.relative_to(self.root)}: {path.read_text()}" for path in parts)
-        if read not in MADE:
-            before = {*self.root.rglob("*")}
+        """Write files, or copy those that the same call wrote in a project with the same files."""
+        before = self._content()
+        same = sha256(repr((asked, sorted(before.items()))).encode()).hexdigest()
+        if same not in MADE:
             make()
-            new = (path for path in self.root.rglob("*") if path.is_file() and path not in before)
-            MADE[read] = {path.relative_to(self.root): path.read_bytes() for path in new}
+            MADE[same] = {path: text for path, text in self._content().items() if before.get(path) != text}
             return
-        for path, content in MADE[read].items():
+        for path, content in MADE[same].items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_bytes(content)
+
+    def _content(self) -> dict[str, bytes]:
+        files = (path for path in self.root.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in files}
 
     def _fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...]) -> None:
         for cell in self.cells(paper, target, config):
