@@ -24,7 +24,8 @@ def profile(ratios: Sequence[Array], factors: Array) -> Array:
 
     All settings weigh the same, however many seeds they have.
     """
-    return _shares([of[None] for of in ratios], factors)[0]
+    shares: Array = _shares([of[None] for of in ratios], factors)[0]
+    return shares
 
 
 def band(ratios: Sequence[Array], factors: Array, draws: int = DRAWS) -> tuple[Array, Array]:
