@@ -201,6 +201,8 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
     shown = read(reported)
     chapters = [e["id"] for e in shown.root.all("section", "chapter")]
     assert chapters == ["reduced/localscgdam", "demo/localscgdam", "reduced/climb"]
+    claims = [e["id"] for e in shown.root.all("article") if e["id"].startswith("claims/")]
+    assert claims == ["claims/localscgdam"], "once, though it has two chapters"
     assert shown.rows()[f"demo/{added.name}", "test AUC"]["data-state"] == "matches (one seed)"
     command = shown.cell(f"demo/{added.name}").one("pre", "command").text
     assert "--set 'datasets=[\"STL10\"]'" in command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedbench.results.profiles import band, profile
+from fedbench.results.profiles import COVERAGE, band, profile
 
 FACTORS = np.array([0.5, 1.0, 2.0, 3.0])
 
@@ -25,6 +25,17 @@ def test_bands_hold_the_profile_and_shrink_with_seeds() -> None:
         assert low[0] == high[0] == 0 and low[-1] == high[-1] == 1, "what no draw can change"
         widths.append(high[2] - low[2])
     assert 0 < widths[1] < widths[0] / 2
+
+
+def test_a_band_is_that_of_profiles_drawn_one_after_another() -> None:
+    generator = np.random.default_rng(3)
+    ratios = [generator.uniform(1, 3, seeds) for seeds in (5, 3)]
+    again = np.random.default_rng(0)
+    drawn = [profile([again.choice(of, len(of)) for of in ratios], FACTORS) for _ in range(100)]
+    for end, share in zip(
+        band(ratios, FACTORS, draws=100), ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2), strict=True
+    ):
+        assert (end == np.quantile(drawn, share, axis=0)).all()
 
 
 def test_bands_cover_what_they_should() -> None:
