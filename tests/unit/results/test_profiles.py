@@ -29,11 +29,11 @@ def test_bands_hold_the_profile_and_shrink_with_seeds() -> None:
 
 def test_a_band_is_that_of_profiles_drawn_one_after_another() -> None:
     generator = np.random.default_rng(3)
-    ratios = [generator.uniform(1, 3, seeds) for seeds in (5, 3)]
+    ratios, factors = [generator.uniform(1, 3, seeds) for seeds in (9, 7)], np.linspace(1, 3, 9)
     again = np.random.default_rng(0)
-    drawn = [profile([again.choice(of, len(of)) for of in ratios], FACTORS) for _ in range(100)]
+    drawn = [profile([again.choice(of, len(of)) for of in ratios], factors) for _ in range(100)]
     for end, share in zip(
-        band(ratios, FACTORS, draws=100), ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2), strict=True
+        band(ratios, factors, draws=100), ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2), strict=True
     ):
         assert (end == np.quantile(drawn, share, axis=0)).all()
 
