@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import shlex
 from collections import Counter
@@ -268,9 +269,14 @@ def test_provenance_names_code_hardware_versions_and_time(reported: Project) -> 
     assert f"training {math.floor(seconds / 60 + 0.5)} min in all" in said
 
 
-def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
-    import base64
+def test_figures_hold_their_words_as_text(reported: Project) -> None:
+    (forest, *_) = read(reported).root.one("article", id="claims/localscgdam").all("img")
+    kind, _, content = forest["src"].partition(";base64,")
+    drawn = base64.b64decode(content).decode()
+    assert kind == "data:image/svg+xml" and "FashionMNIST, p = 4</text>" in drawn
 
+
+def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
     tables.build(Plan(Config(scale="reduced")), "table1")
     shown = read(reported).root.one("article", id="reduced/localscgdam/table1")
     for link in shown.one("p", "files").all("a"):

@@ -180,12 +180,12 @@ def _legend(figure: Figure, styles: Mapping[str, Style], rows: int, published: b
     )  # fmt: skip
 
 
-def render(figure: Figure, kind: str, dpi: float = RC["savefig.dpi"]) -> bytes:
+def render(figure: Figure, kind: str, text: bool = False) -> bytes:
     """Return a figure as the bytes of a file of ``kind`` (pdf, svg, png), free of dates and versions.
 
-    A ``png`` has ``dpi`` pixels an inch, and so has ``rgba``: four bytes for each of them, row by row.
+    The letters of an ``svg`` are lines, which look alike everywhere, or ``text`` in a font that the reader has.
     """
     stream = io.BytesIO()
-    with matplotlib.rc_context(RC):
-        figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind), dpi=dpi)
+    with matplotlib.rc_context({**RC, "svg.fonttype": "none" if text else "path"}):
+        figure.savefig(stream, format=kind, metadata=NO_DATES.get(kind))
     return stream.getvalue()

@@ -28,7 +28,7 @@ from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.report.page.cells import setting_text, troubled
 from fedbench.report.page.curves import ASSETS
 from fedbench.report.page.data import Chapter, chapters, studies
-from fedbench.report.page.pictures import Picture, address, lines, pixels
+from fedbench.report.page.pictures import Picture, address, picture
 from fedbench.report.page.states import STATES, TRAINING, UNFINISHED, counted
 from fedbench.report.tables.claim_words import effect_text, seeds_text
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
@@ -104,7 +104,7 @@ def gathered(config: Config) -> list[Gathered]:
 def _gather(config: Config, study: str, scales: list[str]) -> Gathered:
     of_study = chapters(config, study, scales)
     claims = of_study[0].claims
-    return of_study, pixels(forest.draw(claims).picture) if claims else None
+    return of_study, picture(forest.draw(claims).picture) if claims else None
 
 
 def render(studies_: list[Gathered], config: Config) -> str:
@@ -124,7 +124,7 @@ def render(studies_: list[Gathered], config: Config) -> str:
         "effect": effect_text,
         "seeds": seeds_text,
         "address": lambda text: address("text/csv", text.encode()),
-        "picture": lines,
+        "picture": picture,
         "colour": lambda method: style_of(method).colour,
     }
     views = [view for chapter in shown for view in chapter.views if view.shown]
@@ -132,7 +132,7 @@ def render(studies_: list[Gathered], config: Config) -> str:
     counts = counted(number.state for _, (_, number) in numbers)
     return environment.get_template("report.html").render(
         chapters=shown,
-        forests={of_study[0].paper.key: picture for of_study, picture in studies_},
+        forests={of_study[0].paper.key: drawn for of_study, drawn in studies_},
         numbers=numbers,
         views=views,
         troubled=troubled(views),
