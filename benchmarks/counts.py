@@ -17,9 +17,9 @@ from typing import Any
 
 import pandas as pd
 
+from fedbench.plan.configuration import read_yaml
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.reading import read_yaml
 from fedbench.specs import TrainSpec
 
 ROOT = Path(__file__).parents[1]
@@ -80,12 +80,6 @@ def known(found: re.Match[str], prose: str, facts: Facts) -> bool:
 
 
 @cache
-def content(path: Path) -> Any:
-    """Return what a YAML file holds, not to be changed."""
-    return read_yaml(path)
-
-
-@cache
 def studied(paper: str) -> Plan:
     """Return a plan of a study, whose YAML is read once; its ``at`` has those at each scale."""
     return Plan(Config(), paper)
@@ -105,7 +99,7 @@ def facts_of(frames: dict[str, pd.DataFrame]) -> Facts:
         datasets = list(frame["dataset"].unique())
         for file in (ROOT / "config/tuned" / paper).rglob("*.yaml"):
             if file.stem.partition("_")[0] in datasets:
-                _add_trials(facts, content(file)["protocol"])
+                _add_trials(facts, read_yaml(file)["protocol"])
         for at in {scale, "paper"}:
             for train, clients in lengths(paper, table, at, tuple(datasets)):
                 facts["client"] |= {clients, train.participation.clients}

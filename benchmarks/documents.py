@@ -31,6 +31,8 @@ import pandas as pd
 import yaml
 from docs_tables import ROOT, TABLE, claims_of, picked, rewritten, shipped
 
+from fedbench.plan.configuration import read_yaml
+
 PAPERS = [path.name for path in sorted((ROOT / "docs/papers").glob("*.md"))]
 RESULTS = [
     "README.md",
@@ -67,7 +69,7 @@ def constant(of: str, place: str) -> float:
     if "@" in of:
         number, _, what = place.partition(".")
         return float(places_of(claims_of(of).findings[int(number) - 1], of.partition("@")[2])[what])
-    value: Any = counts.content(ROOT / of)
+    value: Any = read_yaml(ROOT / of)
     for name in place.split("/"):
         value = value[int(name)] if isinstance(value, list) else {str(key): value[key] for key in value}[name]
     return float(len(value) if isinstance(value, (list, dict)) else value)
