@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -156,7 +157,10 @@ def machine_code(graph: torch.fx.GraphModule, example: list[Any]) -> Callable[..
     if example[0].device.type == "cpu":
         pooling.keep(graph)
     try:
-        return inductor(graph, example, options={"compile_threads": 1})  # type: ignore[no-any-return]
+        with warnings.catch_warnings():
+            # it would advise to round products: `train.precision` decides that
+            warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
+            return inductor(graph, example, options={"compile_threads": 1})  # type: ignore[no-any-return]
     except Exception as error:
         # an interrupt is none of these; what is left is a compiler that does not work, and no run is worth a traceback
         raise UserError(f"compile: true: {str(error).strip().splitlines()[0]}; set compile: false") from error

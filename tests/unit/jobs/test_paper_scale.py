@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import sys
 import tarfile
@@ -29,7 +30,7 @@ def paper_scale(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_whole_rows_come_early_and_what_is_shipped_is_left_out(
-    paper_scale: ModuleType, monkeypatch: pytest.MonkeyPatch
+    paper_scale: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(ROOT)
     todo = list(paper_scale.missing(paper_scale.ORDER, "paper"))
@@ -39,10 +40,12 @@ def test_whole_rows_come_early_and_what_is_shipped_is_left_out(
     planned = {cell.runs[0].key for part in paper_scale.ORDER for cell in part.cells("paper")}
     assert {*keys} == planned - {*shipped["key"]}
 
+    monkeypatch.chdir(tmp_path)  # nothing is shipped here
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    todo = list(paper_scale.missing(paper_scale.ORDER, "paper"))
     first = [cell for part, cell in todo if part == paper_scale.ORDER[0]]
-    assert {cell.setting["alpha"] for cell in first} == {0} and keys[: len(first)] == [
-        c.runs[0].key for c in first
-    ]
+    assert {cell.setting["alpha"] for cell in first} == {0}
+    assert [cell.name for _, cell in todo[: len(first)]] == [cell.name for cell in first]
     rows = [[cell.method for cell in row] for _, row in groupby(first, key=lambda cell: dict(cell.setting))]
     assert len(rows) == 4 and all(len(set(row)) == len(row) == 4 for row in rows)
     seeds = [part.seed for part, _ in todo if part.paper == "localscgdam"]
@@ -58,7 +61,7 @@ def test_what_runs_longer_than_the_time_is_stopped(paper_scale: ModuleType) -> N
 def test_checks_come_first_and_nothing_is_begun_when_the_time_is_up(
     paper_scale: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each process takes 10 seconds of the 95 here: three checks, then seven cells, the last with what is left."""
+    """Each process takes 10 seconds of the 95 here: two checks, then eight cells, the last with what is left."""
     clock, calls = [0.0], list[tuple[list[str], float]]()
 
     class Process:
@@ -70,20 +73,34 @@ def test_checks_come_first_and_nothing_is_begun_when_the_time_is_up(
             clock[0] += 10
 
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # restored at the end
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(paper_scale, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     exported: list[list[str]] = []
     fake = SimpleNamespace(Popen=Process, run=lambda command, **_: exported.append(command))
     monkeypatch.setattr(paper_scale, "subprocess", fake)
     monkeypatch.setattr(paper_scale, "export", lambda parts, scale: None)
-    given = ["--hours", str(95 / 3600), "--device", "cuda", "--checks", "--archive", "runs.tar.gz"]
+    given = [
+        "--hours",
+        str(95 / 3600),
+        "--device",
+        "cuda",
+        "--checks",
+        "--jobs",
+        "1",
+        "--archive",
+        "runs.tar.gz",
+    ]
     monkeypatch.setattr(sys, "argv", ["paper_scale.py", *given])
     paper_scale.main()
     assert [left for _, left in calls] == pytest.approx([95 - 10 * at for at in range(10)])
-    assert [arguments for arguments, _ in calls[:3]] == list(paper_scale.CHECKS)
+    assert [arguments for arguments, _ in calls[:2]] == list(paper_scale.CHECKS)
     assert all(Path(check[0]).exists() or check[0] == "-m" for check in paper_scale.CHECKS)
-    cells = [arguments[3] for arguments, _ in calls[3:]]
-    assert all(name.startswith("climb/MNIST/") for name in cells) and len(set(cells)) == 7
-    assert all("device=cuda" in arguments and "compile=false" in arguments for arguments, _ in calls[3:])
+    cells = [arguments[3] for arguments, _ in calls[2:]]
+    assert all("/MNIST/" in name or "/FashionMNIST/" in name for name in cells) and len(set(cells)) == 8
+    compiles = f"compile={str(paper_scale.compiles('cuda')).lower()}"
+    assert all("device=cuda" in arguments and compiles in arguments for arguments, _ in calls[2:])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"  # named, it is shared
     assert exported == [[sys.executable, "-m", "fedbench", "store", "export", "runs.tar.gz"]]
 
 
