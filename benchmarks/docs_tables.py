@@ -151,11 +151,17 @@ def claims_of(of: str) -> claims.ClaimTable:
 
 
 def judged(of: str) -> str:
-    """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out."""
-    scale = of.partition("@")[2]
-    lines = claims_of(of).markdown().splitlines()
+    """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out.
+
+    What decides is shown where this scale does.
+    """
+    scale, table = of.partition("@")[2], claims_of(of)
+    lines = table.markdown().splitlines()
     cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
     shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Decides")]
+    for line, finding in zip(cells[2:], table.findings, strict=True):
+        if finding.main.scale != scale:
+            line[shown[3]] = "–"
     kept = [line for line in cells if line[shown[2]] != "not run"]
     return "".join(f"| {' | '.join(line[at] for at in shown)} |\n" for line in kept)
 
