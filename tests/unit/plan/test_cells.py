@@ -12,6 +12,9 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import matching, resolve
 from fedbench.plan.configuration import load_config, load_paper
 from fedbench.plan.plan import Plan
+from fedbench.specs import as_value
+
+PAPERS = sorted(path.stem for path in (Path(__file__).parents[3] / "config/papers").glob("*.yaml"))
 
 
 class TestPapersAsShipped:
@@ -35,6 +38,11 @@ class TestPapersAsShipped:
         keys = {run.key for cell in found for run in cell.runs}
         assert len(keys) == 3 * count  # three seeds each, no two alike
         assert all(cell.scale == "paper" and len(cell.runs) == 3 for cell in found)
+
+    @pytest.mark.parametrize("paper", PAPERS)
+    def test_each_declared_value_of_a_setting_may_stand_in_the_name_of_a_cell(self, paper: str) -> None:
+        for setting in load_paper(paper).settings.values():
+            assert [as_value(value) for value in setting.values] == [*setting.values]
 
     def test_figures_share_their_cells_with_the_table(self) -> None:
         config = load_config(overrides={"scale": "paper"})
