@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report_project import Project
+from report_project import Project, localscgdam
 
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
@@ -99,6 +99,22 @@ def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> 
     text = tables.make(Plan(reduced), "table1").macros()
     for part in ("", "/std", "/seeds", "/scale"):
         assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
+
+
+def test_one_seed_has_no_spread_and_a_truth_is_written_as_in_yaml(project: Project) -> None:
+    paper = localscgdam()
+    paper["settings"]["flag"] = {"sets": ["params.flag"], "default": False, "label": "flag"}
+    table = {"settings": {"flag": [False, True]}, "columns": ["flag"], "published": None}
+    paper["tables"]["table1"] |= table
+    project.save_paper("localscgdam", paper)
+    config = Config(scale="reduced", seeds=[0])
+    cells = project.cells("localscgdam", "table1", config)
+    cell = next(c for c in cells if c.method == "CoDA" and c.setting["flag"] is True)
+    project.finish(cell, [0.9])
+    text, key = tables.make(Plan(config), "table1").macros(), f"localscgdam/table1/{cell.dataset}/true/CoDA"
+    assert (
+        rf"\fedbenchnumber{{{key}}}{{0.900}}" in text and rf"\fedbenchnone{{{key}/std}}{{one seed}}" in text
+    )
 
 
 def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced: Config) -> None:

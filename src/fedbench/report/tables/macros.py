@@ -7,7 +7,7 @@ from typing import Any
 
 from fedbench.errors import visible
 from fedbench.plan.schema import Value
-from fedbench.report.numbers.names import ABSENT, SHIPPED
+from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED
 from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
 from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.tables.layout import Entry
@@ -63,7 +63,7 @@ def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one
         why = f"{item.n_seeds} of {item.n_wanted} seeds"
     spread = entry.spread.partition(" ")[0].removeprefix("±")
-    yield "", entry.value.removesuffix(SHIPPED) if whole else "", why
+    yield "", entry.value.rstrip(SHIPPED + AGAIN) if whole else "", why
     yield "std", spread if whole else "", "one seed" if whole else why
     yield "seeds", str(item.n_seeds) if whole else "", why
     yield "scale", item.scale if whole else "", why
