@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.tables import build as tables
+from fedbench.report.tables import leaderboard
+from fedbench.store import results
 from fedbench.workflow.inputs import Inputs
 
 SEEDS = list(range(8))
@@ -81,7 +85,7 @@ def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
             folder.mkdir(parents=True, exist_ok=True)
             curve.to_csv(folder / "curve.csv", index=False)
             costs = {"floats_up": sent, "samples": 1000.0}
-            runs.append(run_result(spec.seed, spec.key, {"test_auc": end, **costs}))
+            runs.append(run_result(spec.seed, spec.key, {"test_auc": end, "test_loss": -end, **costs}))
         project.write(cell, runs)
 
 
@@ -115,6 +119,20 @@ def test_a_method_that_is_another_with_its_values_shares_its_rank(board: Project
         ranks = {row.label: row.entries[0][0].value for row in block.rows}
         assert "Good & co" in ranks and ranks["Fair"] == "1 (is Good & co)"
         assert ranks["Bad"] == ("1 (is Good & co)" if mu == 0 else "2")
+        said = [note for note in table.notes if note.startswith("Ones: ")]
+        assert [note.endswith("all are tied.") for note in said] == [mu == 0], "twins are one method"
+
+
+def test_of_a_loss_the_least_is_the_best_and_its_average_has_its_sign(board: Project, config: Config) -> None:
+    paper = league()
+    paper["tables"]["leaderboard"]["metrics"] = ["test_loss"]
+    board.save_paper("league", paper)
+    table = tables.make(Plan(config, "league"), "leaderboard")
+    ranks = table.rows.set_index(["dataset", "method"]).loc["Ones", "rank_best"].dropna()
+    assert ranks.to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
+    shown = {row.label: row.entries[0][1].value for row in table.grid.blocks[0].rows}
+    assert [*shown][2] == "Bad", "an average too"
+    assert float(shown["Good"]) == pytest.approx(-0.95, abs=0.003)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +159,12 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
     said = tables.make(Plan(two, "league"), "leaderboard").markdown()
     assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
+    three = Config(scale="reduced", seeds=[0, 1, 2])
+    assert "too few to distinguish" not in tables.make(Plan(three, "league"), "leaderboard").markdown()
+    one = Config(scale="reduced", seeds=[0])
+    (block,) = tables.make(Plan(one, "league"), "leaderboard_bytes").grid.blocks
+    needed = {row.label: row.entries[0][2].value for row in block.rows}
+    assert needed["Bad"] == "∞", "of one seed there is no share"
 
 
 def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:
@@ -151,6 +175,46 @@ def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -
     (average,) = [block for block in table.grid.blocks if block.heading.startswith("Average")]
     shown = next(row for row in average.rows if row.label == "Bad").entries[0][1].value
     assert float(shown) == pytest.approx((0.8 + 0.5) / 2, abs=0.005)
+    cells = board.cells("league", "leaderboard", config)
+    fair = next(cell for cell in cells if (cell.method, cell.dataset) == ("Fair", "Ones"))
+    board.finish(fair, [math.nan] * len(SEEDS))
+    (ones,) = [
+        block
+        for block in tables.make(Plan(config, "league"), "leaderboard").grid.blocks
+        if block.heading.startswith("Ones")
+    ]
+    assert next(row for row in ones.rows if row.label == "Fair").entries[0][0].value == "3 (as Guess)"
+
+
+def lose(board: Project, config: Config, method: str, dataset: str) -> None:
+    """Take a method's runs on a dataset away."""
+    for cell in board.cells("league", "leaderboard", config):
+        if (cell.method, cell.dataset) == (method, dataset):
+            (board.root / cell.path).unlink()
+            board.forget(cell.runs)
+
+
+def test_a_method_that_lacks_a_dataset_has_no_place_on_average(board: Project, config: Config) -> None:
+    lose(board, config, "Fair", "Twos")
+    average, *_ = tables.make(Plan(config, "league"), "leaderboard").grid.blocks
+    ranks = {row.label: row.entries[0][0].value for row in average.rows}
+    assert average.heading.startswith("Average") and ranks["Fair"] == "–" and ranks["Good"] == "1"
+
+
+def test_datasets_enough_are_said_and_seconds_of_several_machines_are_not_compared(
+    board: Project, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine(board)
+    fill(board, "mine", config)
+    (cell, *_) = [cell for cell in board.cells("mine", "leaderboard", config) if cell.method == "Mine"]
+    runs = results.read(cell.path)
+    board.write(cell, [run | {"provenance": run["provenance"] | {"hardware": "a card"}} for run in runs])
+    monkeypatch.setattr(leaderboard, "INDEPENDENT", 2)
+    said = tables.make(Plan(config, "mine"), "leaderboard").markdown()
+    assert "Shown are 2 datasets." in said
+    (line,) = re.findall(rf"Mine on {cell.dataset}: .*", said)
+    assert line.endswith("; seconds were measured on several machines.")
+    assert not re.search(r"Mine on \w+: .* several machines", said.replace(line, ""))
 
 
 def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config) -> None:
@@ -286,10 +350,7 @@ def test_a_profile_is_the_share_of_settings_and_seeds_within_a_factor(board: Pro
 
 
 def test_a_profile_says_which_methods_lack_a_setting(board: Project, config: Config) -> None:
-    for cell in board.cells("league", "leaderboard", config):
-        if (cell.method, cell.dataset) == ("Fair", "Twos"):
-            (board.root / cell.path).unlink()
-            board.forget(cell.runs)
+    lose(board, config, "Fair", "Twos")
     drawing = profiled(board, config)
     assert {*drawing.points["curve"]} == {"Good", "Bad"} and "not run on all of them: Fair" in drawing.words
 

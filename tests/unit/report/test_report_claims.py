@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam
 
+from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
@@ -21,6 +24,7 @@ from fedbench.report.numbers.finding import Finding
 from fedbench.report.numbers.findings import find
 from fedbench.report.tables import claim_words
 from fedbench.report.tables import claims as tables
+from fedbench.results.claims.effect import Effect
 
 LEADS = {"better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}, "holds": "all"}
 LONG = {
@@ -113,6 +117,24 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         (one, *_) = findings(claimed, config)
         assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
         assert ("[" in claim_words.effect_text(one, Plan(config).study)) == (len(seeds) == 2)
+
+
+def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_for(
+    claimed: Project, reduced: Config
+) -> None:
+    """It has no ends where a rival diverged in all seeds but one."""
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    one = findings(claimed, reduced)[0]
+    verdict = replace(one.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
+    unbounded = replace(one, scales=[replace(one.main, verdict=verdict)])
+    assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] at ")
+
+    rounds = {"method": METHODS[0], "than": METHODS[1], "needs": "round"}
+    verdict = replace(verdict, decides=Effect(math.log(0.5), math.log(0.25), 0.0, seeds=3))
+    for bound, says in (("at_least", "ratio 0.50 [0.25, 1.00]"), ("at_most", "ratio 2.00 [1.00, 4.00]")):
+        claim = ClaimSpec.model_validate({"says": "x", "in": "table1", "ratio": {**rounds, bound: 2}})
+        of_costs = replace(one, claim=claim, scales=[replace(one.main, verdict=verdict)])
+        assert claim_words.effect_text(of_costs, Plan(reduced).study).startswith(says)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:

@@ -46,7 +46,7 @@ def effect_text(one: Finding, paper: Paper) -> str:
     if one.claim.ratio:
         effect = _ratio(effect, inverse=one.claim.ratio.at_most is not None)
     mean, low, high = (
-        "∞" if not math.isfinite(v) else f"{v:.2f}" if one.claim.ratio else signed(v, decimals)
+        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if one.claim.ratio else signed(v, decimals)
         for v in (effect.mean, effect.low, effect.high)
     )
     interval = f" [{low}, {high}]" if effect.seeds > 1 else ""

@@ -96,8 +96,9 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
     rank += f" (as {_label(paper, board.random)})" if line.lost else ""
     rank += f" (is {_label(paper, line.twin)})" if line.twin else ""
     if not line.shown:
-        mean = ABSENT if math.isnan(line.mean) else f"{abs(line.mean):.{DECIMALS}f}"
-        return [Entry(rank), Entry(mean), *[Entry("")] * (len(spec.metrics) + (not board.budget))]
+        mean = paper.measure(spec.metrics[0]).sign * line.mean
+        text = ABSENT if math.isnan(mean) else f"{mean:.{DECIMALS}f}"
+        return [Entry(rank), Entry(text), *[Entry("")] * (len(spec.metrics) + (not board.budget))]
     numbers = [Entry(*state_text(item, DECIMALS)) for item in line.shown[: len(spec.metrics)]]
     if board.budget:
         return [Entry(rank), *numbers, Entry(_needed(line.shown[-1]))]
