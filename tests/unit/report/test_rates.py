@@ -189,7 +189,12 @@ def test_claims_read_exponents_and_the_export_keeps_them(
     for method, samples, rounds in (("FCSG", 6, 3), ("Acc-FCSG-M", 4, 2)):
         for metric, value in (("sample_exponent", samples), ("communication_exponent", rounds)):
             assert read(config, method, metric) == pytest.approx(dict.fromkeys(range(3), value))
-    rows = pd.read_csv(export_reproduced(Plan(config, "fcsg"), "table1")).set_index(["method", "metric"])
+    path = export_reproduced(Plan(config, "fcsg"), "table1")
+    before = path.read_bytes()
+    diverged = next(cell for cell in Plan(config, "fcsg").cells("table1") if cell.method == "FCSG")
+    put(tmp_path, diverged, 0.1, "diverged", seeds=(0, 1, 2))
+    assert export_reproduced(Plan(config, "fcsg"), "table1").read_bytes() == before, "no exponent is no row"
+    rows = pd.read_csv(path).set_index(["method", "metric"])
     assert set(rows.loc[("Acc-FCSG-M", "sample_exponent"), "value"]) == {4} and rows["T"].isna().all()
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
 

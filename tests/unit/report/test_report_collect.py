@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, run_result
@@ -15,6 +16,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
+from fedbench.store import results
 
 
 @pytest.fixture
@@ -73,6 +75,17 @@ def test_some_seeds_missing_is_said(project: Project, cell: Cell) -> None:
     found = row(project, cell)
     assert (found.status, found.mean, found.n_seeds) == ("incomplete", 0.9, 1)
     assert found.reason == "1 of 3 seeds are done"
+
+
+def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> None:
+    """A run belongs to a cell once a job has put it there; then those of earlier jobs belong to it, too."""
+    for run in cell.runs:
+        project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
+    path = project.finish(cell, [0.8, 0.9, 1.0])
+    project.write(cell, results.read(path)[:1])
+    assert row(project, cell).n_seeds == 3
+    path.unlink()
+    assert row(project, cell).status == "not run"
 
 
 def test_results_of_another_configuration_are_not_shown(project: Project, cell: Cell) -> None:

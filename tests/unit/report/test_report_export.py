@@ -17,6 +17,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced, in_order
 from fedbench.report.tables import build as tables
+from fedbench.store import results
 
 FILE = "reproduced/reduced/localscgdam.csv"
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
@@ -47,6 +48,8 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     assert pd.isna(broken.value) and set(rows.loc[third, "commit"]) == {"0123456789ab"}
     whole = cells[0].runs[0]
     assert rows.loc[(whole.key, "device_var_test_auc"), "value"] == 2e-7
+    measured = results.read(cells[0].path)[0]["metrics"]["test_auc"]
+    assert rows.loc[(whole.key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
     assert abs(rows.loc[(whole.key, "test_auc"), "pace"]) > 0
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
     before = path.read_bytes()
@@ -95,6 +98,19 @@ def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
     assert set(coda.loc[of_first & (coda["seed"] > 0), "key"]).isdisjoint(now), "those not measured anew stay"
     others = before[before["method"] != "CoDA"]
     pd.testing.assert_frame_equal(after[after["method"] != "CoDA"], others, check_dtype=False)
+
+
+def test_a_run_that_diverged_here_has_none_of_the_numbers_it_had_elsewhere(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "table1", reduced)
+    before = exported(project, reduced)
+    (cell, *_) = project.cells("localscgdam", "table1", reduced)
+    runs = results.read(cell.path)
+    project.write(cell, [runs[0] | {"status": "diverged", "reason": "loss is nan"}, *runs[1:]])
+    after = exported(project, reduced)
+    (broken,) = after.loc[[cell.runs[0].key]]["status"]
+    assert broken == "diverged" and len(after) == len(before) + 1 - len(before.loc[cell.runs[0].key])
 
 
 def test_rows_are_in_the_order_of_their_numbers() -> None:

@@ -149,8 +149,11 @@ def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
 @pytest.mark.parametrize(
     ("log", "state"),
     [
-        ("[1/1] x\n  seed 0: round 3/25, about 9 s left, test_auc 0.5\n", "interrupted"),
-        ("  seed 0: finished test_auc 0.8\n  seed 1: diverged\n  seed 2: finished test_auc 0.9\n", "not run"),
+        ("[1/1] x\n  seed 0: finished test_auc 0.8\n  seed 1: round 3/25, mean error: 0.5\n", "interrupted"),
+        (
+            "  seed 0: round 2/25\r  seed 0: finished test_auc 0.8\n  seed 1: diverged\n  seed 2: finished\n",
+            "not run",
+        ),
         ("  seed 0: finished test_auc 0.8\nslurmstepd: error: ... Killed\n", "failed"),
         ("Traceback (most recent call last):\n  File x\nRuntimeError: boom\n", "failed"),
         (None, "not run"),

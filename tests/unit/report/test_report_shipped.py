@@ -16,6 +16,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import find
+from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.tables import build as tables
 from fedbench.store import results
 
@@ -186,8 +187,23 @@ def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, redu
         seed="7", key=cell.runs[0].seeded(7).key, value="0.25"
     )
     pd.concat([rows, more]).to_csv(path, index=False)
-    row = tables.make(Plan(reduced), "table1").rows.query("n_wanted > 0").iloc[0]
-    assert [pair.split(":")[0] for pair in row["values"].split()] == ["0", "2", "7"] and row["n_wanted"] == 3
+
+    def seeds() -> list[str]:
+        row = shown(shipped, reduced).iloc[0]
+        assert row["n_wanted"] == 3
+        return [pair.split(":")[0] for pair in row["values"].split()]
+
+    assert seeds() == ["0", "2", "7"]
+    shipped.write(cell, [run_result(0, cell.runs[0].key, {"test_auc": 0.5})])
+    assert seeds() == ["0", "2"], "with a run of ours those that are planned alone"
+
+
+def test_a_cell_is_shipped_with_all_metrics_that_are_asked_for_or_not_at_all(
+    shipped: Project, reduced: Config
+) -> None:
+    (cell, *_) = shipped.cells("localscgdam", "table1", reduced)
+    rows = Shipped(Plan(reduced))
+    assert rows.has(cell, ["test_auc"]) and not rows.has(cell, ["test_auc", "test_ap"])
 
 
 def without(project: Project, cell: Cell, seeds: list[int]) -> None:

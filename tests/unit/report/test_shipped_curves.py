@@ -78,6 +78,20 @@ def test_seeds_are_added_and_a_run_that_is_shipped_again_is_there_once(project: 
     assert (rows.groupby("key").size() == 21).all()
 
 
+def test_a_run_has_no_column_of_another(project: Project) -> None:
+    """A figure that asks for it says that there is none, rather than to draw nothing."""
+    config = Config(scale="reduced", seeds=[0])
+    plan = Plan(config)
+    cells = plan.cells("figure1")[:2]
+    for cell, metric in zip(cells, ("test_auc", "test_ap"), strict=True):
+        project.curve(cell.runs[0].key, 0.9, (metric,), np.random.default_rng(0))
+        project.finish(cell, [0.9], metric)
+    shipped_curves.add(plan, cells)
+    of_runs = shipped_curves.load(plan, "curves")
+    columns = [{*of_runs[cell.runs[0].key]} & {"test_auc", "test_ap"} for cell in cells]
+    assert columns == [{"test_auc"}, {"test_ap"}]
+
+
 def test_a_run_that_diverged_is_shipped_as_one(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "figure1", config)
