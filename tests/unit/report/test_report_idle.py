@@ -47,6 +47,9 @@ def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, fl
     for name in metrics:
         assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == found, name
     assert not idle.sign(next(iter(metrics)), metrics, NO_CURVE, {}), "without the classes nobody can tell"
+    assert not idle.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
+        "there is but one"
+    )
 
 
 def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
@@ -72,6 +75,22 @@ def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, found:
 def test_perfect_from_the_first_round_on_is_not_flat() -> None:
     perfect = pd.DataFrame({"test_auc": [1.0] * 4})
     assert idle.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
+    assert idle.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {}) == idle.FLAT
+
+
+@pytest.mark.parametrize(
+    "aps, found",
+    [
+        ([0.2, 0.3, 0.3, 0.3], idle.STUCK),
+        ([0.2, 0.2, 0.3, 0.3], ""),
+        ([0.2, 1.0, 1.0, 1.0], ""),
+    ],
+)
+def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
+    aps: list[float], found: str
+) -> None:
+    of = pd.DataFrame({"test_ap": aps})
+    assert idle.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == found
 
 
 def cell_of(project: Project, config: Config, method: str) -> Cell:

@@ -252,6 +252,8 @@ class TestAgainstScipy:
         alone, beside = (np.array([rows]) for rows in ([unit], [unit, clear]))
         needed = seeds_needed(alone, rule, verdict(alone, rule))
         assert needed == seeds_needed(beside, rule, verdict(beside, rule)) and 5 <= needed <= 7
+        lost = np.array([[unit, [-value for value in clear]]])
+        assert needed == seeds_needed(lost, rule, verdict(lost, rule)), "lost already"
         small = Rule("better", matters=0.01, holds="all")
         assert seeds_needed(alone, small, verdict(alone, small)) == math.inf
         equal = Rule("equal", margin=3.0)
@@ -267,6 +269,8 @@ class TestAgainstScipy:
         found = verdict([[[m, m, m] for m in means]], BETTER)
         assert found.p_places == stats.wilcoxon(means, alternative="greater").pvalue
         assert math.isnan(verdict([[[0.1] * 3] * 4], BETTER).p_places), "four places are too few"
+        allowed = verdict([[[m, m, m] for m in means]], Rule("no_worse", margin=0.06))
+        assert allowed.p_places == stats.wilcoxon(np.add(means, 0.06), alternative="greater").pvalue
 
 
 class TestPlacesThatWait:

@@ -154,7 +154,7 @@ def test_other_results_on_disk_change_what_claims_and_the_page_show_and_ours_do_
     )
 
 
-def test_a_file_of_another_paper_changes_the_page_alone() -> None:
+def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_extends_it() -> None:
     write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
     asked = inputs()
     papers, page = [asked.besides(key) for key in ("toy", "mine")], asked.besides_page()
@@ -168,6 +168,21 @@ def test_a_file_of_another_paper_changes_the_page_alone() -> None:
         assert asked.besides("toy") == papers[0]
         for now, was in ((asked.besides("mine"), papers[1]), (asked.besides_page(), page)):
             assert name in [new.split()[0] for new in now if new not in was]
+    for place, name in (
+        ("reproduced/paper/toy.csv", "shipped"),
+        ("reproduced/verified.csv", "shipped"),
+        ("config/tuned/toy/x.yaml", "configuration"),
+        ("config/datasets/x.yaml", "configuration"),
+    ):
+        before = [asked.besides("toy"), asked.besides("mine"), asked.besides_page()]
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        Path(place).write_text("")
+        after = [asked.besides("toy"), asked.besides("mine"), asked.besides_page()]
+        changed = [
+            [line.split()[0] for line in now if line not in was]
+            for now, was in zip(after, before, strict=True)
+        ]
+        assert changed == [[name]] * 3, f"{place} is shown by toy, by what extends it, and by the page"
     without = inputs(shipped=False)
     Path("reproduced/paper/mine.csv").write_text("new")
     assert without.besides("mine") == inputs(shipped=False).besides("mine")
