@@ -78,14 +78,16 @@ def stand_ins() -> Path:
     return folder
 
 
-def group() -> tuple[Path, int]:
+def group(session: int | None = None) -> tuple[Path, int]:
     """Start a server that, with its forks and what these start, is a process group of its own, to be killed.
+
+    What is left of it ends with the process ``session``, this one if none is given.
 
     Returns:
         The folder of its stand-ins, and the number of the group.
     """
     folder = Path(tempfile.mkdtemp(dir=stand_ins()))
-    start(folder, stand_ins() / "python", str(os.getpid()), "apart")
+    start(folder, stand_ins() / "python", str(session or os.getpid()), "apart")
     return folder, int((folder / "group").read_text())
 
 
@@ -107,9 +109,9 @@ def serve(folder: Path, owner: int, apart: bool) -> Callable[[], Any]:
 
     ``apart``: in a process group of its own.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the forks; a server ends with its owner
     if apart:
         os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one that a test gives to the group is for the forks
     (folder / "group").write_text(str(os.getpgrp()))
     for name in IMPORTED:
         importlib.import_module(name)
@@ -155,6 +157,8 @@ def listen(listener: socket.socket, folder: Path, owner: int) -> Callable[[], An
                 return forked(connection, folder)
             connections[process] = connection
     shutil.rmtree(folder, ignore_errors=True)
+    if os.getpgrp() == os.getpid():  # it stands apart, and so do its forks: no Ctrl-C has reached them
+        os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 
