@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -140,6 +141,7 @@ def rounds_to(metric: str, target: float, spent: str = "rounds") -> str:
     return f"{spent}_to_{metric}_{target:g}"
 
 
+@functools.lru_cache(maxsize=1024)
 def target(name: str) -> Target | None:
     """Return what :func:`rounds_to` named, None for any other name."""
     found = re.fullmatch(rf"({'|'.join(SPENT)})_to_(.+)_([^_]+)", name)
@@ -154,6 +156,7 @@ def within(metric: str, spent: str, amount: float) -> str:
     return f"{metric}_within_{spent}_{amount:g}"
 
 
+@functools.lru_cache(maxsize=1024)
 def budget(name: str) -> Budget | None:
     """Return what :func:`within` named, None for any other name."""
     found = re.fullmatch(rf"(.+)_within_({'|'.join(SPENT)})_([^_]+)", name)

@@ -44,8 +44,11 @@ def test_rows_make_a_frame_of_the_types_that_are_named() -> None:
         and frame["shipped"].tolist() == [True, False]
     )
     none = frame_of([], columns)
-    assert [*none] == [*frame] == [*columns] and (none.dtypes == frame.dtypes).all()
-    assert [*map(str, frame.dtypes)] == ["object", "int64", "object", "float64", "bool"]
+    assert [*none] == [*frame] == ["place", "word", "seeds", "mean", "shipped"], (
+        "columns of one type stand together"
+    )
+    assert (none.dtypes == frame.dtypes).all()
+    assert [*map(str, frame.dtypes)] == ["object", "object", "int64", "float64", "bool"]
 
 
 def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:

@@ -123,7 +123,9 @@ def _panel(axes: Axes, one: Finding, effects: pd.DataFrame, width: float) -> Non
         high = max(high, one.rule.margin * 1.1)
     room = max(1.5 * band, 0.05 * (high - low))
     axes.set_xlim(min(low, -room), max(high, room))
-    axes.get_yticklabels()[-1].set_fontweight("bold")
+    axes.yaxis.get_major_ticks()[-1].label1.set_fontweight("bold")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_label_coords(0, 0)  # of no label: without a place it would have all ticks laid out twice
     says = f"{one.number}. {one.claim.says}"
     title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{_unit(one)}"
     axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width, y=1)

@@ -219,7 +219,13 @@ def _with_cycles(cell: Cell, curve: pd.DataFrame) -> pd.DataFrame:
 def table_of(key: str, name: str) -> pd.DataFrame:
     """Return a run's ``curve.csv`` or ``clients.csv`` as it was written, empty where the store has none."""
     content = Store().table(key, name)
-    return pd.read_csv(io.BytesIO(content)) if content else pd.DataFrame()
+    return _parsed(content).copy() if content else pd.DataFrame()
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(content: bytes) -> pd.DataFrame:
+    """Return a table, not to be changed: each metric of a figure asks for the same curves."""
+    return pd.read_csv(io.BytesIO(content))
 
 
 def lacking(

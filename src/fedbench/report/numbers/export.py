@@ -15,7 +15,7 @@ from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.files import write
 from fedbench.report.numbers import verified
 from fedbench.report.numbers.rates import table_of_rates
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, Row
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, OF_ROW, Row
 from fedbench.report.numbers.runs import OF_CELL, table_of_runs
 from fedbench.report.numbers.shipped import COLUMNS, path_of
 from fedbench.report.numbers.strict_csv import StrictCsv
@@ -70,7 +70,7 @@ def _trained(cells: Sequence[Cell], spec: TableSpec) -> list[tuple[Place, str, R
     else:
         runs = pd.concat([table_of_runs([cell], spec.metrics_on(cell.dataset)) for cell in cells])
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
-    ended = runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
+    ended = runs.loc[broken | (runs["status"].eq(FINISHED) & runs["value"].notna()), [*OF_CELL, *OF_ROW]]
     rows: Iterable[Any] = ended.itertuples(index=False)
     return [(dict(row.place), row.method, Row(*row[len(OF_CELL) :])) for row in rows]
 

@@ -71,22 +71,22 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     """Return what one scale says of a claim."""
     claim, rule, scale, paper = asked.claim, asked.rule, runs.plan.scale.name, runs.plan.study
     of_paper = [place for place in asked.places if claim.own_data or paper.datasets[_dataset(place)].printed]
-    effects = asked.effects(runs.of(asked.metric), of_paper)
+    numbers = runs.of(asked.metric)
+    effects = asked.effects(numbers, of_paper)
     judged, total = verdict(effects.values, rule), len(effects.places)
     stand_in: tuple[str, ...] = ()
-    if judged.kind == NOT_RUN:
+    if judged.kind == NOT_RUN and len(numbers):
         there = _stand_ins(asked, runs, of_paper)
-        instead = asked.effects(runs.of(asked.metric), there)
+        instead = asked.effects(numbers, there)
         if (of_others := verdict(instead.values, rule)).kind != NOT_RUN:
             effects, judged, total = instead, of_others, total or len(instead.places)
             stand_in = tuple(dict.fromkeys(map(_dataset, there)))
     ran = judged.kind != NOT_RUN
     if claim.untested and ran:
         judged = replace(judged, kind=NOT_TESTED, p=math.nan)
-    read = runs.of(asked.metric).iloc[effects.read]
+    read = numbers.iloc[effects.read]
     used = read if ran else read[:0]
     counted = places_with_enough_seeds(effects.values)
-    waiting = (~np.isnan(effects.values).any(0)).any(-1) & ~counted
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
     ways = tuple(ways_agree(asked, runs, of_paper, effects)) if len(used) and not stand_in else ()
     decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
@@ -100,7 +100,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         commits=tuple(sorted({commit for commits in used["commit"] for commit in commits.split()})),
         strip=tuple(_strip(scale, effects, rule, ways)) if ran and not stand_in else (),
         early=early,
-        waiting=int(waiting.sum()),
+        waiting=int(((~np.isnan(effects.values).any(0)).any(-1) & ~counted).sum()),
         unproven=ran and not stand_in and decided and of_ends and LONGER not in dict(ways),
         own=tuple(dict.fromkeys(own)),
         needed=seeds_needed(effects.values, rule, judged) if judged.kind == UNDECIDED else math.nan,
@@ -133,7 +133,7 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
 
 def _diverged(read: pd.DataFrame) -> Iterator[str]:
     """Name the runs that diverged."""
-    lost = read.loc[np.isinf(read["value"]), ["method", "place", "seed"]]
+    lost = read[np.isinf(read["value"])]
     for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"] if len(lost) else ():
         yield f"{method} at {words_of(place)}, seed {', '.join(map(str, seeds))}"
 

@@ -74,7 +74,8 @@ OF_ROW: dict[str, type] = get_type_hints(Row)
 def frame_of(rows: Iterable[Sequence[Any]], columns: Mapping[str, type]) -> pd.DataFrame:
     """Return rows as a frame with the types of its ``columns``, which are no numbers unless they are int, float, bool.
 
-    Columns of one type lie in one array, texts as objects: on an array for each column pandas works many times as long.
+    Columns of one type stand together and lie in one array, texts as objects: on an array for each column pandas works
+    many times as long.
     """
     rows, of_kind = [*rows], dict[type, dict[str, int]]()
     for at, (name, kind) in enumerate(columns.items()):
@@ -86,7 +87,7 @@ def frame_of(rows: Iterable[Sequence[Any]], columns: Mapping[str, type]) -> pd.D
         pd.DataFrame(table[:, [*of.values()]].astype(kind), columns=[*of], dtype=kind)
         for kind, of in of_kind.items()
     ]
-    return pd.concat(parts, axis=1)[[*columns]]
+    return pd.concat(parts, axis=1)
 
 
 def records(frame: pd.DataFrame) -> list[Any]:

@@ -91,13 +91,13 @@ def absent(frame: pd.DataFrame) -> str:
 
 def trouble(frame: pd.DataFrame, status: str) -> str:
     """List the cells of a status with the reason of each."""
-    rows = frame.loc[frame["shown"] & (frame["status"] == status), ["where", "reason"]]
+    rows = frame[frame["shown"] & (frame["status"] == status)]
     return listed(status, _at(rows, rows["reason"]))
 
 
 def idle_runs(frame: pd.DataFrame, word: str) -> str:
     """List the runs that learned nothing or are stuck, as ``word`` says."""
-    rows = frame.loc[frame["shown"] & frame["idle"].map(lambda words: word in words), ["where", "idle"]]
+    rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
     return listed(idle.MEANING[word], _at(rows, [_seeds(words[word]) for words in rows["idle"]]))
 
 
