@@ -117,6 +117,12 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         (one, *_) = findings(claimed, config)
         assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
         assert ("[" in claim_words.effect_text(one, Plan(config).study)) == (len(seeds) == 2)
+        rows = pd.read_csv(io.StringIO(tables.make(Plan(config)).csv())).query("scale == 'reduced'")
+        assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
+        enough = replace(one, scales=[replace(one.main, needed=float(len(seeds)), total=2)])
+        assert claim_words.seeds_text(enough) == str(len(seeds)) and enough.main.words.endswith(
+            "of 2; means agree at 6"
+        )
 
 
 def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_for(
@@ -153,6 +159,10 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert rows["q"].isna().all()
     assert "] at Digits, p = " in claim_words.effect_text(one, Plan(config).study)
     assert claim_words.seeds_text(one) == "3", "no seeds are needed"
+    assert claim_words.STAND_IN in table.legend
+    real = Config(scale="reduced", seeds=[0, 1, 2])
+    finish(claimed, real, [0.02, 0.021, 0.022])
+    assert claim_words.STAND_IN not in tables.make(Plan(real)).legend, "not only stand-ins have run"
 
 
 def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:

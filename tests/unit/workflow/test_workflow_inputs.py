@@ -184,5 +184,6 @@ def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_
         ]
         assert changed == [[name]] * 3, f"{place} is shown by toy, by what extends it, and by the page"
     without = inputs(shipped=False)
+    unshipped = without.besides("mine")
     Path("reproduced/paper/mine.csv").write_text("new")
-    assert without.besides("mine") == inputs(shipped=False).besides("mine")
+    assert without.besides("mine") == unshipped
