@@ -38,7 +38,7 @@ def log_of(cell: Cell) -> Log | None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    lines = [ESCAPES.sub("", line.rpartition("\r")[2]).rstrip() for line in text.rstrip().split("\n")]
+    lines = [ESCAPES.sub("", line).rstrip() for line in text.rstrip().split("\n")]
     says = UNFINISHED
     if cell.path.exists():
         says = ""
