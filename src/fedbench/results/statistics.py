@@ -25,8 +25,6 @@ EXACT, RESAMPLES = 12, 9999
 """Up to so many seeds all sign flips are tried, beyond a sample of them."""
 ROUNDING = 1e-9
 """0.943 - 0.933 is a hair above 0.01 in binary."""
-LEVELS = 8
-"""Up to so many levels of a trend all their orders are tried."""
 LEAST = 3
 """Fewest points that a slope is fitted to, and methods that an order is made of."""
 
@@ -189,23 +187,10 @@ def signed_rank(d: Array) -> float:
 
 
 def page_trend(blocks: Array) -> float:
-    """Return Page's p-value of "levels are alike or fall" for blocks [seeds, levels].
+    """Return Page's p-value of "levels are alike or fall" for blocks [seeds, levels]."""
+    from scipy import stats  # a second of import, for trends alone
 
-    Exact up to :data:`LEVELS` levels, by the normal approximation beyond. Equal values share their mean rank, and the
-    exact test rounds the statistic down. `scipy.stats`, which has it too, takes a second to import.
-    """
-    seeds, levels = blocks.shape
-    order = np.arange(1, levels + 1)
-    below, alike = (ways(blocks[:, :, None], blocks[:, None]).sum(-1) for ways in (np.greater, np.equal))
-    statistic = ((below + (alike + 1) / 2) @ order).sum()
-    if levels > LEVELS:
-        mean, sd = (
-            seeds * levels * (levels + 1) ** 2 / 4,
-            levels * (levels + 1) * math.sqrt(seeds * (levels - 1)) / 12,
-        )
-        return float(special.ndtr((mean - statistic) / sd))
-    one = np.bincount(np.array([*itertools.permutations(order)]) @ order) / math.factorial(levels)
-    return float(functools.reduce(np.convolve, [one] * seeds)[int(statistic) :].sum())
+    return float(stats.page_trend_test(blocks).pvalue)
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

@@ -15,7 +15,6 @@ from fedbench.results.statistics import (
     half_width,
     holm,
     p_above,
-    page_trend,
     prediction_half_width,
     rank_agreement,
     signed_rank,
@@ -104,13 +103,3 @@ def test_signed_rank_is_scipys_with_and_without_ties(places: int) -> None:
     plain, ties = rng.normal(0.2, 1, places), rng.integers(-2, 4, places).astype(float)
     for d, method in ((plain, "exact"), (ties, "asymptotic")):
         assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, alternative="greater", method=method).pvalue)
-
-
-@pytest.mark.parametrize("levels", [3, 8, 9])
-def test_page_trend_is_scipys_with_and_without_ties(levels: int) -> None:
-    rng = np.random.default_rng(levels)
-    for blocks in (
-        rng.normal(size=(5, levels)) + 0.1 * np.arange(levels),
-        rng.integers(0, 3, (5, levels)) * 0.5,
-    ):
-        assert page_trend(blocks) == pytest.approx(stats.page_trend_test(blocks).pvalue)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fedbench import measures
 from fedbench.jobs import progress
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
 from fedbench.report.figures.style import style_of
@@ -90,6 +91,7 @@ Gathered = tuple[list[Chapter], Picture | None]
 
 def gathered(config: Config) -> list[Gathered]:
     """Gather what there is to show, several studies each in a process of its own."""
+    Plan(config).cells()  # what is wrong with the call is said now, not when the other studies are done
     shown = studies(config)
     gather = functools.partial(_gather, config)
     if len(shown) == 1:
