@@ -13,23 +13,26 @@ from world import points
 
 from fedbench import measures, tasks
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.engine.evaluator import Evaluator
+from fedbench.engine.evaluator import MOST_DEVICES, Evaluator
 from fedbench.net import Net
-from fedbench.specs import TrainSpec
+from fedbench.specs import TaskSpec, TrainSpec
 
 TRAIN = TrainSpec(iterations=4, period=2, batch_size=4)
 
 
-def measured(arrays: Arrays, parts: tuple[str, ...] = ()) -> tuple[dict[str, float], np.ndarray]:
-    torch.manual_seed(0)
+W = torch.tensor([1.0, -0.4, 0.3, 0.1], dtype=torch.float64)
+
+
+def linear(arrays: Arrays, task: TaskSpec | None = None) -> tuple[Net, Evaluator]:
     net = Net(torch.nn.Linear(3, 1).double())
-    data = ClientData(arrays, TRAIN, 0, torch.device("cpu"))
-    evaluator = Evaluator(tasks.make(None), net, arrays, data)
-    w = torch.tensor([1.0, -0.4, 0.3, 0.1], dtype=torch.float64)
+    return net, Evaluator(tasks.make(task), net, arrays, ClientData(arrays, TRAIN, 0, torch.device("cpu")))
+
+
+def measured(arrays: Arrays, parts: tuple[str, ...] = ()) -> tuple[dict[str, float], np.ndarray]:
+    net, evaluator = linear(arrays)
     inputs = torch.from_numpy(arrays.x_test)[None]
-    return evaluator.metrics(w, None, parts=parts), net.scores(w[None], inputs, None, train=False)[
-        0, :, 0
-    ].numpy()
+    scores = net.scores(W[None], inputs, None, train=False)[0, :, 0]
+    return evaluator.metrics(W, None, parts=parts), scores.numpy()
 
 
 def sited(site: np.ndarray) -> Arrays:
@@ -44,6 +47,20 @@ def test_the_auc_of_a_site_its_worst_and_their_spread() -> None:
     assert found["worst_site_test_auc"] == pytest.approx(min(each)) and len({*each}) == 3
     assert found["site_std_test_auc"] == pytest.approx(np.std(each))
     assert found["test_auc"] == pytest.approx(roc_auc_score(arrays.y_test, scores))
+
+
+def test_the_worst_site_of_what_should_be_small_is_the_largest() -> None:
+    _, evaluator = linear(sited(np.arange(40) % 3), TaskSpec(name="auc_square"))
+    found = evaluator.metrics(W, None)
+    norms = [found[f"test_gradient_norm@{name}"] for name in "ABC"]
+    assert found["worst_site_test_gradient_norm"] == max(norms) > min(norms)
+
+
+@pytest.mark.parametrize(("clients", "known"), [(MOST_DEVICES, True), (MOST_DEVICES + 1, False)])
+def test_models_of_a_few_clients_are_measured_one_by_one(clients: int, known: bool) -> None:
+    _, evaluator = linear(points())
+    found = evaluator.spread({"x": W.repeat(clients, 1)})
+    assert ("device_mean_test_auc" in found) == known == bool(found)
 
 
 def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:

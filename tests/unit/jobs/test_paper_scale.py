@@ -43,6 +43,9 @@ def test_whole_rows_come_early_and_what_is_shipped_is_left_out(
     monkeypatch.chdir(tmp_path)  # nothing is shipped here
     (tmp_path / "config").symlink_to(ROOT / "config")
     todo = list(paper_scale.missing(paper_scale.ORDER, "paper"))
+    assert len({cell.runs[0].key for _, cell in todo}) == len(
+        todo
+    )  # alpha 0 is a part of its own, and of Table 2
     first = [cell for part, cell in todo if part == paper_scale.ORDER[0]]
     assert {cell.setting["alpha"] for cell in first} == {0}
     assert [cell.name for _, cell in todo[: len(first)]] == [cell.name for cell in first]
@@ -50,6 +53,26 @@ def test_whole_rows_come_early_and_what_is_shipped_is_left_out(
     assert len(rows) == 4 and all(len(set(row)) == len(row) == 4 for row in rows)
     seeds = [part.seed for part, _ in todo if part.paper == "localscgdam"]
     assert todo[len(first)][0].paper == "localscgdam" and seeds == sorted(seeds)
+
+
+@pytest.mark.parametrize(
+    ("given", "cores", "jobs"), [("cuda", 16, 8), ("cuda", 2, 2), ("cpu", 16, 16), ("cpu", None, 1)]
+)
+def test_a_gpu_is_shared_and_a_core_is_not(
+    paper_scale: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    given: str,
+    cores: int | None,
+    jobs: int,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(paper_scale, "missing", lambda parts, scale: [])
+    monkeypatch.setattr(sys, "argv", ["paper_scale.py", "--hours", "0", "--device", given])
+    paper_scale.main()
+    assert f"0 runs to train, {jobs} at a time" in capsys.readouterr().out
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"  # the user's choice
 
 
 def test_what_runs_longer_than_the_time_is_stopped(paper_scale: ModuleType) -> None:
