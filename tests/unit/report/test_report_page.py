@@ -235,9 +235,11 @@ def test_several_studies_are_gathered_as_one_after_another_and_what_is_wrong_is_
 def test_a_mistake_of_the_call_is_said_before_the_work_begins(
     reported: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "studies", lambda config: pytest.fail("it began"))
+    config = Config(scale="reduced", datasets=["MNIST"])
+    monkeypatch.setattr(page, "studies", lambda config: {"localscgdam": ["reduced"], "climb": ["reduced"]})
+    monkeypatch.setattr(page, "ProcessPoolExecutor", lambda *how, **more: pytest.fail("it began"))
     with pytest.raises(UserError, match="unknown dataset of localscgdam 'MNIST'"):
-        page.build(Config(scale="reduced", datasets=["MNIST"]))
+        page.build(config)
 
 
 @pytest.mark.parametrize(

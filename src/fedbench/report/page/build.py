@@ -91,11 +91,11 @@ Gathered = tuple[list[Chapter], Picture | None]
 
 def gathered(config: Config) -> list[Gathered]:
     """Gather what there is to show, several studies each in a process of its own."""
-    Plan(config).cells()  # what is wrong with the call is said now, not when the other studies are done
     shown = studies(config)
     gather = functools.partial(_gather, config)
     if len(shown) == 1:
         return [*map(gather, shown, shown.values())]
+    Plan(config).cells()  # what is wrong with the call is said now, not when the other studies are done
     # an interrupt ends the others without a word: this one reports it
     quiet = (signal.SIGINT, signal.SIG_DFL)
     count = min(len(shown), os.cpu_count() or 1)

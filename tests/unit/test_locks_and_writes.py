@@ -1,4 +1,4 @@
-"""Files are whole or absent, what dead processes left goes, and a lock is waited for."""
+"""Files are complete or absent, what dead processes left goes, and a lock is waited for."""
 
 from __future__ import annotations
 
