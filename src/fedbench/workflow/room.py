@@ -39,7 +39,7 @@ def failed_by_disk(log: Path) -> bool:
 
 
 def watch(
-    failed: Callable[[], Iterable[str]], stop: Callable[[], object], seconds: float = 1.0
+    failed: Callable[[], Iterable[str]], stop: Callable[[], object], seconds: float = 0.1
 ) -> threading.Event:
     """Call ``stop`` once one of the logs of ``failed`` jobs speaks of the disk; until the returned event is set."""
     over, seen = threading.Event(), set[str]()
