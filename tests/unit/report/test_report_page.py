@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import shlex
 from collections import Counter
@@ -223,8 +224,8 @@ def test_several_studies_are_gathered_as_one_after_another_and_what_is_wrong_is_
 ) -> None:
     config = Config(scale="reduced")
     reported.fill("climb", "table2", config.model_copy(update={"paper": "climb"}), ("test_overall_accuracy",))
-    alone = [page._gather(config, study, ["reduced"]) for study in ("localscgdam", "climb")]
-    assert page.build(config).read_text() == page.render(alone, config)
+    alone = [page.texts_of(config, (study, ["reduced"])) for study in ("localscgdam", "climb")]
+    assert page.build(config).read_text() == page.render([*itertools.chain(*alone)], config)
     numbers = Path("reproduced/reduced/climb.csv")
     numbers.parent.mkdir(parents=True, exist_ok=True)
     numbers.write_text("nonsense\n1,2\n")

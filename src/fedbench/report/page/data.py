@@ -123,6 +123,11 @@ class Chapter:
         return [*(row for view in self.tables for row in view.numbers), *self.drawn]
 
     @property
+    def shown(self) -> list[CellView]:
+        """The cells that there is more to show of than their names."""
+        return [view for view in self.views if view.shown]
+
+    @property
     def wanted(self) -> int:
         """How many runs the scale has."""
         return sum(len(view.runs) for view in self.views)

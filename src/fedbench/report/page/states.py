@@ -66,6 +66,10 @@ def state_of(item: Any, without: str = "") -> State:
 
 
 def counted(states: Iterable[State]) -> dict[str, int]:
-    """Count the states, in the order of :data:`STATES`, those that occur."""
-    counts = Counter(state.name for state in states)
+    """Count the states that occur."""
+    return in_order(Counter(state.name for state in states))
+
+
+def in_order(counts: Counter[str]) -> dict[str, int]:
+    """Return what is counted by state in the order of :data:`STATES`, without zeros."""
     return {name: counts[name] for name in STATES if counts[name]}
