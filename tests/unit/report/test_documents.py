@@ -94,6 +94,15 @@ def test_a_claim_is_quoted_as_it_is_printed(page: str) -> None:
     assert block in docs_tables.claims_of("climb@reduced").terminal()
 
 
+def test_what_decides_is_shown_at_the_scale_that_decides() -> None:
+    """Claim 9 of climb is about runs that the paper's own scale alone has."""
+    rows = [line.split(" | ") for line in docs_tables.judged("climb@paper").splitlines()[2:]]
+    decides = {claim.removeprefix("| "): last.removesuffix(" |") for claim, *_, last in rows}
+    assert [claim for claim, last in decides.items() if last != "–"] == [
+        "CLIMB keeps its lead with 500 clients, a fifth of them in a round (4.1, Table 1)"
+    ]
+
+
 def stated(name: str, text: str) -> str:
     """What a page says, with its code, sources and tables of settings blank."""
     comments = re.compile(r"<!--.*?-->", flags=re.S)

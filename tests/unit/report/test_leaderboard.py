@@ -167,6 +167,13 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     assert needed["Bad"] == "∞", "of one seed there is no share"
 
 
+def test_of_one_method_no_tie_is_said(board: Project, config: Config) -> None:
+    for method in ("Fair", "Bad"):
+        lose(board, config, method, "Ones")
+    said = tables.make(Plan(config, "league"), "leaderboard").notes
+    assert [note.startswith("Twos: ") for note in said if "methods" in note] == [True]
+
+
 def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:
     table = tables.make(Plan(config, "league"), "leaderboard")
     (block,) = [block for block in table.grid.blocks if block.heading.startswith("Twos")]
@@ -194,8 +201,16 @@ def lose(board: Project, config: Config, method: str, dataset: str) -> None:
             board.forget(cell.runs)
 
 
-def test_a_method_that_lacks_a_dataset_has_no_place_on_average(board: Project, config: Config) -> None:
-    lose(board, config, "Fair", "Twos")
+@pytest.mark.parametrize("planned", [True, False], ids=["not run", "not planned"])
+def test_a_method_that_lacks_a_dataset_has_no_place_on_average(
+    board: Project, config: Config, planned: bool
+) -> None:
+    paper = league()
+    if planned:
+        lose(board, config, "Fair", "Twos")
+    else:
+        paper["methods"]["Fair"]["only"] = {"dataset": ["Ones"]}
+    board.save_paper("league", paper)
     average, *_ = tables.make(Plan(config, "league"), "leaderboard").grid.blocks
     ranks = {row.label: row.entries[0][0].value for row in average.rows}
     assert average.heading.startswith("Average") and ranks["Fair"] == "–" and ranks["Good"] == "1"

@@ -155,9 +155,9 @@ def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Conf
 
 
 def test_curves_over_cycles_samples_and_seconds(project: Project, reduced: Config) -> None:
-    curve = {"iteration": [0, 4, 8], "round": [0, 2, 4], "samples": [0, 64, 128], "test_auc": [0.5, 0.8, 0.9]}
+    curve = {"iteration": [0, 4, 8], "round": [0, 1, 4], "samples": [0, 64, 128], "test_auc": [0.5, 0.8, 0.9]}
     cyclic = {"train": {"participation": {"rule": "cyclic", "clients": 1, "groups": 2}}}
-    x = {"cycle": [0, 1, 2], "samples": [0, 64, 128], "seconds": [0, 1.5, 3.5]}
+    x = {"cycle": [0, 0.5, 2], "samples": [0, 64, 128], "seconds": [0, 1.5, 3.5]}
     for name, expected in x.items():
         figure(project, BASE | {"settings": {"p": [4]}, "methods": ["CoDA"], "x": name}, {"CoDA": cyclic})
         (cell,) = cells(project, reduced).values()

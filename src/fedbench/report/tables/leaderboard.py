@@ -52,7 +52,7 @@ def make(plan: Plan, name: str) -> Table:
         *_own(paper, shown),
         notes.untuned(not_tuned),
         notes.other_data(described.other_data(cells, made["data"], Path(plan.config.data_dir))),
-        *(_ties(paper, board) for board in shown if board.ranked),
+        *(_ties(paper, board) for board in shown if board.count > 1),
         _shipped(items),
     ]
     return Table(
