@@ -304,11 +304,11 @@ def test_what_was_asked_goes_into_the_provenance(claimed: Project, reduced: Conf
 
 def test_all_forms_are_written_with_the_same_bytes(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    for build, folder in ((tables.build, "tables"), (forest.build, "figures")):
-        paths = build(Plan(reduced))
+    for save, folder in ((tables.save, "tables"), (forest.save, "figures")):
+        paths = save(tables.make(Plan(reduced)))
         assert {path.parent for path in paths} == {Path(folder, "localscgdam")}
         before = [path.read_bytes() for path in paths]
-        assert [path.read_bytes() for path in build(Plan(reduced))] == before
+        assert [path.read_bytes() for path in save(tables.make(Plan(reduced)))] == before
     points = pd.read_csv(claimed.root / "figures" / "localscgdam" / "claims.csv")
     first = points[points["claim"] == 1]
     assert len(first) == 7 and first.iloc[-1]["place"] == "whole"

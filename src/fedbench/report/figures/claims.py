@@ -14,16 +14,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper
 from fedbench.report.figures.build import FORMATS
+from fedbench.report.figures.forest import draw_rows
 from fedbench.report.figures.plot import render
-from fedbench.report.figures.rows import draw_rows
 from fedbench.report.figures.style import BLUE, GREEN, GREY, RC, RED
 from fedbench.report.files import FIGURES, csv_text, write_forms
 from fedbench.report.numbers.finding import Finding
 from fedbench.report.tables.claim_words import place_text
-from fedbench.report.tables.claims import NAME, ClaimTable, make
+from fedbench.report.tables.claims import NAME, ClaimTable
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 
 ROW, HEAD, FOOT, LABELS = 0.16, 0.66, 0.35, 1.9
@@ -48,13 +47,8 @@ class Forest:
         return {**{kind: render(self.picture, kind) for kind in FORMATS}, "csv": csv_text(self.points)}
 
 
-def build(plan: Plan) -> list[Path]:
-    """Write ``figures/<paper>/claims.{pdf,svg,png,csv}`` and return the paths, the PDF first."""
-    return save(make(plan))
-
-
 def save(table: ClaimTable) -> list[Path]:
-    """Write the picture of a table that was made already."""
+    """Write ``figures/<paper>/claims.{pdf,svg,png,csv}`` and return the paths, the PDF first."""
     return write_forms(FIGURES / table.paper.key / NAME, draw(table).forms())
 
 

@@ -1,4 +1,4 @@
-"""Final values of each site below each other, as medical papers show hospitals: a row each, the methods apart."""
+"""Rows below each other, a mark and its interval in each: of hospitals as medical papers show them, methods apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from fedbench.data.summary import Counts, by_site
 from fedbench.plan.plan import Plan
 from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over
-from fedbench.report.figures.rows import draw_rows
 from fedbench.report.figures.style import RC, Style, styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_text
@@ -77,6 +76,26 @@ def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) 
         axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
     if panel.metric.endswith("_auc"):
         axes.axvline(0.5, color="#444444", linewidth=0.6, linestyle=(0, (3, 2)))
+
+
+def draw_rows(axes: Axes, marks: pd.DataFrame, names: Sequence[str]) -> None:
+    """Draw marks in rows, the first row on top.
+
+    Args:
+        axes: where.
+        marks: a row for each mark: its ``row`` (0 is the first; marks of one row stand a part of it apart), ``mean``,
+            ``low`` and ``high`` (no bar where one is not finite), and its looks: ``colour``, ``marker``, ``size``.
+        names: of the rows.
+    """
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    for (colour, marker, size), alike in marks.groupby(["colour", "marker", "size"], sort=False):
+        row, mean, low, high = (alike[name].to_numpy(float) for name in ("row", "mean", "low", "high"))
+        bars = np.isfinite(low) & np.isfinite(high)
+        axes.hlines(row[bars], low[bars], high[bars], color=colour, linewidth=0.9, alpha=0.7)
+        axes.plot(mean, row, str(marker), color=colour, markersize=size, mew=0, zorder=3)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)
 
 
 def sizes(panels: Sequence[Panel], across: Across) -> tuple[float, float, float]:

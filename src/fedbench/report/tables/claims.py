@@ -170,13 +170,8 @@ def make(plan: Plan) -> ClaimTable:
     return ClaimTable(plan.study, find(plan), f"Scale {plan.scale.name}: {changed}" if changed else "")
 
 
-def build(plan: Plan) -> list[Path]:
-    """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
-    return save(make(plan))
-
-
 def save(table: ClaimTable) -> list[Path]:
-    """Write a table that was made already."""
+    """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
     return write_forms(TABLES / table.paper.key / NAME, table.forms())
 
 
