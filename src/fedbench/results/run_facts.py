@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedbench import measures
 from fedbench.results import idle
-from fedbench.results.pace import pace
 from fedbench.specs import TrainSpec
 from fedbench.store.record import Facts
+
+PARTS = 5
+"""The pace is the change in a fifth of a training: as long again at that pace is five of them."""
+WINDOW = 2 / PARTS
+"""The end of a training that it is fitted to."""
+FEWEST = 3
+"""Evaluations there; with fewer the pace is not known."""
+ROUNDING = 1e-9
 
 
 def run_facts(
@@ -20,8 +28,8 @@ def run_facts(
 ) -> Facts:
     """Return the facts of a finished run for each of its final metrics that has any.
 
-    ``pace`` is how much the metric still changed at the end (:mod:`~fedbench.results.pace`), ``other`` its value at
-    another evaluation than the one that counts, ``sign`` the word for what shows that the run learned nothing
+    ``pace`` is how much the metric still changed at the end (:func:`pace`), ``other`` its value at another
+    evaluation than the one that counts, ``sign`` the word for what shows that the run learned nothing
     (:mod:`~fedbench.results.idle`).
 
     Args:
@@ -42,6 +50,29 @@ def run_facts(
         if known:
             facts[metric] = known
     return facts
+
+
+def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> float:
+    """Return by how much a metric changed in the last fifth of a training; NaN where it is not known.
+
+    It tells whether training was long enough: the slope of a least-squares line through the evaluations of the last two
+    fifths. Where step sizes fall, a training is the part of the run before they first do: after it a curve is flat
+    because the steps are small.
+
+    Args:
+        curve: a run's evaluations, a row each, with the column ``iteration``.
+        metric: the column that is looked at.
+        decays: shares of the run after which step sizes fell, ascending.
+    """
+    if metric not in curve or "iteration" not in curve or curve.empty:
+        return math.nan
+    full, iterations = decays[0] if decays else 1.0, curve["iteration"].to_numpy()
+    share = iterations / (full * iterations[-1])
+    late = (share >= 1 - WINDOW - ROUNDING) & (share <= 1 + ROUNDING)
+    x, y = share[late], curve[metric].to_numpy()[late]
+    if len(y) < FEWEST or not np.isfinite(y).all():
+        return math.nan
+    return float(np.polyfit(x, y, 1)[0]) / PARTS
 
 
 def other(curve: pd.DataFrame, metric: str, selected: bool) -> float:

@@ -18,7 +18,7 @@ from fedbench.report.numbers.findings import find
 from fedbench.report.page.build import build as page_build
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claims as claim_tables
-from fedbench.results.pace import pace
+from fedbench.results.run_facts import pace
 
 
 def curve(values: list[float]) -> pd.DataFrame:

@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from fedbench.results.pace import pace
-from fedbench.results.run_facts import other, run_facts
+from fedbench.results.run_facts import other, pace, run_facts
 from fedbench.specs import TrainSpec
 
 TRAIN = TrainSpec(iterations=400, period=1, batch_size=1)

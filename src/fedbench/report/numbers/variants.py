@@ -15,8 +15,8 @@ from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.results.claims.effects import Effects
 from fedbench.results.claims.judge import means_agree, places_with_enough_seeds
 from fedbench.results.claims.question import Question
-from fedbench.results.pace import PARTS
 from fedbench.results.places import Place, members
+from fedbench.results.run_facts import PARTS
 from fedbench.results.statistics import Array
 
 LONGER = "as long again"
