@@ -7,8 +7,7 @@ import functools
 import io
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +22,6 @@ from fedbench.store.runs import Store
 
 Tables = Mapping[str, pd.DataFrame]
 """Tables of shipped runs by key, such as curves (:mod:`fedbench.report.numbers.shipped_curves`)."""
-NO_TABLES: Tables = MappingProxyType({})
 
 
 def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
@@ -92,28 +90,21 @@ def _rows(
     }
     known = sorted(name for name in given if not name.startswith("device_") and name != "seconds")
     for metric in metrics:
-        read = _read_off(metric, curve) if metric not in given else Read(_number(given, metric))
+        value = NAN if given.get(metric) is None else float(given[metric])
+        read = {"value": value} if metric in given else _read_off(metric, curve)
         if read is None:
             reason = f"the runs have no {metric}, only {', '.join(known)}"
             rows[metric] = fact._replace(metric=metric, status=UNDEFINED, reason=reason)
             continue
         of_metric: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)
-        rows[metric] = fact._replace(metric=metric, **read._asdict())._replace(**of_metric)
+        rows[metric] = fact._replace(metric=metric, **read)._replace(**of_metric)
     return rows
 
 
-class Read(NamedTuple):
-    """A number that was read off a curve: why it is none, and how much a run spent of what a target is counted in."""
-
-    value: float
-    reason: str = ""
-    tried: float = NAN
-
-
-def _read_off(metric: str, curve_of_run: Callable[[], pd.DataFrame]) -> Read | None:
+def _read_off(metric: str, curve_of_run: Callable[[], pd.DataFrame]) -> dict[str, Any] | None:
     """Read off a curve what a target took, what was reached within a budget, or the mean; None where it has no such.
 
-    What no evaluation reaches is infinite, and the best value is said with it.
+    Of a target it is said how much of it the run spent; what no evaluation reaches is infinite, with the best value.
     """
     target, budget, mean = measures.target(metric), measures.budget(metric), measures.curve_mean(metric)
     if not (target or budget or mean):
@@ -121,19 +112,18 @@ def _read_off(metric: str, curve_of_run: Callable[[], pd.DataFrame]) -> Read | N
     curve = curve_of_run()
     asked = target or budget
     if asked is None:
-        return Read(float(curve[mean].mean())) if mean in curve else None
+        return {"value": float(curve[mean].mean())} if mean in curve else None
     name, x = asked.metric, measures.SPENT[asked.spent]
     if name not in curve or x not in curve:
         return None
     if budget:
         kept = curve.loc[curve[x] <= budget.amount, name]
-        return Read(float(kept.iloc[-1]) if len(kept) else NAN)
+        return {"value": float(kept.iloc[-1]) if len(kept) else NAN}
     assert target
-    sign, tried = measures.sign(name), float(curve[x].iloc[-1])
+    sign = measures.sign(name)
     reached = curve.loc[sign * curve[name] >= sign * target.value, x]
-    if len(reached):
-        return Read(float(reached.iloc[0]), "", tried)
-    return Read(math.inf, f"best {sign * (sign * curve[name]).max():.4g}", tried)
+    best = "" if len(reached) else f"best {sign * (sign * curve[name]).max():.4g}"
+    return {"value": float(next(iter(reached), math.inf)), "reason": best, "tried": float(curve[x].iloc[-1])}
 
 
 def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
@@ -141,11 +131,6 @@ def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
     budget = measures.budget(metric)
     sign = facts.get(budget.metric, {}).get("sign") if budget else None
     return {"sign": str(sign)} if sign in (idle.FLAT, idle.ONE_CLASS) else {}
-
-
-def _number(given: Mapping[str, Any], metric: str) -> float:
-    value = given.get(metric)
-    return math.nan if value is None else float(value)
 
 
 def _provenance(key: str) -> dict[str, Any]:
@@ -161,26 +146,18 @@ def seconds_of(key: str) -> float:
     return float(_provenance(key).get("seconds", 0.0))
 
 
-def curves(
-    cells: Sequence[Cell], metric: str, x: str = "iteration", shipped: Tables = NO_TABLES
-) -> pd.DataFrame:
-    """Collect the curves: one row per evaluation with dataset, setting, method, seed, status, x, value.
+def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
+    """Collect the curves of a cell: a row for each evaluation with seed, status, here, x, value.
 
     A run without a curve, or whose curve lacks the metric or x, contributes no row; a damaged one is an error. ``here``
     tells which were trained here, and are not from ``shipped``.
     """
-    parts = []
-    for cell in cells:
-        for facts, curve in _curves(cell, shipped):
-            if metric not in curve or x not in curve:
-                continue
-            told = {
-                "dataset": cell.dataset,
-                "setting": [dict(cell.setting)] * len(curve),
-                "method": cell.method,
-            }
-            parts.append(pd.DataFrame({**told, **facts, "x": curve[x], "value": curve[metric]}))
-    columns = ["dataset", "setting", "method", "seed", "status", "here", "x", "value"]
+    parts = [
+        pd.DataFrame({**run, "x": curve[x], "value": curve[metric]})
+        for run, curve in _curves(cell, shipped)
+        if metric in curve and x in curve
+    ]
+    columns = ["seed", "status", "here", "x", "value"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
@@ -189,13 +166,13 @@ def _curves(cell: Cell, shipped: Tables) -> Iterator[tuple[dict[str, Any], pd.Da
     trained = {run["key"]: run for run in runs_of(cell)[0]}
     for run in cell.runs:
         if run.key in trained:
-            yield (
-                {"seed": run.seed, "status": trained[run.key]["status"], "here": True},
-                curve_of(cell, run.key),
-            )
+            status, curve = trained[run.key]["status"], curve_of(cell, run.key)
         elif run.key in shipped:
-            status = str(shipped[run.key]["status"].iloc[0])
-            yield {"seed": run.seed, "status": status, "here": False}, _with_cycles(cell, shipped[run.key])
+            curve = _with_cycles(cell, shipped[run.key])
+            status = str(curve["status"].iloc[0])
+        else:
+            continue
+        yield {"seed": run.seed, "status": status, "here": run.key in trained}, curve
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:
@@ -228,16 +205,14 @@ def _parsed(content: bytes) -> pd.DataFrame:
     return pd.read_csv(io.BytesIO(content))
 
 
-def lacking(
-    cells: Sequence[Cell], names: Sequence[str], shipped: Tables = NO_TABLES
-) -> tuple[list[str], list[str]]:
+def lacking(cells: Sequence[Cell], names: Sequence[str], shipped: Tables) -> tuple[list[str], list[str]]:
     """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
     curves = (curve for cell in cells for _, curve in _curves(cell, shipped))
     known = list(dict.fromkeys(str(name) for curve in curves for name in curve.columns))
     return [name for name in names if known and name not in known], known
 
 
-def clients(cell: Cell, quantity: str, shipped: Tables = NO_TABLES) -> tuple[pd.DataFrame | None, bool]:
+def clients(cell: Cell, quantity: str, shipped: Tables) -> tuple[pd.DataFrame | None, bool]:
     """Return what the method traced for each client in the first seed, and whether that run was trained here.
 
     A row for each round, its index, and a column for each client; None where nothing was traced.
