@@ -20,8 +20,7 @@ from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file
 from fedbench.plan.plan import Plan
 from fedbench.report.files import REPORTS, REPRODUCED, write_forms
 from fedbench.report.numbers import described
-from fedbench.report.numbers.behind import Behind, runs_behind, trained_on
-from fedbench.report.numbers.origin import provenance
+from fedbench.report.numbers.origin import Behind, provenance, runs_behind, trained_on
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.tables.latex_text import breakable, escape
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from fedbench.data.dataset import Dataset
 from fedbench.report.artifact.facts import Facts
-from fedbench.report.numbers.behind import Behind
 from fedbench.report.numbers.names import target_name
+from fedbench.report.numbers.origin import Behind
 from fedbench.store.runs import STORE
 
 NAME = "ro-crate-metadata.json"

@@ -11,7 +11,7 @@ from datetime import datetime
 from fedbench.data.dataset import Dataset
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers.behind import Behind
+from fedbench.report.numbers.origin import Behind
 
 
 @dataclass(frozen=True)

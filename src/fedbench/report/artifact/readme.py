@@ -9,8 +9,8 @@ import jinja2
 
 from fedbench.jobs.progress import duration
 from fedbench.report.artifact.facts import Facts
-from fedbench.report.numbers.behind import Behind
 from fedbench.report.numbers.names import target_name
+from fedbench.report.numbers.origin import Behind
 from fedbench.store.provenance import package_version
 
 UNKNOWN = "not known"
