@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import matplotlib
@@ -17,27 +18,27 @@ TARGET = Path("docs/pictures/fashionmnist.svg")
 
 def main() -> None:
     """Draw test AUC on FashionMNIST: the printed value open, ours filled with its standard deviation."""
-    printed = load("localscgdam", "localscgdam_table1.csv")
     runs = pd.read_csv(MEASURED).query("dataset == 'FashionMNIST' and imratio == 0.1")
     diverged = set(runs[runs["status"] == "diverged"].set_index(["method", "p"]).index)
     runs = runs[runs["metric"] == "test_auc"]
     rows = runs.groupby(["method", "p"])["value"].agg(["mean", "std", "count"])
     methods = list(dict.fromkeys(runs["method"]))
+    axes_of_print = {"dataset": ["FashionMNIST"], "p": [4, 8, 16], "method": methods}
+    in_print = load("localscgdam", "localscgdam_table1.csv").at(axes_of_print, ["test_auc"])
     with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
         figure = Figure(figsize=(7.2, 2.5), layout="constrained")
         panels = figure.subplots(1, 3, sharey=True)
         for axes, p in zip(panels, (4, 8, 16), strict=True):
             for height, method in enumerate(reversed(methods)):
-                paper = printed.find("FashionMNIST", method, {"p": p}, "test_auc")
-                colour = style_of(method).colour
-                known = paper.mean if paper is not None else None
-                if known is not None:
+                place = ("dataset", "FashionMNIST"), ("p", p), ("method", method)
+                known, colour = in_print[place, "test_auc"].printed, style_of(method).colour
+                if math.isfinite(known):
                     axes.plot(known, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)
                 if (method, p) in diverged:
                     axes.annotate("diverged", (0.985, height), ha="center", va="center", color=colour)
                     continue
                 mean, std, count = rows.loc[(method, p)]
-                if known is not None:
+                if math.isfinite(known):
                     axes.plot([known, mean], [height, height], color="#bbbbbb", linewidth=1.2, zorder=1)
                 spread = std if count > 1 else None
                 axes.errorbar(mean, height, xerr=spread, fmt="o", color=colour, markersize=6.5, zorder=3)

@@ -170,7 +170,7 @@ def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, re
         assert values == {
             style.style_of(m).colour: values_of[
                 (("dataset", dataset), ("p", 4), ("method", m)), "test_auc"
-            ].mean
+            ].printed
             for m in METHODS
         }
     (legend,) = drawing.picture.legends

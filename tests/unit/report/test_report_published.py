@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_each_published_number_is_found_exactly_once(key: str, name: str) -> Non
     plan = Plan(Config(scale="paper"), key)
     spec, table = plan.table(name), load(key, FILE[key, name], plan.study.measures)
     frame = comparisons(plan, spec, [])
-    rows = Counter(number.row for number in table.at(axes(plan, spec), spec.metrics).values())
+    rows = Counter(number.line for number in table.at(axes(plan, spec), spec.metrics).values())
     assert max(rows.values()) == 1 and frame["has_print"].sum() == len(rows), "a number is of one cell"
     owner = next(other for (of, other), file in FILE.items() if (of, file) == (key, FILE[key, name]))
     assert len(rows) == (len(table.rows) if owner == name else len(frame)), (
@@ -84,14 +85,14 @@ def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
         "dir": [Pooled([0.1, 0.5])],
     }
     (found,) = table.at(axes, [first["metric"]]).values()
-    assert found.text == first["mean"]
+    assert found.printed_text == first["mean"]
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
     table = load("cycp", "cycp_table1.csv")
     found = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
     assert found is not None
-    assert (found.mean, found.comparable_std, found.n_seeds) == (0.6012, 0.0016, 3)
+    assert (found.printed, found.comparable_std, found.print_seeds) == (0.6012, 0.0016, 3)
     assert found.doubt  # the transcription flags the unstated level
     assert find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc") is None
 
@@ -101,8 +102,8 @@ def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
     taken = find(climb, "CIFAR10", "CLIMB", place, "test_minority_accuracy")
     lost = find(climb, "CIFAR10", "Baseline", place, "test_minority_accuracy")
-    assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.text == "0.0402"
-    assert lost is not None and lost.mean is None and lost.text == ""
+    assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.printed_text == "0.0402"
+    assert lost is not None and math.isnan(lost.printed) and lost.printed_text == ""
     assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv").values)
     bold = find(
         load("cycp", "cycp_table3.csv"), "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
@@ -124,7 +125,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     text = HEAD + "Other,M,test_auc,0.1,,\nToy,M,test_auc,0.9,,\n"
     (tmp_path / "bom.csv").write_bytes(text.encode("utf-8-sig"))
     found = find(PublishedTable(tmp_path / "bom.csv"), "Toy", "M", {}, "test_auc")
-    assert found is not None and found.mean == 0.9
+    assert found is not None and found.printed == 0.9
     (tmp_path / "utf16.csv").write_bytes(text.encode("utf-16"))
     with pytest.raises(UserError, match="is not UTF-8"):
         PublishedTable(tmp_path / "utf16.csv")
@@ -141,19 +142,23 @@ def test_users_own_file(tmp_path: Path) -> None:
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
     with contextlib.chdir(tmp_path):
         found = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
-    assert found is not None and (found.mean, found.comparable_std, found.n_seeds) == (0.9, 0.02, 5)
+    assert found is not None and (found.printed, found.comparable_std, found.print_seeds) == (0.9, 0.02, 5)
 
 
 def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
     """Digits stay those of the print, moved by two places: 80.10 is 0.8010, and 0.5 % of a share is 0.005 of it."""
     rows = "Toy,M,test_auc,80.10,2.5,5\nToy,N,test_auc,100,,\nToy,O,test_auc,,,\nToy,P,test_auc,7e-1,0.5,3\n"
     table = PublishedTable(write(tmp_path / "percent.csv", PERCENT + rows), "std")
-    assert [value.text for value in table.values] == ["0.8010", "1.00", "", "0.007"]
-    assert [value.mean for value in table.values] == [0.801, 1.0, None, 0.007]
-    assert [value.std for value in table.values] == [0.025, None, None, 0.005]
-    assert table.values[0].std_text == "0.025" and table.decimals == 4 and not table.settings
+    assert [value.printed_text for value in table.values] == ["0.8010", "1.00", "", "0.007"]
+    assert [value.printed for value in table.values] == pytest.approx(
+        [0.801, 1.0, math.nan, 0.007], nan_ok=True
+    )
+    assert [value.printed_std for value in table.values] == pytest.approx(
+        [0.025, math.nan, math.nan, 0.005], nan_ok=True
+    )
+    assert table.values[0].printed_std_text == "0.025" and table.decimals == 4 and not table.settings
     one = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
-    assert [value.mean for value in one.values] == [0.9, 1.0], "one itself is no per cent"
+    assert [value.printed for value in one.values] == [0.9, 1.0], "one itself is no per cent"
 
 
 def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> None:
@@ -166,7 +171,7 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> N
         load("localscgdam", "mine.csv", own)
     own["gain"] = Measure(name="gain", label="gain")
     with contextlib.chdir(tmp_path):
-        assert [value.mean for value in load("localscgdam", "mine.csv", own).values] == [80.1, 1.5]
+        assert [value.printed for value in load("localscgdam", "mine.csv", own).values] == [80.1, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +246,7 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="lines 2, 3 all fit Toy, q = 1, method = M"):
         find(table, "Toy", "M", {"q": 1}, "test_auc")
     found = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
-    assert found is not None and found.mean == 0.8
+    assert found is not None and found.printed == 0.8
 
 
 def test_a_table_without_published_file_compares_nothing() -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
 
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers.aggregate import NUMBER
-from fedbench.report.numbers.published import load
+from fedbench.report.numbers.published import Published, load
 from fedbench.report.numbers.rows import frame_of
 from fedbench.results.places import Place, axes_of, members, shown
 
-PRINT = {
-    "mean": "printed", "text": "printed_text", "std": "printed_std", "std_text": "printed_std_text", "note": "note",
-    "doubt": "doubt", "spread": "spread", "n_seeds": "print_seeds", "comparable_std": "comparable_std",
-}  # fmt: skip
-"""Columns of a printed number, by the attribute of :class:`~fedbench.report.numbers.published.Published`."""
+PRINT = {name: kind for name, kind in get_type_hints(Published).items() if name != "line"}
+"""Columns of a printed number, with their types."""
 
 
 def print_of(
@@ -35,9 +33,7 @@ def print_of(
         for table in tables
         for ((*place, (_, method)), metric), number in table.at(axes, metrics).items()
     ]
-    numbers = ("printed", "printed_std", "print_seeds", "comparable_std", "print_digits")
-    columns = dict.fromkeys([*NUMBER, *PRINT.values()], object) | dict.fromkeys(numbers, float)
-    frame = frame_of(rows, columns)
+    frame = frame_of(rows, dict.fromkeys(NUMBER, object) | PRINT | {"print_digits": float})
     if spec.kind == "rates":
         frame["print_digits"] = max(paper.measure(metric).decimals for metric in metrics)
     return frame

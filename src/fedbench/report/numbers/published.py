@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from fedbench import measures
 from fedbench.errors import UserError, unknown
@@ -25,30 +25,24 @@ BESIDE = {"paper", "table", "note", "spread", "n_seeds", *PERCENT, *PERCENT.valu
 """Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
 
 
-@dataclass(frozen=True)
-class Published:
-    """One printed number.
+class Published(NamedTuple):
+    """One printed number, NaN where nothing is printed, with the line of the file where it is.
 
-    ``text`` and ``std_text`` are the digits as printed (0.801 for 80.1 per cent), ``mean`` is None where the
-    print is lost. ``spread`` says what the printed ± is (``std`` over ``n_seeds`` runs, ``device variance``,
-    ``none``), ``doubt`` is the note of a cell that the transcription flags, empty otherwise. ``row`` counts data rows
-    from 0.
+    ``printed_text`` and ``printed_std_text`` are the digits as printed (0.801 for 80.1 per cent). ``spread`` says what
+    the printed ± is (``std`` over ``print_seeds`` runs, which is ``comparable_std``; ``device variance``; ``none``).
+    ``doubt`` is the note of a cell that the transcription flags, empty otherwise.
     """
 
-    row: int
-    mean: float | None
-    text: str
-    std: float | None
-    std_text: str
+    line: int
+    printed: float
+    printed_text: str
+    printed_std: float
+    printed_std_text: str
     note: str
     doubt: str
     spread: str
-    n_seeds: int | None
-
-    @property
-    def comparable_std(self) -> float | None:
-        """The printed spread when it is a standard deviation over runs, as ours is."""
-        return self.std if self.spread == "std" else None
+    print_seeds: float
+    comparable_std: float
 
 
 class PublishedTable:
@@ -58,7 +52,7 @@ class PublishedTable:
         self,
         path: Path,
         spread: str = "none",
-        n_seeds: int | None = None,
+        n_seeds: float = math.nan,
         own: Mapping[str, Measure] | None = None,
     ) -> None:
         """Read ``path``; ``own`` are metrics that a paper adds.
@@ -90,30 +84,24 @@ class PublishedTable:
         self.values = [
             self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
-        self.decimals = max((len(v.text.partition(".")[2]) for v in self.values), default=3)
+        self.decimals = max((len(v.printed_text.partition(".")[2]) for v in self.values), default=3)
 
     def _value(
-        self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: int | None
+        self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: float
     ) -> Published:
         low, high = (known.low, known.high) if known else (-math.inf, math.inf)
         mean, text = self._number(index, "mean", low, high)
         std, std_text = self._number(index, "std", 0, high - low)
-        runs = self._csv.number(index, "n_seeds", least=0 if mean is None else 1, whole=True)
-        note = row.get("note") or ""
+        runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, whole=True)
+        note, spread = row.get("note") or "", row.get("spread") or spread
         plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
         return Published(
-            row=index,
-            mean=mean,
-            text=text,
-            std=std,
-            std_text=std_text,
-            note=note,
-            doubt="" if plain else note,
-            spread=row.get("spread") or spread,
-            n_seeds=n_seeds if runs is None else int(runs),
-        )
+            self._csv.lines[index], mean, text, std, std_text, note, "" if plain else note, spread,
+            print_seeds=n_seeds if math.isnan(runs) else runs,
+            comparable_std=std if spread == "std" else math.nan,
+        )  # fmt: skip
 
-    def _number(self, index: int, name: str, least: float, most: float) -> tuple[float | None, str]:
+    def _number(self, index: int, name: str, least: float, most: float) -> tuple[float, str]:
         """Return a number between bounds and its digits; those of a column in per cent move by two places."""
         metric = self.rows[index]["metric"]
         if (percent := PERCENT[name]) not in self.columns:
@@ -126,14 +114,10 @@ class PublishedTable:
                 f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is not a share; "
                 f"its numbers stand in a column {name}"
             )
-        if self._csv.number(index, percent, 100 * least, 100 * most) is None:
-            return None, ""
+        if math.isnan(self._csv.number(index, percent, 100 * least, 100 * most)):
+            return math.nan, ""
         text = format(Decimal(self.rows[index][percent].strip()).scaleb(-2), "f")
         return float(text), text
-
-    def line(self, value: Published) -> int:
-        """Return where in the file a number is."""
-        return self._csv.lines[value.row]
 
     def unknown_names(
         self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[Value]]
@@ -185,7 +169,7 @@ class PublishedTable:
                 numbers.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
         for (at, _), fitting in numbers.items():
             if len(fitting) > 1:
-                lines = ", ".join(map(str, map(self.line, fitting)))
+                lines = ", ".join(str(number.line) for number in fitting)
                 raise UserError(
                     f"{self.path}: lines {lines} all fit {words_of(at)}; "
                     "give the cell a setting, or the file a column, that tells them apart"
@@ -236,7 +220,7 @@ def load(paper: str, filename: str, own: Mapping[str, Measure] | None = None) ->
         for number, row in enumerate(listed.rows):
             if row.get("file") == path.relative_to(FOLDER).as_posix():
                 runs = listed.number(number, "n_seeds", least=1, whole=True)
-                return PublishedTable(path, row["spread"], None if runs is None else int(runs), own)
+                return PublishedTable(path, row["spread"], runs, own)
     table = PublishedTable(path, "std", own=own)
     _check_columns(table, paper)
     return table

@@ -71,8 +71,8 @@ class StrictCsv:
         most: float = math.inf,
         whole: bool = False,
         why: str = "",
-    ) -> float | None:
-        """Return the number in a cell, None where it is empty or there is no such column.
+    ) -> float:
+        """Return the number in a cell, NaN where it is empty or there is no such column.
 
         Raises:
             UserError: it is not a plain number (nan, inf and 8_0 are none), not whole, less than ``least`` or more than
@@ -80,7 +80,7 @@ class StrictCsv:
         """
         text = self.rows[row].get(name, "").strip()
         if not text:
-            return None
+            return math.nan
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
         problem = "not a number" if not math.isfinite(value) else ""
         if not problem and whole and not value.is_integer():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,16 +108,16 @@ def _counted(
 
 def _entry(value: float | None, printed: Published | None, decimals: int) -> Entry:
     """Hold a fact against print, with as many decimals as are printed."""
-    if printed and printed.text:
-        decimals = len(printed.text.partition(".")[2])
+    if printed and printed.printed_text:
+        decimals = len(printed.printed_text.partition(".")[2])
     entry = Entry(
         ABSENT if value is None else f"{value:.{decimals}f}",
-        printed=printed.text if printed else "",
+        printed=printed.printed_text if printed else "",
         doubtful=bool(printed and printed.doubt),
     )
-    if value is None or printed is None or printed.mean is None:
+    if value is None or printed is None or math.isnan(printed.printed):
         return entry
-    difference = float(entry.value) - printed.mean
+    difference = float(entry.value) - printed.printed
     if not difference:
         return replace(entry, symbol=EQUAL)
     return replace(entry, symbol=DIFFERENT, delta=signed(difference, decimals))
