@@ -7,10 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
-from fedbench import measures
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import FigureSpec, Paper, Value
@@ -22,6 +20,8 @@ from fedbench.report.figures.parts import (
     Content,
     Curve,
     Panel,
+    across_of,
+    interval,
     mean_over,
     spread,
 )
@@ -33,7 +33,6 @@ from fedbench.report.numbers.prints import printed_results
 from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, records
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
-from fedbench.results.statistics import half_width
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {
@@ -60,7 +59,7 @@ def curves(plan: Plan, name: str) -> Content:
 
     missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics], shipped)
     lacks = f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
-    content = _content(plan, name, draw, _course(spec), mean_over("band from lowest to highest"))
+    content = _content(plan, name, draw, across_of(spec), mean_over("band from lowest to highest"))
     return replace(content, missing=lacks, what="curve")
 
 
@@ -74,7 +73,7 @@ def finals(plan: Plan, name: str) -> Content:
 
     label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
     ticks = tuple(sorted(map(float, paper.values(spec)[spec.x])))
-    across = replace(_course(spec), label=label if label == words else f"{label} ({words})", ticks=ticks)
+    across = replace(across_of(spec), label=label if label == words else f"{label} ({words})", ticks=ticks)
     return _content(plan, name, draw, across, mean_over(INTERVAL), inside=[spec.x])
 
 
@@ -87,7 +86,7 @@ def duals(plan: Plan, name: str) -> Content:
             [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
         )
 
-    content = _content(plan, name, draw, _course(spec), _clients)
+    content = _content(plan, name, draw, across_of(spec), _clients)
     there = {bundle.label for panel in content.panels for bundle in panel.bundles}
     styles = {label: style for label, style in BUNDLES.items() if label in there}
     return replace(content, styles=styles, what="curve")
@@ -95,15 +94,6 @@ def duals(plan: Plan, name: str) -> Content:
 
 def _clients(seeds: str) -> str:
     return "one line per client, first seed"
-
-
-def _course(spec: FigureSpec) -> Across:
-    """Return the axis of what a curve can be drawn against."""
-    label = spec.x
-    if spec.kind != "final" and spec.x not in ("iteration", "round", "cycle"):
-        measure = measures.measure(spec.x)
-        label = ", ".join(filter(None, [measure.label, measure.unit]))
-    return Across(label, log="x" in spec.log, log_y="y" in spec.log)
 
 
 def _content(
@@ -188,7 +178,7 @@ def curve_of(
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
     curve. Where x differs between seeds (``seconds``) its mean is taken.
     """
-    found = collect.curves([cell], metric, x, shipped)
+    found = collect.curves(cell, metric, x, shipped)
     found["at"] = found.groupby("seed").cumcount() if x == "seconds" else found["x"]
     wide = found.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
     if found.empty or wide.empty:
@@ -208,8 +198,7 @@ def curve_of(
 def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Curve | None:
     """Return measurements of one metric against a setting, None where none has a value.
 
-    ``low`` and ``high`` are the ends of the t-interval over seeds, the mean itself for one seed. A cell without a full
-    mean has no point; what became of it stands in the remark, unless it is only not run yet.
+    A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], [], list[str]()
     for one in records(numbers):
@@ -217,10 +206,8 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
         if one.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{one.status} at {at:g}")
         if math.isfinite(one.mean):
-            half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
-            ends = {"low": one.mean - half, "high": one.mean + half}
             in_print = printed.get((one.place, one.method, one.metric), math.nan)
-            rows.append({"x": at, "mean": one.mean, **ends, "published": in_print})
+            rows.append({"x": at, **interval(one), "published": in_print})
             repeats += [{"x": at, "value": value} for value in one.values.values()]
     if not rows:
         return None

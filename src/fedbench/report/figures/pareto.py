@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import BoardSpec, FigureSpec, Paper, Scale, TableSpec
-from fedbench.report.figures.parts import INTERVAL, Across, Content, Curve, Panel, mean_over
+from fedbench.report.figures.parts import INTERVAL, Content, Curve, Panel, across_of, interval, mean_over
 from fedbench.report.figures.style import BLACK, Style, styles_of
 from fedbench.report.numbers.leaderboard import Board, boards
 from fedbench.report.numbers.names import axis_text
-from fedbench.results.statistics import half_width
 
 FRONT = "Pareto front"
 FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)
@@ -47,14 +44,13 @@ def content(plan: Plan, name: str) -> Content:
     """Return a panel for each board, without its controls; the title says a scale that is not the figure's."""
     paper, spec, shown = plan.study, plan.figure(name), boards_of(plan, name)
     panels = [_panel(paper, plan.scale, spec, board) for board in shown]
-    measure = measures.measure(spec.x)
-    label = ", ".join(filter(None, [measure.label, measure.unit]))
-    across = Across(label, log="x" in spec.log, log_y="y" in spec.log)
     labels = [curve.label for panel in panels for curve in panel.curves]
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     front = {FRONT: FRONT_STYLE} if FRONT in labels else {}
     styles = {**styles_of([label for label in labels if label != FRONT], methods), **front}
-    return Content(panels, across, styles, [str(board.dataset) for board in shown], mean_over(INTERVAL))
+    return Content(
+        panels, across_of(spec), styles, [str(board.dataset) for board in shown], mean_over(INTERVAL)
+    )
 
 
 def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
@@ -64,8 +60,7 @@ def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
         if line.lost or cost != cost:
             continue
         one = line.first
-        half = float(np.nan_to_num(half_width(one.std, one.n_seeds)))
-        point = {"x": cost, "mean": one.mean, "low": one.mean - half, "high": one.mean + half}
+        point = {"x": cost, **interval(one)}
         repeats = pd.DataFrame([{"x": cost, "value": value} for value in one.values.values()])
         curves.append(Curve(axis_text(paper, "method", line.method), pd.DataFrame([point]), repeats=repeats))
         if board.dominator(line.method, spec.x) is None:

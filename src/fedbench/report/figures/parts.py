@@ -6,11 +6,15 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from fedbench import measures
+from fedbench.plan.schema import FigureSpec
 from fedbench.report.figures.style import Style
-from fedbench.results.statistics import COVERAGE
+from fedbench.results.statistics import COVERAGE, half_width
 
 INTERVAL = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
 """What is said of the spread where the value of each seed is drawn."""
@@ -121,6 +125,21 @@ class Across:
         return (
             2 if self.ticks and all(tick > 0 and math.log2(tick).is_integer() for tick in self.ticks) else 10
         )
+
+
+def across_of(spec: FigureSpec) -> Across:
+    """Return the axis of what a figure is drawn against: what a run spends by its label, else as it is called."""
+    label = spec.x
+    if spec.kind != "final" and spec.x not in ("iteration", "round", "cycle"):
+        measure = measures.measure(spec.x)
+        label = ", ".join(filter(None, [measure.label, measure.unit]))
+    return Across(label, log="x" in spec.log, log_y="y" in spec.log)
+
+
+def interval(measured: Any) -> dict[str, float]:
+    """Return mean, low and high of a measurement: the t-interval over seeds, the mean itself for one seed."""
+    half = float(np.nan_to_num(half_width(measured.std, measured.n_seeds)))
+    return {"mean": measured.mean, "low": measured.mean - half, "high": measured.mean + half}
 
 
 def mean_over(spread: str, alone: str = "one seed") -> Callable[[str], str]:

@@ -52,8 +52,13 @@ def axis_text(paper: Paper, axis: str, value: Value) -> str:
         return known[str(value)].label or str(value)
     if axis == "metric":
         return paper.measure(str(value)).label
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{axis_name(paper, axis)} = {shown.lower() if isinstance(value, bool) else shown}"
+    return f"{axis_name(paper, axis)} = {value_text(value)}"
+
+
+def value_text(value: Value) -> str:
+    """Write a setting's value as YAML does."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text.lower() if isinstance(value, bool) else text
 
 
 def signed(value: float, decimals: int) -> str:

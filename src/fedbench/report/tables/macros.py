@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fedbench.errors import visible
-from fedbench.plan.schema import Value
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED
+from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, value_text
 from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
 from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.tables.layout import Entry
@@ -33,27 +32,21 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
     """
     shown = [(entry, entry.item) for entry in entries if entry.item is not None]
     items = [item for _, item in shown]
-    axes = [axis for axis in (items[0].at if items else {}) if _varies(axis, items)]
+    axes = [
+        axis
+        for axis in (items[0].at if items else {})
+        if axis in ("dataset", "method") or len({item.at[axis] for item in items}) > 1
+    ]
     metrics = len({item.metric for item in items}) > 1
     lines = []
     for entry, item in shown:
-        key = "/".join([address, *(_text(item.at[axis]) for axis in axes), *[item.metric] * metrics])
+        key = "/".join([address, *(value_text(item.at[axis]) for axis in axes), *[item.metric] * metrics])
         for part, number, why in _parts(entry, item):
             name = f"{key}/{part}" if part else key
             lines.append(
                 rf"\fedbenchnumber{{{name}}}{{{number}}}" if number else rf"\fedbenchnone{{{name}}}{{{why}}}"
             )
     return "\n".join([f"% {' '.join(visible(comment).split())}", COMMANDS + "\n".join(lines), ""])
-
-
-def _varies(axis: str, items: Sequence[Any]) -> bool:
-    return axis in ("dataset", "method") or len({item.at[axis] for item in items}) > 1
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
