@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import io
-import json
 import math
 import mmap
 import os
@@ -138,20 +137,10 @@ def read_npz(
     Raises:
         UserError: the file is missing, truncated or corrupt; the message names it and ends with ``cure``.
     """
-    if not path.is_file():
-        raise UserError(f"{path} is missing. {cure}")
-    try:
+    with _mistakes_named(path, f"{delete}{cure}", cure):
         _bounded(path, only)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if only is None or name in only}
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # a torn archive can end in a seek before its beginning
-            raise cannot_read(path, error) from None
-        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
-    except MemoryError:
-        raise UserError(f"{path} does not fit into the memory that is free") from None
-    except _BROKEN as error:
-        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
 
 
 def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
@@ -162,28 +151,37 @@ def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
     Raises:
         UserError: as :func:`read_npz`.
     """
+    with (
+        _mistakes_named(path, f"Delete it. {cure}", cure),
+        zipfile.ZipFile(path) as archive,
+        path.open("rb") as file,
+    ):
+        info = archive.getinfo(f"{name}.npy")
+        file.seek(info.header_offset + 26)
+        lengths = file.read(4)  # of the name and of the extra field in the member's own header
+        size = sum(int.from_bytes(lengths[i : i + 2], "little") for i in (0, 2))
+        file.seek(info.header_offset + 30 + size)
+        np.lib.format.read_magic(file)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        if info.compress_type != zipfile.ZIP_STORED or fortran:
+            raise ValueError(f"{name} is not stored as it is")
+        return np.memmap(path, dtype, "r", offset=file.tell(), shape=shape)
+
+
+@contextlib.contextmanager
+def _mistakes_named(path: Path, mend: str, make: str) -> Iterator[None]:
+    """Raise what is wrong with an archive that is read as a UserError: how to ``mend`` it, or to ``make`` it."""
     if not path.is_file():
-        raise UserError(f"{path} is missing. {cure}")
+        raise UserError(f"{path} is missing. {make}")
     try:
-        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-            info = archive.getinfo(f"{name}.npy")
-            file.seek(info.header_offset + 26)
-            lengths = file.read(4)  # of the name and of the extra field in the member's own header
-            start = (
-                info.header_offset + 30 + sum(int.from_bytes(lengths[i : i + 2], "little") for i in (0, 2))
-            )
-            file.seek(start)
-            np.lib.format.read_magic(file)
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-            if info.compress_type != zipfile.ZIP_STORED or fortran:
-                raise ValueError(f"{name} is not stored as it is")
-            return np.memmap(path, dtype, "r", offset=file.tell(), shape=shape)
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):
+        yield
+    except MemoryError:
+        raise UserError(f"{path} does not fit into the memory that is free") from None
+    except (OSError, *_BROKEN) as error:
+        # a torn archive can end in a seek before its beginning
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise cannot_read(path, error) from None
-        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
-    except _BROKEN as error:
-        raise UserError(f"{path} is truncated or corrupt ({error}). Delete it. {cure}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {mend}") from None
 
 
 def _bounded(path: Path, only: Collection[str] | None) -> None:
@@ -218,14 +216,6 @@ def _bounded(path: Path, only: Collection[str] | None) -> None:
             ):
                 continue  # numpy refuses objects
             raise ValueError(f"{info.filename} claims the shape {list(shape)}, which is not what it holds")
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write an object as JSON with its checksum, atomically."""
-    facts = json.loads(json.dumps(value, allow_nan=False))
-    with atomic(path) as temporary:
-        text = json.dumps(facts | {"checksum": seal.checksum(facts)}, indent=1)
-        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbench import registry
+from fedbench import registry, seal
 from fedbench.data import datasets, joined, partitions
-from fedbench.data.files import read_json, read_npz, write_json, write_npz
+from fedbench.data.files import read_json, read_npz, write_npz
 from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count
@@ -87,7 +87,7 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole)
     made = {"whole_groups": whole, "sha256": write_npz(path, arrays)}
     summary = _summary(spec, seed, prepared, arrays, deal) | made
-    write_json(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
+    seal.write(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fedbench import seal
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import workplace
-from fedbench.data.files import checksum, map_npz, new_npz, read_json, read_npz, write_json
+from fedbench.data.files import checksum, map_npz, new_npz, read_json, read_npz
 from fedbench.data.stamps import intact, stamp
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
@@ -76,7 +77,7 @@ def _prepare(
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     facts = _summary(dataset, arrays, folder) | {"definition": digest(dataset.definition())}
     with new_npz(path, content, decoded) as sha:  # if the summary finds no room, the pictures stay decoded
-        write_json(path.with_suffix(".json"), facts | {"sha256": sha})
+        seal.write(path.with_suffix(".json"), facts | {"sha256": sha})
     stamp(path, sha)
     shutil.rmtree(decoded, ignore_errors=True)
     sizes = (facts["train"]["n"], facts["test"]["n"])

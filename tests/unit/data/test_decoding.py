@@ -8,12 +8,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from PIL import Image
 from xray_corpora import put, small
 
+from fedbench import seal
 from fedbench.data import datasets, decoding, files, own, prepared, stamps
 from fedbench.data.datasets._xray import XraySet
 from fedbench.data.decoding import workplace
@@ -100,15 +102,19 @@ def test_a_killed_preparation_goes_on_where_it_was(
     assert len(decoded) == len(first) + COUNT
 
 
-@pytest.mark.parametrize("moment", ["checksum", "write_json"])
+@pytest.mark.parametrize(("place", "moment"), [(files, "checksum"), (seal, "write")])
 def test_a_preparation_that_is_killed_while_it_ends_decodes_nothing_again(
-    corpus: XraySet, tmp_path: Path, decoded: list[str], monkeypatch: pytest.MonkeyPatch, moment: str
+    corpus: XraySet,
+    tmp_path: Path,
+    decoded: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    place: ModuleType,
+    moment: str,
 ) -> None:
     expected = undisturbed(tmp_path)
     decoded.clear()
 
     def killed() -> None:
-        place = files if moment == "checksum" else prepared
         monkeypatch.setattr(place, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         prepared.prepare("chestxray14", tmp_path, force=True)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from fedbench import seal
 from fedbench.data.labels import flip, keep, relabel
 from fedbench.data.partition import Partition, load_partition, make_partition, partition_path
 from fedbench.data.prepared import load_prepared, prepare
@@ -155,7 +156,7 @@ def test_a_seed_of_the_data_fixes_them_for_every_run(
 
 
 def test_an_official_validation_part_is_that_or_nothing(own: Callable[..., str], tmp_path: Path) -> None:
-    from fedbench.data.files import checksum, write_json, write_npz
+    from fedbench.data.files import checksum, write_npz
     from fedbench.data.prepared import prepared_path, read_summary
 
     rng = np.random.default_rng(0)
@@ -164,7 +165,7 @@ def test_an_official_validation_part_is_that_or_nothing(own: Callable[..., str],
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
     with np.load(path) as content:
         write_npz(path, {**content, "held_train": held})
-    write_json(path.with_suffix(".json"), read_summary("mine", tmp_path) | {"sha256": checksum(path)})
+    seal.write(path.with_suffix(".json"), read_summary("mine", tmp_path) | {"sha256": checksum(path)})
 
     def parts(validation: float | str) -> Partition:
         labels = {"rule": "named", "positive": [0]}

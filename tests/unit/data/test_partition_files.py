@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from fedbench.data.files import checksum, read_npz, write_json, write_npz
+from fedbench import seal
+from fedbench.data.files import checksum, read_npz, write_npz
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
 from fedbench.data.prepared import load_prepared, prepare, prepared_path, read_summary
 from fedbench.errors import UserError
@@ -114,7 +115,7 @@ def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
     assert path.stat().st_mtime_ns == before
     arrays, summary = prepared_path("digits", folder), read_summary("digits", folder)
     write_npz(arrays, read_npz(arrays, "") | {"x_test": np.zeros((359, 1, 8, 8), np.uint8)})
-    write_json(arrays.with_suffix(".json"), summary | {"sha256": checksum(arrays)})
+    seal.write(arrays.with_suffix(".json"), summary | {"sha256": checksum(arrays)})
     make_partition(spec, 0, folder)
     assert path.stat().st_mtime_ns != before
 
@@ -205,7 +206,7 @@ def prepared_melanoma(folder, **more):
     y = (np.arange(600) % 100 % 10 == 0).astype(int)
     path = prepared_path("melanoma", folder)
     write_npz(path, {"y_train": y, "y_test": y[:20], **more})
-    write_json(
+    seal.write(
         path.with_suffix(".json"),
         {"dataset": "melanoma", "notes": [], "classes": ["benign", "malignant"], "sha256": checksum(path)},
     )

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbench import seal
 from fedbench.data import joined
-from fedbench.data.files import checksum, read_json, read_npz, write_json, write_npz
+from fedbench.data.files import checksum, read_json, read_npz, write_npz
 from fedbench.data.joined import Rows
 from fedbench.data.partition import load_partition, make_partition, split
 from fedbench.data.partitions import Deal, Pool
@@ -152,7 +153,7 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
     summary = hospitals / "prepared" / "b.json"
     arrays = read_npz(summary.with_suffix(".npz"), "")
     write_npz(summary.with_suffix(".npz"), arrays | {"y_test": arrays["y_test"][::-1].copy()})
-    write_json(summary, read_json(summary, "") | {"sha256": checksum(summary.with_suffix(".npz"))})
+    seal.write(summary, read_json(summary, "") | {"sha256": checksum(summary.with_suffix(".npz"))})
     make_partition(run.data, 0, hospitals)
     assert path.stat().st_mtime_ns != before
 

@@ -10,8 +10,8 @@ import pytest
 from toy import PAPER, write_yaml
 from typer.testing import CliRunner
 
+from fedbench import seal
 from fedbench.commands.cli import app
-from fedbench.data.files import write_json
 from fedbench.data.prepared import read_summary
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
@@ -95,7 +95,7 @@ def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepar
     assert f"{NOTE} (Digits: Plain, Plain_too)." in shown and "Trained on other data" not in shown
 
     summary = read_summary("digits", "data")
-    write_json(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
+    seal.write(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
     tune(Plain={"lr": 0.1}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
     shown = " ".join(call("show", "board").split())
     assert NOTE not in shown

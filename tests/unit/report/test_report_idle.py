@@ -10,7 +10,7 @@ import pytest
 from page_reader import Page
 from report_project import Project, localscgdam, run_result
 
-from fedbench.data.files import write_json
+from fedbench import seal
 from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
@@ -105,7 +105,7 @@ def classes(cell: Cell) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         counts = {str(label): n for label, n in enumerate(COUNTS)}
         facts = {"key": path.stem, "train": {"positive_ratio": None}}
-        write_json(path, facts | {part: {"class_counts": counts} for part in ("test", "validation")})
+        seal.write(path, facts | {part: {"class_counts": counts} for part in ("test", "validation")})
 
 
 @pytest.fixture
