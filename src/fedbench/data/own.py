@@ -38,12 +38,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedbench.data import leaks, own_labels, own_pictures
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.data.files import checksum
 from fedbench.data.labels import hold_out
 from fedbench.data.own_files import npz_has_both, npz_parts, npz_sites, numbered_sites
 from fedbench.data.own_spec import OwnSpec
 from fedbench.data.picture import Form
+from fedbench.data.stamps import sha256
 from fedbench.errors import UserError, unknown
+from fedbench.files import Mark, mark
 from fedbench.reading import read_yaml
 from fedbench.specs import validated
 from fedbench.streams import stream
@@ -85,14 +86,8 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     return changed
 
 
-@functools.cache
-def _checksum(path: Path, time: int, size: int) -> str:
-    """Return the checksum of a file; each cell asks for it, so it is kept until the file changes."""
-    return checksum(path)
-
-
 @functools.lru_cache(maxsize=64)
-def _sites(path: Path, spec: str, time: int, size: int) -> tuple[str, ...]:
+def _sites(path: Path, spec: str, _mark: Mark | None) -> tuple[str, ...]:
     """Return the sites in a file, read again when the file or its description, as JSON, changes."""
     read = OwnSpec.model_validate_json(spec)
     if not read.is_table:
@@ -133,9 +128,8 @@ class OwnDataset(Dataset):
 
     def _data(self) -> str:
         """Return the checksum of the file, and of the pictures that it lists."""
-        state = self._file.stat()
         pictures = "" if self.spec.images is None else f" {own_pictures.digest_of(self._images)}"
-        return f"{_checksum(self._file, state.st_mtime_ns, state.st_size)}{pictures}"
+        return f"{sha256(self._file)}{pictures}"
 
     @property
     def _images(self) -> Path:
@@ -146,10 +140,7 @@ class OwnDataset(Dataset):
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
-        state = self._file.stat()
-        return _sites(
-            self._file, self.spec.model_dump_json(exclude_unset=True), state.st_mtime_ns, state.st_size
-        )
+        return _sites(self._file, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
 
     @property
     def of_pictures(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -10,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbench import seal
 from fedbench.data.decoding import decode
 from fedbench.data.files import checksum
 from fedbench.data.picture import Form
-from fedbench.data.stamps import stamp_path
+from fedbench.data.stamps import note, noted
 from fedbench.errors import UserError
 
 
@@ -50,18 +48,12 @@ def digest_of(folder: Path) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _digest(folder: Path, listing: str, names: tuple[str, ...]) -> str:
-    stamp = stamp_path(folder)
-    with contextlib.suppress(OSError, ValueError, UserError):
-        found = seal.read(stamp)
-        if found.get("listing") == listing and isinstance(sha := found.get("sha256"), str):
-            return sha
+    if sha := noted(folder, listing):
+        return sha
     try:
         content = [(name, checksum(folder / name)) for name in names]
     except OSError as error:
         raise UserError(f"{folder}: a picture cannot be read now ({error})") from None
     sha = hashlib.sha256(repr(content).encode()).hexdigest()
-    with contextlib.suppress(
-        UserError, OSError
-    ):  # a stamp saves time: a folder that takes none is no obstacle
-        seal.write(stamp, {"listing": listing, "sha256": sha})
+    note(folder, listing, sha)
     return sha

@@ -27,13 +27,21 @@ def intact(path: Path, sha: object) -> bool:
     Raises:
         ReadError: it cannot be read now.
     """
-    marked = mark(path)
     try:
-        return marked is not None and _sha256(path, marked) == sha
+        return sha256(path) == sha
     except FileNotFoundError:
         return False
     except OSError as error:
         raise cannot_read(path, error) from None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read for it once while it does not change.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _sha256(path, mark(path))
 
 
 def reread(path: Path) -> str:
@@ -52,8 +60,22 @@ def stamp(path: Path, sha: str) -> None:
     """Note beside a file, if it is large, that what it is now has this SHA-256."""
     marked = mark(path)
     if marked is not None and path.stat().st_size >= LARGE:
-        with contextlib.suppress(UserError):  # a stamp saves time: a folder that takes none is no obstacle
-            seal.write(stamp_path(path), {"mark": list(marked), "sha256": sha})
+        note(path, list(marked), sha)
+
+
+def note(path: Path, state: object, sha: str) -> None:
+    """Note beside a file or folder that what it is in this state (as JSON has it) has this SHA-256."""
+    with contextlib.suppress(UserError, OSError):  # it saves time: a folder that takes none is no obstacle
+        seal.write(stamp_path(path), {"mark": state, "sha256": sha})
+
+
+def noted(path: Path, state: object) -> str | None:
+    """Return the SHA-256 that was noted of a file or folder in this state, None where there is none."""
+    with contextlib.suppress(OSError, ValueError, UserError):
+        facts = seal.read(stamp_path(path))
+        if facts.get("mark") == state and isinstance(sha := facts.get("sha256"), str):
+            return sha
+    return None
 
 
 def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
@@ -68,9 +90,5 @@ def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _sha256(path: Path, marked: Mark) -> str:
-    with contextlib.suppress(OSError, ValueError, UserError):
-        noted = seal.read(stamp_path(path))
-        if noted.get("mark") == list(marked) and isinstance(sha := noted.get("sha256"), str):
-            return sha
-    return reread(path)
+def _sha256(path: Path, marked: Mark | None) -> str:
+    return noted(path, marked and list(marked)) or reread(path)
