@@ -9,8 +9,7 @@ from typing import Any
 
 from fedbench.errors import UserError
 from fedbench.plan import cells
-from fedbench.plan.layers import overrides
-from fedbench.plan.merging import overlaid
+from fedbench.plan.layers import overlaid, overrides
 from fedbench.plan.schema import FigureSpec, MethodEntry, Paper, Scale, TableSpec, Value
 from fedbench.specs import RunSpec
 

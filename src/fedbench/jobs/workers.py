@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
-from typing import Protocol
 
 from fedbench.errors import AGAIN, UserError, lacks_memory
 from fedbench.jobs.training import train_run
@@ -18,23 +17,6 @@ from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
-
-
-class Workers(Protocol):
-    """What trains runs.
-
-    Attributes:
-        free: how many more can be begun now.
-    """
-
-    @property
-    def free(self) -> int: ...
-
-    def begin(self, spec: RunSpec) -> None:
-        """Begin a run."""
-
-    def finished(self) -> list[tuple[RunSpec, Record]]:
-        """Wait until some of the runs that were begun are done, and return these."""
 
 
 class Here:
@@ -124,6 +106,9 @@ class Processes:
             raise found
         self._idle.append(connection)
         return self._busy.pop(connection), found
+
+
+Workers = Here | Processes
 
 
 @contextlib.contextmanager

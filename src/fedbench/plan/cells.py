@@ -14,8 +14,7 @@ from pydantic import AfterValidator
 from fedbench.errors import UserError, unknown
 from fedbench.plan import starts
 from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.layers import Layer, nested
-from fedbench.plan.merging import merged, overlaid
+from fedbench.plan.layers import Layer, merged, nested, overlaid
 from fedbench.plan.schema import Paper, Scale, ScalePaper, Value
 from fedbench.plan.tuned import tuned_for
 from fedbench.specs import SHARED, Name, RunSpec, Spec, as_value, digest, validated
@@ -64,10 +63,8 @@ def path_of(scale: str, paper: str, dataset: str, setting: Mapping[str, Value], 
 
 def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return tuned values as a piece of a run specification: dotted names are places, others hyper-parameters."""
-    result: dict[str, Any] = {}
-    for name, value in values.items():
-        result = overlaid(result, nested(name if "." in name else f"params.{name}", value))
-    return result
+    places = (name if "." in name else f"params.{name}" for name in values)
+    return functools.reduce(overlaid, map(nested, places, values.values()), {})
 
 
 def resolve(

@@ -36,17 +36,7 @@ def read_log() -> list[Logged]:
         return []
     with LOG.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [
-        Logged(
-            row["date"],
-            row["paper"],
-            row["digest"],
-            row["replaces"],
-            row["after_results"] == "yes",
-            row["reason"],
-        )
-        for row in rows
-    ]
+    return [Logged(after_results=row.pop("after_results") == "yes", **row) for row in rows]
 
 
 def asked_differently_until(log: list[Logged], paper: str, digest: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbench.plan.merging import overlaid
+from fedbench.plan.layers import overlaid
 
 ENTRIES = ("datasets", "methods", "settings")
 OVERLAID = ("defaults", *ENTRIES)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fedbench.errors import UserError, shortened, unknown
-from fedbench.plan.merging import merged, overlaid
 from fedbench.plan.schema import PIECES
 from fedbench.reading import parse_yaml
 
@@ -27,6 +27,28 @@ class Layer:
 
     name: str
     piece: Mapping[str, Any]
+
+
+def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the layers of a run key by key, later ones winning: nested dictionaries merge, ``null`` removes a key."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, dict):
+                old = result.get(key)
+                result[key] = merged(old if isinstance(old, dict) else {}, value)
+            elif value is None:
+                result.pop(key, None)
+            else:
+                result[key] = value
+    return result
+
+
+def overlaid(base: Any, own: Any) -> Any:
+    """Lay one piece of YAML over another key by key: a ``null`` is kept, to remove a key when layers are merged."""
+    if not isinstance(base, dict) or not isinstance(own, dict):
+        return own
+    return {**base, **{key: overlaid(base.get(key), value) for key, value in own.items()}}
 
 
 def nested(dotted: str, value: Any) -> dict[str, Any]:
@@ -93,12 +115,4 @@ def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:
         others = next((names for names in ALTERNATIVES if root == "train" and key in names), ())
         pieces += [nested(f"train.{name}", None) for name in others if name != key]
         pieces.append(nested(place, value))
-    return overlaid_pieces(pieces)
-
-
-def overlaid_pieces(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join pieces key by key, keeping every ``None``: it takes away what layers below say."""
-    result: dict[str, Any] = {}
-    for piece in pieces:
-        result = overlaid(result, piece)
-    return result
+    return functools.reduce(overlaid, pieces, {})

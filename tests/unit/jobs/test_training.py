@@ -23,7 +23,7 @@ from fedbench.jobs import training
 from fedbench.jobs.training import choose_device, load_arrays, train_cell, train_run
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
-from fedbench.plan.merging import merged
+from fedbench.plan.layers import merged
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect

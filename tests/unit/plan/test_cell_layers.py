@@ -13,7 +13,7 @@ from toy_changes import rewrite
 from fedbench.errors import UserError
 from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
-from fedbench.plan.merging import merged
+from fedbench.plan.layers import merged
 from fedbench.plan.plan import Plan
 
 SETTING = {"p": 4, "imratio": 0.2}
