@@ -12,12 +12,9 @@ from typing import Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
 from fedbench.jobs.progress import Reporter, counts, say
-from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.plan.untuned import warning
 from fedbench.store import results
 from fedbench.store.runs import Store
 
@@ -38,14 +35,14 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
     config = plan.config
     if not all(store.has(run.key) for cell in chosen for run in cell.runs):
         _check(chosen, config)
-    if not_tuned := warning(plan, chosen):
+    if not_tuned := plan.untuned_warning(chosen):
         say(not_tuned)
     diverged, failed = [], dict[str, str]()
     for number, cell in enumerate(chosen, 1):
         left = f", {len(failed)} failed" if failed else ""
         say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
         try:
-            diverged += _train(cell, config, store, cores)
+            diverged += _train(cell, plan, store, cores)
         except Exception as error:
             if len(chosen) == 1 or isinstance(error, DiskError):
                 raise
@@ -58,15 +55,14 @@ def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) 
     if diverged:
         print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
     if failed:
-        raise _failures(failed, chosen, config)
+        raise _failures(failed, chosen, plan)
     return DIVERGED if diverged else 0
 
 
-def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], config: Config) -> ListedError:
+def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], plan: Plan) -> ListedError:
     """Return the error that says why cells failed, by their names, and how to run each of them alone."""
-    file = load_config()
     lines = [
-        f"\n  {cell.name}: {reasons[cell.name]}\n    alone: {command(cell, config, file)}"
+        f"\n  {cell.name}: {reasons[cell.name]}\n    alone: {plan.command(cell)}"
         for cell in chosen
         if cell.name in reasons
     ]
@@ -101,7 +97,7 @@ def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
             left -= len(pool.finished())
 
 
-def _train(cell: Cell, config: Config, store: Store, cores: int) -> list[str]:
+def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
     """Train one cell, print its results, and return what to say of the seeds that diverged."""
     records = [record for run in cell.runs if (record := store.load(run.key))]
     if len(records) == len(cell.runs):
@@ -111,14 +107,14 @@ def _train(cell: Cell, config: Config, store: Store, cores: int) -> list[str]:
     else:
         from fedbench.jobs.training import train_cell
 
-        _train_apart(cell, config, store, cores)
+        _train_apart(cell, plan.config, store, cores)
         reporter = Reporter()
-        result = train_cell(cell, config, store, reporter)
+        result = train_cell(cell, plan.config, store, reporter)
         reporter.clear()
     for item in result["runs"]:
         scores = item["reason"] or _scores(item["metrics"])
         say(f"  seed {item['seed']}: {item['status']} {scores}  ({store.path(item['key'])})")
-    say(f"  {cell.path}, made by: {command(cell, config, load_config())}")
+    say(f"  {cell.path}, made by: {plan.command(cell)}")
     return [
         f"{cell.name} seed {item['seed']}: {item['reason']}"
         for item in result["runs"]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, at_scale, described, layers_of, with_shared_parts
-from fedbench.plan.configuration import load_paper, scale_of
+from fedbench.plan.configuration import load_config, load_paper, scale_of
 from fedbench.plan.layers import Layer, overrides
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.plan.tuned import Tuned, tuned_for
 from fedbench.specs import Spec, validated
+
+SHOWN_ONLY = {"scale", "paper", "tolerance", "shipped", "set"}
+"""Keys of the configuration that change no run, or are said apart."""
+NAMED = 4
+"""Methods of a dataset that are named; more are counted."""
 
 
 class Plan:
@@ -171,3 +179,38 @@ class Plan:
         tuned_at = next(at for at, layer in enumerate(layers) if layer.name.startswith("tuned "))
         fixed = {name for layer in layers[tuned_at + 1 :] for name in layer.piece.get("params", {})}
         return not varied <= fixed
+
+    def untuned_warning(self, cells: Sequence[Cell]) -> str:
+        """Say in one line which of some cells are not tuned, and the cure; empty where all are."""
+        not_tuned = self.untuned(cells)
+        if not not_tuned:
+            return ""
+        return (
+            f"warning: {len(not_tuned)} of {len(cells)} cells are not tuned for their dataset "
+            f"({methods_by_dataset(not_tuned)}): the order of methods will say nothing. "
+            f"First: fedbench tune {not_tuned[0].dataset} --paper {self.study.key}"
+        )
+
+    @functools.cached_property
+    def _file(self) -> Config:
+        """What the user's file says, without this call's options."""
+        return load_config()
+
+    def command(self, cell: Cell) -> str:
+        """Return the command that trains one cell alone, as this call does."""
+        given, kept = (each.model_dump(exclude=SHOWN_ONLY) for each in (self.config, self._file))
+        if given["datasets"] != kept["datasets"]:
+            given["datasets"] = [cell.dataset]
+        laid = {name: value for name, value in given.items() if value != kept[name]} | self.config.set
+        sets = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in laid.items()]
+        return " ".join(["fedbench run", shlex.quote(cell.name), f"--scale {cell.scale}", *sets])
+
+
+def methods_by_dataset(cells: Sequence[Cell]) -> str:
+    """Name the methods of cells by their dataset: ``Digits: CoDA, FedAvg and 3 more; MNIST: CoDA``."""
+    texts = []
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        names = list(dict.fromkeys(cell.method for cell in cells if cell.dataset == dataset))
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        texts.append(f"{dataset}: {', '.join(names[:NAMED])}{more}")
+    return "; ".join(texts)

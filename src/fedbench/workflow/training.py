@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fedbench.jobs import cluster, progress
-from fedbench.plan import untuned
 from fedbench.plan.cells import Cell
 from fedbench.store.runs import STORE, Store
 from fedbench.workflow import failures, room, targets
@@ -60,7 +59,7 @@ class Training:
         for cell in trained:
             by_paper.setdefault(cell.paper, []).append(cell)
         for paper, cells in by_paper.items():
-            if line := or_exit(untuned.warning, self._call.inputs.plan(paper), cells):
+            if line := or_exit(self._call.inputs.plan(paper).untuned_warning, cells):
                 tell([line])
 
     def state(self) -> list[str]:

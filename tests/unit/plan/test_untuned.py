@@ -15,7 +15,6 @@ from fedbench.commands.cli import app
 from fedbench.data.prepared import read_summary
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
-from fedbench.plan.untuned import warning
 
 pytestmark = pytest.mark.usefixtures("project")
 PLACE = "toy/Digits/p2_imratio0.2"
@@ -53,7 +52,7 @@ def test_one_line_before_training_and_one_below_the_table_name_them_and_the_cure
     assert f"{NOTE} (Digits: Proximal, Plain_too)." in " ".join(call("show", "table1").split())
     tune(Plain={"lr": 0.2}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
     plan = Plan(load_config())
-    assert warning(plan, plan.cells()) == ""
+    assert plan.untuned_warning(plan.cells()) == ""
     assert NOTE not in " ".join(call("show", "table1", "--notes").split())
 
 

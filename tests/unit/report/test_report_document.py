@@ -96,7 +96,7 @@ def test_title_and_citation_may_have_any_characters_and_paragraphs(reported: Pro
 
 
 def test_outcome_counts_the_verdicts_of_the_page(reported: Project) -> None:
-    shown = page_data.chapter(Plan(CONFIG), CONFIG)
+    shown = page_data.chapter(Plan(CONFIG))
     source = paper_document.source(shown)
     counts = shown.tables[0].states
     row = next(line for line in source.splitlines() if line.startswith("Table 1 & "))

@@ -52,7 +52,7 @@ def outputs() -> Iterator[tuple[str, str]]:
     yield "claims.png", " ".join(text.get_text() for text in forest.draw(found).picture.texts)
     drawing = figures.make(Plan(CONFIG), "figure1")
     yield "figure1", f"{drawing.title} {drawing.words}"
-    yield "document", paper_document.source(chapter(Plan(CONFIG), CONFIG))
+    yield "document", paper_document.source(chapter(Plan(CONFIG)))
 
 
 def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:

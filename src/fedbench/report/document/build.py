@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fedbench.errors import UserError
 from fedbench.jobs.progress import duration
-from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.report.document.pdf import compile_source, installed
 from fedbench.report.figures import claims as forest
@@ -42,7 +41,7 @@ def build(plan: Plan) -> Path:
     target = REPORTS / f"{plan.study.key}.pdf"
     if not installed():
         raise UserError(f"{target} needs LaTeX; install texlive-latex-recommended and latexmk")
-    shown = chapter(plan, load_config())
+    shown = chapter(plan)
     content, complaints = compile_source(source(shown), str(target), pictures(shown))
     for complaint in complaints:
         log.warning("%s: %s", target, complaint)

@@ -12,10 +12,10 @@ from typing import Any
 from markupsafe import Markup
 
 from fedbench.errors import UserError
-from fedbench.plan.alone import command
 from fedbench.plan.cells import Cell
 from fedbench.plan.layers import places
-from fedbench.plan.schema import Config, Paper, Value
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import Paper, Value
 from fedbench.report.figures.style import style_of
 from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.logs import Log
@@ -176,8 +176,8 @@ class CellView:
             state = state_of(item, says)
             self.numbers[item.metric] = Number(entry, item, state, target)
 
-    def complete(self, config: Config, file: Config) -> None:
-        """Read what a click shows: runs and curves from the store."""
+    def complete(self, plan: Plan) -> None:
+        """Read what a click shows: runs and curves from the store, and the command that makes the cell."""
         found = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
         self.runs = [run_of(spec.seed, spec.key, found.get(spec.key)) for spec in self.cell.runs]
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
@@ -185,7 +185,7 @@ class CellView:
         for metric, value in printed.items():
             lines = [Line.of(run.seed, run.curve, x, metric, run.status == DIVERGED) for run in self.runs]
             self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
-        self.command = command(self.cell, config, file)
+        self.command = plan.command(self.cell)
 
 
 def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:

@@ -158,7 +158,7 @@ def chapters(config: Config, study: str, scales: Sequence[str]) -> list[Chapter]
         asked = config if (study, scale) == (config.paper, config.scale) else file
         chosen = asked.model_copy(update={"scale": scale, "shipped": config.shipped})
         plan = plan.at(chosen) if plan else Plan(chosen, study)
-        gathered.append(chapter(plan, file, claims=not gathered))
+        gathered.append(chapter(plan, claims=not gathered))
     return gathered
 
 
@@ -184,8 +184,8 @@ def _widened(plan: Plan) -> Plan:
     return plan.at(plan.config.model_copy(update={"datasets": [*run, *kept]})) if kept else plan
 
 
-def chapter(plan: Plan, file: Config, claims: bool = True) -> Chapter:
-    """Gather a study at a scale; ``file`` is what the commands of cells need not repeat."""
+def chapter(plan: Plan, claims: bool = True) -> Chapter:
+    """Gather a study at a scale."""
     plan = _widened(plan)
     paper, scale, config, cells, store = plan.study, plan.scale, plan.config, plan.cells(), Store()
     views = {_place_of(cell): CellView(cell, paper, log_of(cell), whereabouts(cell, store)) for cell in cells}
@@ -193,7 +193,7 @@ def chapter(plan: Plan, file: Config, claims: bool = True) -> Chapter:
     asked = paper.figures if _trained(paper.key, scale.name) else {}  # shipped numbers have no curves
     drawn = [_figure(plan, name, views) for name in asked]
     for each in views.values():
-        each.complete(config, file)
+        each.complete(plan)
     origin = provenance(cells)
     asserted = claim_tables.make(plan) if claims and paper.claims else None
     said = described.changed(config.set)

@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
+from fedbench.plan.plan import Plan, methods_by_dataset
 from fedbench.plan.schema import Paper, TableSpec
-from fedbench.plan.untuned import methods_by_dataset
 from fedbench.report.numbers import compare, described, rates, verdicts
 from fedbench.report.numbers.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, UNDEFINED
