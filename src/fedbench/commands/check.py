@@ -47,11 +47,6 @@ class Point:
         return float(stats.ttest_ind(mine, ours, equal_var=False, alternative="less").pvalue)
 
     @property
-    def difference(self) -> float:
-        """The mean here less the mean there."""
-        return float(np.mean(list(self.here.values())) - np.mean(list(self.reference.values())))
-
-    @property
     def equal(self) -> int:
         """How many seeds gave the same value to six digits."""
         shared = (seed for seed in self.here if seed in self.reference)

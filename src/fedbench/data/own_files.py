@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbench.data.files import read_npz
-from fedbench.data.layout import arrange
 from fedbench.data.own_labels import checked
 from fedbench.errors import UserError, unknown
 
@@ -30,6 +29,8 @@ FORMATS = {
 """What the arrays of an ``.npz`` are called, by format, and what they are called here."""
 ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
 """Names of arrays in an ``.npz`` of any format."""
+CHANNELS = (1, 3, 4)
+"""Numbers of channels that a picture has: grey, colour, colour with transparency."""
 
 
 def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None) -> dict[str, Any]:
@@ -86,12 +87,51 @@ def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict
 
 
 def _inputs(array: np.ndarray, layout: str | None, where: str) -> np.ndarray:
-    arranged = arrange(array, layout, where)
+    arranged = _arranged(array, layout, where)
     if array.ndim < 2 or 0 in array.shape[1:]:
         raise UserError(
             f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
         )
     return arranged
+
+
+def _arranged(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
+    """Bring images [n, H, W], [n, C, H, W] or [n, H, W, C] to [n, C, H, W], whole numbers of 0..255 to uint8.
+
+    Nothing is guessed: fractions up to 255, which a network would take for very bright images, are refused.
+    """
+    if x.dtype.kind not in "biuf":
+        raise UserError(f"{where} holds {x.dtype}, not real numbers.")
+    if x.ndim < 3:
+        return x
+    if x.ndim == 3:
+        x = x[:, None]
+    elif x.ndim == 4:
+        x = x.transpose(0, 3, 1, 2) if _channels_last(x, layout, where) else x
+    if x.dtype == np.uint8 or not x.size:
+        return x
+    low, high = float(np.nanmin(x)), float(np.nanmax(x))
+    if x.dtype.kind in "iu" and low >= 0 and high <= 255:
+        return x.astype(np.uint8)
+    if low >= 0 and high > 2:
+        most = 255 if high <= 255 else high
+        raise UserError(
+            f"{where} holds images of fractions from {low:g} to {high:g}; they must lie in 0..1: divide by {most:g}, or"
+            " save whole numbers as uint8."
+        )
+    return x
+
+
+def _channels_last(x: np.ndarray, layout: str | None, where: str) -> bool:
+    if layout is not None:
+        return layout == "NHWC"
+    first, last = x.shape[1] in CHANNELS, x.shape[3] in CHANNELS
+    if first == last:
+        raise UserError(
+            f"{where} has shape {list(x.shape)}, which does not say where the channels are: write `layout: NCHW` or"
+            " `layout: NHWC` into the dataset's YAML."
+        )
+    return last
 
 
 def _one_each(array: np.ndarray, where: str) -> np.ndarray:

@@ -50,11 +50,6 @@ class Partition:
         """How many clients there are."""
         return len(self.offsets) - 1
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """How many samples each client has, ``[N]`` int64."""
-        return np.diff(self.offsets)
-
     def client(self, k: int) -> np.ndarray:
         """Return the positions in ``x_train`` of client ``k``'s samples, ascending."""
         return self.indices[self.offsets[k] : self.offsets[k + 1]]

@@ -166,12 +166,6 @@ class Paper(Spec):
         """Its tables and figures by name."""
         return {**self.tables, **self.figures}
 
-    @property
-    def controls(self) -> list[str]:
-        """The methods that leaderboards show without a rank."""
-        boards = [table.board for table in self.tables.values() if table.board is not None]
-        return list(dict.fromkeys(name for board in boards for name in board.controls))
-
     def values(self, shown: TableSpec | FigureSpec) -> dict[str, list[Value]]:
         """Return the values that each setting takes in a table or figure: those it names, else the default."""
         return {name: [*shown.settings.get(name, [entry.default])] for name, entry in self.settings.items()}
