@@ -16,9 +16,8 @@ from projects import Project
 from web_server import Server
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything imports torch
-os.environ.pop(
-    "PYTHONDONTWRITEBYTECODE", None
-)  # else each of some hundred programs compiles the library again
+# else each of some hundred programs compiles the library again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("MPLBACKEND", "agg")
 settings.register_profile("fedbench", deadline=None, derandomize=True)
 settings.load_profile("fedbench")

@@ -70,9 +70,8 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
     for _ in range(KILLS):
         workflows.append(WorkflowProcess(project, *TARGETS, "--cores", "2"))
         print(end(workflows[-1], dice), len(project.runs()), "runs", len(journal.read(store)), "lines")
-        if (
-            workflows[-1].process.returncode == 0
-        ):  # done too early: what is derived from the store is to be made again
+        # done too early: what is derived from the store is to be made again
+        if workflows[-1].process.returncode == 0:
             for folder in ("results/cells", "tables/localscgdam"):
                 shutil.rmtree(project.root / folder)
             for name in TARGETS:

@@ -104,9 +104,8 @@ def test_a_run_that_was_changed_gives_another_verdict(received: Path) -> None:
         runs.loc[at, "value"] = [str(float(value) - 0.2) for value in runs.loc[at, "value"]]
         runs.to_csv(path, index=False)
     said = recompute(received, fails=True)
-    assert (
-        "('FashionMNIST', 8.0, 0.1) CoDA test_auc: below print, not " in said
-    )  # whatever the shipped runs gave
+    # whatever the shipped runs gave
+    assert "('FashionMNIST', 8.0, 0.1) CoDA test_auc: below print, not " in said
 
 
 def test_an_evaluator_trains_a_cell_again(received: Path) -> None:

@@ -85,10 +85,8 @@ def _decoded(
     place: Workplace, path: Path, names: Sequence[str], places: Sequence[str], form: Form
 ) -> np.ndarray:
     shape = (len(names), *form.shape)
-    source = (
-        path,
-        None if path.is_dir() else files.mark(path),
-    )  # of a folder the names of its pictures have to do
+    # of a folder the names of its pictures have to do
+    source = (path, None if path.is_dir() else files.mark(path))
     target = place.folder / f"{digest([str(source), list(places), repr(form)])}.pixels"
     start = content_start("x_train", np.dtype(np.uint8), shape)  # the file becomes the archive of the arrays
     pixels, done = _room(target, start, shape)

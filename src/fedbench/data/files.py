@@ -32,13 +32,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same by
 
 _BROKEN = (
     *(ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error),
-    *(
-        SyntaxError,
-        tokenize.TokenError,
-        RecursionError,
-        struct.error,
-        OverflowError,
-    ),  # a header that is no header
+    # a header that is no header
+    *(SyntaxError, tokenize.TokenError, RecursionError, struct.error, OverflowError),
     *(NotImplementedError, RuntimeError),  # an encrypted member, or one packed in an unknown way
     TypeError,  # a single array under the name of an archive
 )

@@ -38,9 +38,8 @@ class Work:
         counts = np.zeros((steps, len(clients)), dtype=np.int64)
         for row, (client, plan) in enumerate(zip(clients, plans, strict=True)):
             sizes = np.array([len(batch) for batch in plan])
-            filled = np.array([batch[0] for batch in plan])[:, None].repeat(
-                width, 1
-            )  # pads, with a share of 0
+            # pads, with a share of 0
+            filled = np.array([batch[0] for batch in plan])[:, None].repeat(width, 1)
             filled[np.arange(width) < sizes[:, None]] = np.concatenate(plan)
             index[: len(plan), row] = filled + data.offsets[client]
             counts[: len(plan), row] = sizes

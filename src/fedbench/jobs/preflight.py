@@ -208,9 +208,8 @@ def _check_partition(data: DataSpec) -> None:
     rule = registry.find(partitions, "partition rule", data.partition.rule, "partition")
     if data.partition.rule in registry.origins(partitions):
         return
-    each = 2 * max(
-        2, data.partition.least
-    )  # a positive and a negative class of every client, which is a group
+    # a positive and a negative class of every client, which is a group
+    each = 2 * max(2, data.partition.least)
     client = np.repeat(np.arange(data.clients), each)
     labels = np.arange(len(client)) % 2
     sites: np.ndarray | None = client

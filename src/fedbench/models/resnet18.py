@@ -15,9 +15,8 @@ def build(shape: tuple[int, ...], outputs: int) -> nn.Module:
         raise UserError("network 'resnet18' needs torchvision: pip install torchvision") from None
     module: nn.Module = resnet18(weights=None, num_classes=outputs)
     module.conv1 = nn.Conv2d(shape[0], 64, 3, padding=1, bias=False)
-    nn.init.kaiming_normal_(
-        module.conv1.weight, mode="fan_out", nonlinearity="relu"
-    )  # as torchvision draws the others
+    # as torchvision draws the others
+    nn.init.kaiming_normal_(module.conv1.weight, mode="fan_out", nonlinearity="relu")
     module.maxpool = nn.Identity()
     for part in module.modules():  # in-place ReLU would overwrite what a second backward still needs
         if isinstance(part, nn.ReLU):

@@ -206,7 +206,6 @@ def rank_agreement(ours: Array, printed: Array) -> float:
     """Return Kendall's tau-b between two orders; NaN below three values, or where one side ties all."""
     if len(ours) < LEAST or len(set(ours)) == 1 or len(set(printed)) == 1:
         return math.nan
-    x, y = (
-        np.sign(np.subtract.outer(side, side)) for side in (ours, printed)
-    )  # scipy.stats takes a second to import
+    # scipy.stats takes a second to import
+    x, y = (np.sign(np.subtract.outer(side, side)) for side in (ours, printed))
     return float((x * y).sum() / math.sqrt((x**2).sum() * (y**2).sum()))

@@ -113,9 +113,8 @@ def test_a_period_of_one_is_one_machine_with_all_batches_pooled(method: str, par
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(
-    "method", [name for name in METHODS if name != "pairwise"]
-)  # more clients, more pairs
+# more clients, more pairs
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "pairwise"])
 def test_equal_clients_with_full_batches_are_one_client(method: str) -> None:
     one = images((16,), dtype=np.float64)
     many = Arrays(one.x_train, one.y_train, one.x_test, one.y_test, list(one.clients) * 3, one.validation, 2)
@@ -140,9 +139,8 @@ def test_the_variate_stays_the_mean_of_the_clients(method: str, participation: d
 
     def check(progress: Progress) -> None:
         mean = simulation.own["c_own"].mean(0)
-        found = simulation.server[
-            "c_mean" if method == "climb_scaffold" else "c"
-        ]  # climb_scaffold sends a weighted mean
+        # climb_scaffold sends a weighted mean
+        found = simulation.server["c_mean" if method == "climb_scaffold" else "c"]
         torch.testing.assert_close(found, mean, rtol=1e-4, atol=1e-6)
         seen.append(float(mean.norm()))
 

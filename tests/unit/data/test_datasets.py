@@ -154,9 +154,8 @@ def test_stl10_is_transposed_and_needs_no_unlabelled_images(monkeypatch, tmp_pat
     rng = np.random.default_rng(2)
     picture = rng.integers(0, 256, (2, 3, 96, 96), dtype=np.uint8)
     files = {
-        "train_X.bin": picture.transpose(
-            0, 1, 3, 2
-        ).tobytes(),  # the official files are stored column by column
+        # the official files are stored column by column
+        "train_X.bin": picture.transpose(0, 1, 3, 2).tobytes(),
         "train_y.bin": bytes([1, 10]),
         "test_X.bin": picture[:1].transpose(0, 1, 3, 2).tobytes(),
         "test_y.bin": bytes([3]),

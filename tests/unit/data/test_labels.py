@@ -147,9 +147,8 @@ def test_a_patient_lies_in_one_part_and_both_labels_have_about_the_share(seed):
     assert not set(group[held]) & set(np.delete(group, held))
     assert labels[held].sum() == round(0.15 * labels.sum())
     assert len(held) == pytest.approx(0.15 * len(labels), rel=0.15)
-    assert len(held) / len(set(group[held])) == pytest.approx(
-        10.5, rel=0.2
-    )  # neither the large nor the small
+    # neither the large nor the small
+    assert len(held) / len(set(group[held])) == pytest.approx(10.5, rel=0.2)
 
 
 def test_which_groups_are_held_out_depends_on_the_seed_alone():

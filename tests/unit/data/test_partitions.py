@@ -123,9 +123,8 @@ def test_dirichlet_priors_have_the_spread_of_delta():
     labels = np.repeat([0, 1], 200_000)
 
     def spread(delta):
-        parts = deal(labels, 400, rule="dirichlet", delta=delta).clients[
-            :200
-        ]  # before a label can be exhausted
+        # before a label can be exhausted
+        parts = deal(labels, 400, rule="dirichlet", delta=delta).clients[:200]
         return np.var([labels[part].mean() for part in parts])
 
     for delta in (0.3, 2.0, 20.0):

@@ -135,9 +135,8 @@ def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
         np.testing.assert_array_equal(arrays.x_train[samples], whole[samples])
         assert len(set(samples >= 40)) == 1  # one site
     prepared = joined.load(run.data, hospitals)
-    assert (
-        prepared.group_train is not None and len(set(prepared.group_train)) == 50
-    )  # not those of one site twice
+    # not those of one site twice
+    assert prepared.group_train is not None and len(set(prepared.group_train)) == 50
     held = set(prepared.group_train[arrays.validation])
     assert held and not held & set(prepared.group_train[np.concatenate(arrays.clients)])
     assert len(load_arrays(run_on(tests="all"), hospitals).x_test) == 20

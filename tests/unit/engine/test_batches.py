@@ -174,9 +174,8 @@ def test_padding_is_black_and_not_the_mean_colour() -> None:
     how = {"augment": "pad_crop_flip", "normalize": {"mean": [0.4], "std": [0.2]}}
     data = ClientData(grey, TrainSpec(rounds=1, period=1, batch_size=6, **how), 0, CPU)
     found = data.work([0], 0, "batches").batch(0).inputs.unique()
-    torch.testing.assert_close(
-        found, torch.tensor([-2.0, 0.0]), atol=1e-6, rtol=0
-    )  # (0 - 0.4) / 0.2, 102 / 255 - 0.4
+    # (0 - 0.4) / 0.2, 102 / 255 - 0.4
+    torch.testing.assert_close(found, torch.tensor([-2.0, 0.0]), atol=1e-6, rtol=0)
 
 
 def test_augmentation_is_each_clients_own_whoever_is_stacked() -> None:

@@ -39,9 +39,8 @@ class TestSameWork:
             simulate(spec(method, participation=TWO, augment="crop_flip", rounds=4), images())
             seen[method] = [item for item in log if item[0] == "batches"]
             inner[method] = [item for item in log if item[0] == "inner batches"]
-        assert (
-            len({content for *_, content in seen["fedavg"]}) == 4 * 2 * 4
-        )  # rounds x clients x steps: all differ
+        # rounds x clients x steps: all differ
+        assert len({content for *_, content in seen["fedavg"]}) == 4 * 2 * 4
         for method in METHODS:
             assert seen[method] == seen["fedavg"], method
             assert bool(inner[method]) == (method == "local_scgdam")
@@ -57,9 +56,8 @@ class TestSameWork:
         monkeypatch.setattr(augment, "crop_flip", lambda inputs, rng: calls.append(len(inputs)) or inputs)
         same_again, outcome = simulate(spec("coda", rounds=2, decay_at=[0.5], augment="crop_flip"), arrays)
         undisturbed, expected = simulate(spec("coda", rounds=2, decay_at=[0.5]), arrays)
-        assert calls == [6] * (
-            2 * 4 * 3
-        )  # rounds x steps x clients; neither evaluations nor the dual restart
+        # rounds x steps x clients; neither evaluations nor the dual restart
+        assert calls == [6] * (2 * 4 * 3)
         assert same(same_again.server, undisturbed.server) and csv_text(outcome.curve) == csv_text(
             expected.curve
         )

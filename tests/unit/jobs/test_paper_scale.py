@@ -43,9 +43,8 @@ def test_whole_rows_come_early_and_what_is_shipped_is_left_out(
     monkeypatch.chdir(tmp_path)  # nothing is shipped here
     (tmp_path / "config").symlink_to(ROOT / "config")
     todo = list(paper_scale.missing(paper_scale.ORDER, "paper"))
-    assert len({cell.runs[0].key for _, cell in todo}) == len(
-        todo
-    )  # alpha 0 is a part of its own, and of Table 2
+    # alpha 0 is a part of its own, and of Table 2
+    assert len({cell.runs[0].key for _, cell in todo}) == len(todo)
     first = [cell for part, cell in todo if part == paper_scale.ORDER[0]]
     assert {cell.setting["alpha"] for cell in first} == {0}
     assert [cell.name for _, cell in todo[: len(first)]] == [cell.name for cell in first]

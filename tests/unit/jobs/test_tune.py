@@ -76,9 +76,8 @@ def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPat
     rows = yaml.safe_load(path.read_text())["scores"]["Plain"]
     assert [list(row["runs"].values()) for row in rows] == [list(made) for made in scores.values()]
 
-    change(
-        tune=PAPER["tune"] | {"seeds": [100, 101], "validation": 0.3}
-    )  # other runs: their scores count for none
+    # other runs: their scores count for none
+    change(tune=PAPER["tune"] | {"seeds": [100, 101], "validation": 0.3})
     tune_dataset(config, "toy", "Digits", ["Plain"], quiet)
     assert asked[2:] == [100, 100, 100, 100, 101, 101]
 

@@ -56,9 +56,8 @@ def test_focal_loss_has_its_closed_form_and_survives_extreme_scores() -> None:
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
 def test_a_sample_classified_beyond_doubt_adds_nothing_to_the_focal_gradient(gamma: float) -> None:
-    scores = torch.tensor(
-        [[[200.0, 0.0, 0.0]]], requires_grad=True
-    )  # its cross-entropy is 0 in single precision
+    # its cross-entropy is 0 in single precision
+    scores = torch.tensor([[[200.0, 0.0, 0.0]]], requires_grad=True)
     (gradient,) = torch.autograd.grad(focal(scores, torch.tensor([[0]]), gamma).sum(), scores)
     assert torch.equal(gradient, torch.zeros_like(scores))
 

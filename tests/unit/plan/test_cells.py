@@ -50,9 +50,8 @@ class TestPapersAsShipped:
         for figure in ("figure1", "figure2", "figure3"):
             assert {cell.name for cell in Plan(config).cells(figure)} <= table
         everything = Plan(config).cells()
-        assert (
-            len(everything) == 90 + 15 + 15 + 2
-        )  # figure 4's settings, there and on a dataset of its table's; figure 5's SCAFFOLD and FedProx
+        # figure 4's settings, there and on a dataset of its table's; figure 5's SCAFFOLD and FedProx
+        assert len(everything) == 90 + 15 + 15 + 2
 
     @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
     @pytest.mark.parametrize("paper", ["localscgdam", "climb"])
@@ -126,12 +125,10 @@ class TestCells:
     def test_a_table_runs_its_own_datasets_and_our_additions(self) -> None:
         config = load_config(overrides={"datasets": "Printed,Digits"})
         assert {cell.dataset for cell in Plan(config, "toy").cells("table1")} == {"Printed", "Digits"}
-        assert {cell.dataset for cell in Plan(config, "toy").cells("figure1")} == {
-            "Printed"
-        }  # no stand-in needed
-        assert {cell.dataset for cell in Plan(load_config(), "toy").cells("figure1")} == {
-            "Digits"
-        }  # it stands in
+        # no stand-in needed
+        assert {cell.dataset for cell in Plan(config, "toy").cells("figure1")} == {"Printed"}
+        # it stands in
+        assert {cell.dataset for cell in Plan(load_config(), "toy").cells("figure1")} == {"Digits"}
         with pytest.raises(UserError, match="unknown dataset of toy 'digits'"):
             Plan(load_config(overrides={"datasets": "digits"}), "toy").cells("table1")
 

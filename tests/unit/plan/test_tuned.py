@@ -70,9 +70,8 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     write_yaml(Path("config/tuned/toy/Digits.yaml"), TRIALS | {"scores": scores})
     plan = Plan(Config(scale="small", paper="toy"))
     said = described.chosen(plan, plan.cells())
-    assert (
-        "Digits: tuned values at the boundary of the search grid: Proximal mu." in said
-    )  # Plain's step lies inside
+    # Plain's step lies inside
+    assert "Digits: tuned values at the boundary of the search grid: Proximal mu." in said
     assert edges({"lr": 0.1, "mu": 0.0, "score": "logit"}, tried) == ["lr"], "nothing lies below 0"
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
 

@@ -229,9 +229,8 @@ def test_methods_of_a_figure_differ_in_colour_and_in_dash_or_marker() -> None:
 
 
 def test_an_unknown_method_keeps_its_looks() -> None:
-    assert style.style_of("my_method") == style.Style(
-        style.PINK, style.DOTTED, "v"
-    )  # on every machine and run
+    # on every machine and run
+    assert style.style_of("my_method") == style.Style(style.PINK, style.DOTTED, "v")
     assert len({style.style_of(f"my_method_{i}") for i in range(40)}) > 20
     ordered = style.styles_in_order([f"I = {i}" for i in range(6)])
     assert len({look.colour for look in ordered.values()}) == 6

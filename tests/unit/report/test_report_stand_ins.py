@@ -57,9 +57,8 @@ def outputs() -> Iterator[tuple[str, str]]:
 
 def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
     for name, text in outputs():
-        body = "\n".join(
-            line for line in text.splitlines() if not line.startswith("paper,")
-        )  # the CSV's columns
+        # the CSV's columns
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("paper,"))
         assert "Digits" in body or name in ("claims.json", "claims.png"), name
         found = VERDICTS.search(re.sub(r'"form": "\w+"|,better,', "", body))
         assert found is None, f"{name}: {body[max(0, found.start() - 60) : found.end() + 20]!r}"

@@ -147,9 +147,8 @@ def test_the_largest_setting_that_costs_nothing() -> None:
         "at_least": 4,
     }
     found = read(numbers, places, ratio=ratio)
-    np.testing.assert_allclose(
-        found.values, [[[math.log(4)]], [[math.log(4)]]]
-    )  # 4 against 1: 16 came after a loss
+    # 4 against 1: 16 came after a loss
+    np.testing.assert_allclose(found.values, [[[math.log(4)]], [[math.log(4)]]])
     del numbers["D", 16, "B"]  # B has lost before
     assert np.isfinite(read(numbers, places, ratio=ratio).values).all()
     del numbers["D", 8, "A"]  # A may reach 8 or not
@@ -162,9 +161,8 @@ def test_somewhere_the_others_are_low_and_the_method_is_high() -> None:
     found = read(BOOK, TWO[:1], exists=claim)
     np.testing.assert_allclose(found.values, [[[0.8 - 0.85, 0.8 - 0.7]], [[0.4, 0.3]]], atol=1e-12)
     found = read({**BOOK, ("D", 4, "C-x"): [0.85]}, TWO[:1], exists=claim)
-    np.testing.assert_allclose(
-        found.values, [[[0.8 - 0.85]], [[0.4]]], atol=1e-12
-    )  # C-x may be high in seed 1
+    # C-x may be high in seed 1
+    np.testing.assert_allclose(found.values, [[[0.8 - 0.85]], [[0.4]]], atol=1e-12)
 
 
 def test_a_run_that_diverged_is_lost_or_won() -> None:

@@ -56,9 +56,8 @@ def test_it_learns_all_findings_with_adam_and_measures_their_mean_auc() -> None:
     assert outcome.metrics["test_auc"] > 0.95 > outcome.curve[0]["test_auc"]
     assert set(outcome.metrics) >= {"test_auc"} and run.problem.net.module is not None
     arrays = coded()
-    one_sided = dataclasses.replace(
-        arrays, y_test=np.where(arrays.y_test & 1, 1, 0)
-    )  # findings 1 and 2 nowhere
+    # findings 1 and 2 nowhere
+    one_sided = dataclasses.replace(arrays, y_test=np.where(arrays.y_test & 1, 1, 0))
     one = simulation("adam", params, one_sided, task=TASK, rounds=1)
     measured = one.run().metrics["test_auc"]
     outputs = one.evaluator._net.scores(

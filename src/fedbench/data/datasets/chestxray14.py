@@ -12,18 +12,9 @@ from fedbench.errors import UserError, unknown
 
 NAMES = {finding: finding.capitalize() for finding in FINDINGS}
 KNOWN = (
-    *("No Finding", "Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Effusion", "Emphysema"),
-    *(
-        "Fibrosis",
-        "Hernia",
-        "Infiltration",
-        "Mass",
-        "Nodule",
-        "Pleural_Thickening",
-        "Pneumonia",
-        "Pneumothorax",
-    ),
-)
+    "No Finding", "Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Effusion", "Emphysema", "Fibrosis",
+    "Hernia", "Infiltration", "Mass", "Nodule", "Pleural_Thickening", "Pneumonia", "Pneumothorax",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,8 @@ from fedbench.data.partitions import Deal, Pool
 from fedbench.errors import UserError
 from fedbench.specs import PartitionSpec
 
-_BOUNDS = (
-    1e-6,
-    1e6,
-)  # beyond, shares are one client's or even to four digits, and gamma draws under- or overflow
+# beyond, shares are one client's or even to four digits, and gamma draws under- or overflow
+_BOUNDS = (1e-6, 1e6)
 
 
 def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:

@@ -124,9 +124,8 @@ def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Any],
         seed,
         metric,
         status=UNDEFINED,
-        sign=next(
-            (part.sign for part in parts if part.sign), ""
-        ),  # one budget that learned nothing is enough
+        # one budget that learned nothing is enough
+        sign=next((part.sign for part in parts if part.sign), ""),
         commit=" ".join(part.commit for part in parts),
         source=" ".join(part.source for part in parts),
     )

@@ -60,9 +60,8 @@ class Shipped:
         self._plan, paper = plan, plan.study
         self._runs: dict[str, dict[str, Run]] = {}
         self._seeds: dict[tuple[str, str, str], set[int]] = {}
-        studies = [
-            key for key in (paper.key, paper.extends) if key
-        ]  # those of the paper it extends too, by key
+        # those of the paper it extends too, by key
+        studies = [key for key in (paper.key, paper.extends) if key]
         known = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
         for scale, study in itertools.product(known if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):

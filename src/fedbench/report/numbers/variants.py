@@ -56,9 +56,8 @@ def _ways(
 ) -> Iterator[tuple[str, Sequence[Place], pd.DataFrame]]:
     """Yield each way with its numbers, and the places at which it may say something else."""
     own = runs.of(question.metric)
-    if is_end(
-        question.metric
-    ):  # another evaluation than the one that counts takes curves, which are not shipped
+    # another evaluation than the one that counts takes curves, which are not shipped
+    if is_end(question.metric):
         yield "another evaluation", places, own.assign(value=own["other"])
         yield LONGER, places, longer(own, question.measure)
     if other := runs.with_other_constants:
