@@ -5,15 +5,7 @@ from fedbench.task import Batch, LabelledTask, Leaf, Model, Net, Part
 
 from __future__ import annotations
 
-from fedbench.contract.task import (
-    Conditional,
-    ConditionalTask,
-    LabelledTask,
-    Model,
-    Part,
-    Rounds,
-    Task,
-)
+from fedbench.contract.task import Conditional, ConditionalTask, LabelledTask, Model, Part, Rounds, Task
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError

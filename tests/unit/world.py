@@ -29,13 +29,7 @@ RATIO = {
 }
 MEAN, SUMS = {**RATIO, "form": "climb"}, {**RATIO, "form": "wang"}
 ADAPTIVE = {"server_lr": 0.3, "beta1": 0.6, "beta2": 0.8, "tau": 0.05}
-DUALS = {
-    "dual_lr": 3.0,
-    "tolerance": 0.01,
-    "dual_scale": "paper",
-    "dual_every": 2,
-    "dual_max": 1.5,
-}
+DUALS = {"dual_lr": 3.0, "tolerance": 0.01, "dual_scale": "paper", "dual_every": 2, "dual_max": 1.5}
 
 PARAMS: dict[str, dict[str, Any]] = {
     "fedavg": {"lr": 0.2},

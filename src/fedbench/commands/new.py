@@ -34,11 +34,7 @@ KINDS = {
         "tests/unit/algorithms",
         "methods: {ExampleName: {algorithm: example_name, params: {lr: 0.1, momentum: 0.8}}}",
     ),
-    "task": Kind(
-        tasks,
-        "tests/unit/tasks",
-        "defaults: {task: {name: example_name, options: {margin: 1.0}}}",
-    ),
+    "task": Kind(tasks, "tests/unit/tasks", "defaults: {task: {name: example_name, options: {margin: 1.0}}}"),
     "dataset": Kind(
         datasets,
         "tests/unit/data",

@@ -30,12 +30,7 @@ def table(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = N
         print(path)
 
 
-def show(
-    target: str,
-    scale: ScaleOption = None,
-    set_: SetOption = None,
-    notes: NotesOption = False,
-) -> None:
+def show(target: str, scale: ScaleOption = None, set_: SetOption = None, notes: NotesOption = False) -> None:
     """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
     from fedbench.report.tables import build as tables
 

@@ -23,10 +23,7 @@ Word = bool | int | float | str
 
 
 def numbered(
-    file: Path,
-    labels: Mapping[str, np.ndarray],
-    renamed: Mapping[Word, str] | None,
-    positive: Sequence[Word],
+    file: Path, labels: Mapping[str, np.ndarray], renamed: Mapping[Word, str] | None, positive: Sequence[Word]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return ``classes`` and each part's labels as indices into them, and a remark where no positive one is declared.
 

@@ -30,11 +30,7 @@ def build(
     fan_in = shape[0]
     for fan_out in widths_of("cnn", "channels", channels):
         # The activations are increasing, so pooling first gives the same values from a quarter of the work.
-        layers += [
-            nn.Conv2d(fan_in, fan_out, kernel, padding=padding),
-            nn.MaxPool2d(2),
-            act(),
-        ]
+        layers += [nn.Conv2d(fan_in, fan_out, kernel, padding=padding), nn.MaxPool2d(2), act()]
         size = [(side + 2 * padding - kernel + 1) // 2 for side in size]
         if min(size) < 1:
             raise UserError(

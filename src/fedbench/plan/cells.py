@@ -126,10 +126,7 @@ def layers_of(
     layers = [
         Layer(f"defaults of {source}", paper.defaults),
         Layer(f"dataset {dataset} of {source}", data.piece()),
-        Layer(
-            f"method {method} of {source}",
-            {"method": how.algorithm, "params": how.params, **how.piece()},
-        ),
+        Layer(f"method {method} of {source}", {"method": how.algorithm, "params": how.params, **how.piece()}),
         Layer(scaled, {"train": shorter.train}),
         Layer(f"{scaled}, {dataset}", {"train": shorter.per_dataset.get(dataset, {})}),
         Layer(f"tuned ({path})", piece_of(chosen)),

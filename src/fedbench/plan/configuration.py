@@ -128,12 +128,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
     for name, table in paper.tables.items():
         yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
         yield f"{name}: pool", "setting", table.pool, paper.settings
-        yield (
-            name,
-            "row or column",
-            [*table.rows, *table.columns],
-            [*AXES, "split", *paper.settings],
-        )
+        yield (name, "row or column", [*table.rows, *table.columns], [*AXES, "split", *paper.settings])
     earlier: list[str] = []
     for name, method in paper.methods.items():
         yield f"{name}: twin", "earlier method", [method.twin.of] if method.twin else [], list(earlier)

@@ -88,13 +88,7 @@ def _paths(usual: Path, scale: str, lent: str | None) -> list[Path]:
     return [place / usual.name for folder in folders for place in (folder / scale, folder)]
 
 
-def tuned_for(
-    paper: Paper,
-    dataset: str,
-    setting: Mapping[str, Value],
-    method: str,
-    scale: Scale,
-) -> Tuned:
+def tuned_for(paper: Paper, dataset: str, setting: Mapping[str, Value], method: str, scale: Scale) -> Tuned:
     """Look up what was tuned for a method.
 
     A file in a folder with the scale's name (``config/tuned/<paper>/<scale>/<dataset>.yaml``) comes before the one of

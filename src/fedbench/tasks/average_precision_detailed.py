@@ -14,10 +14,7 @@ from fedbench.tasks import average_precision
 class Task(average_precision.Task):
     """Trains as ``average_precision`` does and measures the sensitivity at 95 % specificity too."""
 
-    measures: ClassVar[tuple[str, ...]] = (
-        *average_precision.Task.measures,
-        "sensitivity_at_95_specificity",
-    )
+    measures: ClassVar[tuple[str, ...]] = (*average_precision.Task.measures, "sensitivity_at_95_specificity")
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Measure scores against labels."""

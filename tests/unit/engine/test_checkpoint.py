@@ -37,10 +37,7 @@ def test_one_that_cannot_be_read_just_now_is_kept(
 
     path = tmp_path / "checkpoint.pt"
     checkpoint.save(path, "k", {"round": 1})
-    with (
-        monkeypatch.context() as patch,
-        pytest.raises(ReadError, match=r"is kept"),
-    ):
+    with monkeypatch.context() as patch, pytest.raises(ReadError, match=r"is kept"):
         patch.setattr(torch, "load", fails)
         checkpoint.load(path, "k", CPU, {})
     assert checkpoint.load(path, "k", CPU, {}) == {"round": 1}

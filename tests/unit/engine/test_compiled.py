@@ -42,8 +42,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("method", "chunk"),
-    [(name, 1) for name in METHODS if name != "pairwise"] + [("fedavg", None)],
+    ("method", "chunk"), [(name, 1) for name in METHODS if name != "pairwise"] + [("fedavg", None)]
 )
 def test_a_trace_is_the_step(
     method: str, chunk: int | None, traced: list[Any], monkeypatch: pytest.MonkeyPatch

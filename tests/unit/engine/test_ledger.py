@@ -143,10 +143,7 @@ def test_nested_draws_count_inner_samples_and_the_first_ones(method: str, turns:
 
 @pytest.mark.parametrize(
     ("task", "a_step"),
-    [
-        ({"name": "average_precision", "options": {"positives": 2, "margin": 0.1}}, BATCH + 2),
-        (None, BATCH),
-    ],
+    [({"name": "average_precision", "options": {"positives": 2, "margin": 0.1}}, BATCH + 2), (None, BATCH)],
 )
 def test_first_samples_are_those_of_one_step(task: dict[str, Any] | None, a_step: int) -> None:
     run = set_up("fcsg", CONDITIONAL["fcsg"], images(SIZES), task=task, batch_size=BATCH, rounds=2)

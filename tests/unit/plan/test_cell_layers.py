@@ -132,13 +132,7 @@ class TestMethodsAtSettings:
         found = {cell.name for cell in Plan(load_config(), "toy").cells("table1")}
         assert found == {
             f"toy/Digits/p{p}_imratio0.2/{method}"
-            for p, method in (
-                (2, "Plain"),
-                (4, "Plain"),
-                (2, "Plain_too"),
-                (4, "Plain_too"),
-                (4, "Proximal"),
-            )
+            for p, method in ((2, "Plain"), (4, "Plain"), (2, "Plain_too"), (4, "Plain_too"), (4, "Proximal"))
         }
 
     def test_a_piece_of_a_method_wins_over_the_setting_and_not_over_what_is_fixed(self) -> None:

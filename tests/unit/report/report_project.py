@@ -253,11 +253,7 @@ def run_result(
     seed: int, key: str, metrics: dict[str, float], status: str = "finished", reason: str = ""
 ) -> dict[str, Any]:
     """One entry of a cell's result file."""
-    made = {
-        "commit": "0123456789ab",
-        "versions": {"numpy": "2.4"},
-        "hardware": "2 cores",
-    }
+    made = {"commit": "0123456789ab", "versions": {"numpy": "2.4"}, "hardware": "2 cores"}
     return {
         "seed": seed,
         "key": key,

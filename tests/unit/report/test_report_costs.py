@@ -30,8 +30,7 @@ def spend(project: Project, config: Config, factors: dict[int, float]) -> None:
         sent = {seed: 1000.0 * (factor if cell.method == OURS else 1.0) for seed, factor in factors.items()}
         runs = [run for run in cell.runs if run.seed in sent]
         project.write(
-            cell,
-            [run_result(r.seed, r.key, {"test_auc": 0.9, "floats_up": sent[r.seed]}) for r in runs],
+            cell, [run_result(r.seed, r.key, {"test_auc": 0.9, "floats_up": sent[r.seed]}) for r in runs]
         )
 
 

@@ -79,12 +79,7 @@ def test_perfect_from_the_first_round_on_is_not_flat() -> None:
 
 
 @pytest.mark.parametrize(
-    "aps, found",
-    [
-        ([0.2, 0.3, 0.3, 0.3], idle.STUCK),
-        ([0.2, 0.2, 0.3, 0.3], ""),
-        ([0.2, 1.0, 1.0, 1.0], ""),
-    ],
+    "aps, found", [([0.2, 0.3, 0.3, 0.3], idle.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")]
 )
 def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
     aps: list[float], found: str

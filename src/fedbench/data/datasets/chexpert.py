@@ -11,11 +11,7 @@ import pandas as pd
 from fedbench.data.datasets._xray import FINDINGS, XraySet, labelled, named, read_table
 
 COLUMNS = dict(
-    zip(
-        FINDINGS,
-        ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effusion"),
-        strict=True,
-    )
+    zip(FINDINGS, ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effusion"), strict=True)
 )
 
 

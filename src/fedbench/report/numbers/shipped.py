@@ -179,10 +179,7 @@ def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
             rows["low"].notna() & value.notna() & ~value.between(rows["low"], rows["high"]),
             "value is {value:g}; {metric} lies between {low:g} and {high:g}",
         ),
-        (
-            (rows["metric"] != "") & (value != rows["first"]),
-            "{metric} of the run {key} is {first:g} in {at}",
-        ),
+        ((rows["metric"] != "") & (value != rows["first"]), "{metric} of the run {key} is {first:g} in {at}"),
     ]
 
 

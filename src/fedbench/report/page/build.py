@@ -62,11 +62,7 @@ CARDS = (
     Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
     Card("diverged", "diverged", (DIVERGED,)),
     Card("failed", "failed", (FAILED,)),
-    Card(
-        "partly done",
-        "partial",
-        (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED),
-    ),
+    Card("partly done", "partial", (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED)),
     Card("not run", "absent", (NOT_RUN,)),
 )
 

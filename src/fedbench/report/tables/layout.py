@@ -179,10 +179,7 @@ def _first(texts: Iterable[str]) -> str:
 
 
 def arranged(
-    spec: TableSpec,
-    axes: Axes,
-    said: Iterable[tuple[At, Entry, str]],
-    text: Callable[[str, Value], str],
+    spec: TableSpec, axes: Axes, said: Iterable[tuple[At, Entry, str]], text: Callable[[str, Value], str]
 ) -> pd.DataFrame:
     """Return the frame of a table whose ``rows`` and ``columns`` the specification names.
 
