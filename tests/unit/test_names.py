@@ -14,20 +14,8 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 
 HOSTILE = [
-    "table1$(touch x)",
-    "../../x",
-    "a b",
-    "a;b",
-    "-x",
-    ".x",
-    "{x}",
-    "a\nb",
-    "a/b",
-    "`id`",
-    "é",
-    "",
-    "x" * 101,
-]
+    "table1$(touch x)", "../../x", "a b", "a;b", "-x", ".x", "{x}", "a\nb", "a/b", "`id`", "é", "", "x" * 101,
+]  # fmt: skip
 
 
 @pytest.mark.usefixtures("project")

@@ -24,14 +24,8 @@ from fedbench.results.statistics import (
 )
 
 SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
-    "supported",
-    "contradicted",
-    "not supported",
-    "undecided",
-    "not run",
-    "not testable",
-    "not tested",
-)
+    "supported", "contradicted", "not supported", "undecided", "not run", "not testable", "not tested",
+)  # fmt: skip
 WON, LOST, OPEN = "won", "lost", "open"
 FEWEST = 3
 """Seeds below which nothing is decided."""
