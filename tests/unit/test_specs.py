@@ -117,6 +117,7 @@ def test_every_field_changes_the_key(place: str) -> None:
 
 
 def test_no_field_was_forgotten_above() -> None:
+    # instead of others, or above
     either = {
         "data.labels.positive", "train.epochs", "train.rounds", "train.local_epochs",
         "train.batches_per_epoch", "train.cycles", "train.stage_every", "train.stage_factor",
