@@ -27,8 +27,9 @@ def test_a_missing_hyper_parameter_is_named_by_a_dry_run_and_before_any_job(proj
         del paper["methods"]["LocalSGDM"]["params"]["momentum"]
     for call in (["-n"], []):
         said = project.snakemake("tables/table1.tex", *call, fails=True)
-        assert "methods.LocalSGDM: method 'local_sgdm' needs momentum" in said and "Traceback" not in said
-    assert not (project.root / "data").exists()
+        place = "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm' needs momentum"
+        assert place in said and "Traceback" not in said
+    assert not (project.root / "data").exists() and not (project.root / "results").exists()
 
 
 def without_torch(project: Project) -> None:

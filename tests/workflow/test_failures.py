@@ -49,15 +49,6 @@ def test_cells_that_crash_or_diverge_stop_no_other_and_stay_visible(built: Proje
     assert "not a whole number of cycles" not in (built.root / "report.html").read_text()
 
 
-def test_a_slip_in_what_is_to_be_trained_is_named_before_any_job(project: Project) -> None:
-    with project.edit("config/papers/localscgdam.yaml") as paper:
-        paper["methods"]["LocalSGDM"]["params"] = {"lr": 0.1, "momentun": 0.9}
-    said = project.snakemake("tables/table1.tex", fails=True)
-    place = "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm': unknown hyper-parameter"
-    assert f"{place} 'momentun'. Did you mean 'momentum'?" in said and "Traceback" not in said
-    assert not (project.root / "data").exists() and not (project.root / "results").exists()
-
-
 def test_a_damaged_prepared_file_is_named(built: Project) -> None:
     path = built.root / "data/prepared/digits.npz"
     path.write_bytes(bytes(path.stat().st_size))

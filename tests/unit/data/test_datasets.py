@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import hashlib
-import io
 import pickle
 import struct
-import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from raw_files import put
+from raw_files import put, tar_of
 
 from fedbench.data import datasets
 from fedbench.data.datasets._medmnist import MedSet
@@ -107,20 +105,10 @@ def cifar(monkeypatch, tmp_path):
     return files
 
 
-def tar_of(files: dict[str, bytes], folder: str) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for name, content in files.items():
-            info = tarfile.TarInfo(f"{folder}/{name}")
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_cifar10_keeps_planes_rows_and_columns(cifar, tmp_path, packed, monkeypatch):
     if packed:
-        archive = tar_of(cifar, "cifar-10-batches-py")
+        archive = tar_of({f"cifar-10-batches-py/{name}": content for name, content in cifar.items()})
         monkeypatch.setattr(f"{SETS}.CIFAR10.tgz_md5", md5(archive))
         put(tmp_path / "mirror" / "cifar-10-python.tar.gz", archive)
     else:
@@ -165,7 +153,8 @@ def test_stl10_is_transposed_and_needs_no_unlabelled_images(monkeypatch, tmp_pat
     sums = [[name, md5(content)] for name, content in files.items()]
     monkeypatch.setattr(STL10, "train_list", [*sums[:2], STL10.train_list[2]])
     monkeypatch.setattr(STL10, "test_list", sums[2:])
-    archive = tar_of(files | {"unlabeled_X.bin": b"many"}, "stl10_binary")
+    inside = files | {"unlabeled_X.bin": b"many"}
+    archive = tar_of({f"stl10_binary/{name}": content for name, content in inside.items()})
     monkeypatch.setattr(STL10, "tgz_md5", md5(archive))
     put(tmp_path / "mirror" / "stl10_binary.tar.gz", archive)
     dataset = datasets.get("stl10")

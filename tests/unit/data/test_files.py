@@ -65,12 +65,6 @@ def test_a_single_array_called_npz_is_named(tmp_path):
         read_npz(tmp_path / "one.npz", "Do this.")
 
 
-def test_pickles_in_an_npz_are_refused(tmp_path):
-    np.savez(tmp_path / "evil.npz", a=np.array([{"any": "object"}], dtype=object))
-    with pytest.raises(UserError, match=r"evil\.npz"):
-        read_npz(tmp_path / "evil.npz", "")
-
-
 @pytest.mark.parametrize("text", ["", '{"a": 1', "[1, 2]", "\x00"])
 def test_broken_json_names_the_file_and_the_cure(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
@@ -106,16 +100,6 @@ def test_a_reader_of_the_old_file_never_sees_a_mixture(tmp_path):
 def test_atomic_makes_the_folder(tmp_path: Path):
     seal.write(tmp_path / "a" / "b" / "c.json", {"a": 1})
     assert (tmp_path / "a" / "b" / "c.json").read_text().startswith('{\n "a": 1,')
-
-
-def test_an_array_that_claims_more_than_it_holds_takes_no_memory(tmp_path):
-    path = tmp_path / "x.npz"
-    write_npz(path, {"x": np.zeros(10, np.uint8)})
-    content = path.read_bytes()
-    assert content.count(b"(10,), }") == 1
-    path.write_bytes(content.replace(b"(10,), }" + b" " * 12, b"(9007199254740992,),"[:19] + b"}"))
-    with pytest.raises(UserError, match="truncated or corrupt"):
-        read_npz(path, "Do this.")
 
 
 def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):

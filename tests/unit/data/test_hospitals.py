@@ -108,12 +108,6 @@ def test_clients_that_stay_with_one_class_are_found_when_dealing(project: Path) 
         make_partition(SPEC.model_copy(update={"partition": deal, "clients": 1}), 0, "data")
 
 
-def test_another_number_of_clients_than_hospitals_is_named(project: Path) -> None:
-    table(project)
-    with pytest.raises(UserError, match=r"each of the 3 sites .* data\.clients is 2: set it to 3"):
-        make_partition(SPEC.model_copy(update={"clients": 2}), 0, "data")
-
-
 def test_a_table_without_site_is_as_it_was_and_one_with_it_another(project: Path) -> None:
     read = table(project, "group: patient\n")
     assert read.sites == () and read.site_test is None

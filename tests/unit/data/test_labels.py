@@ -91,6 +91,8 @@ def test_no_imbalance_keeps_everything():
             r"minority class 2 has no training samples",
         ),
         ([0, 1], {"rule": "minority", "rho": 5, "minority": (1,)}, r"leaves no sample of class 1"),
+        ([0, 1], {"rule": "remove_positives", "share": 0.95}, r"leaves no sample of class 1"),
+        ([0, 1, 2], {"rule": "remove_positives", "share": 0.95}, r"needs binary labels"),
     ],
 )
 def test_a_rule_that_does_not_fit_says_why(labels, rule, message):

@@ -91,14 +91,6 @@ def test_a_share_of_the_positives_is_removed(positives: int, share: float, left:
     assert (np.diff(kept) > 0).all()
 
 
-def test_removing_all_positives_is_refused() -> None:
-    spec = ImbalanceSpec(rule="remove_positives", share=0.95)
-    with pytest.raises(UserError, match="leaves no sample of class 1"):
-        keep(np.repeat([0, 1], [90, 19]), spec, stream(0, "imbalance"))
-    with pytest.raises(UserError, match="needs binary labels"):
-        keep(np.arange(3), spec, stream(0, "imbalance"))
-
-
 @pytest.mark.parametrize("share, flipped", [(0, 0), (0.2, 55), (0.29, 79), (0.999, 274)])
 def test_exactly_the_share_of_the_positives_is_flipped(share: float, flipped: int) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat([0, 1], [1000, 275]))

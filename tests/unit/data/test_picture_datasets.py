@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import zipfile
 
 import numpy as np
 import pytest
 from PIL import Image
-from raw_files import put
+from raw_files import put, zip_of
 
 from fedbench.data import datasets
 from fedbench.errors import UserError
@@ -18,14 +17,6 @@ from fedbench.errors import UserError
 def jpeg(red: int, blue: int, size: tuple[int, int] = (40, 30)) -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", size, (red, 0, blue)).save(buffer, "JPEG", quality=95)
-    return buffer.getvalue()
-
-
-def zip_of(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
     return buffer.getvalue()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import shutil
 import tarfile
 from pathlib import Path
@@ -83,18 +82,12 @@ def test_a_damaged_run_here_is_replaced(there: Store, here: Store) -> None:
     assert (here.root / f"{key}.damaged1" / "curve.csv").read_text() == "torn"
 
 
-def pack_bytes(store: Store) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for path in sorted(store.root.glob("*/*")):
-            tar.add(path, path.relative_to(store.root))
-    return buffer.getvalue()
-
-
 def test_a_truncated_archive_gives_what_is_whole_in_it(there: Store, here: Store, tmp_path: Path) -> None:
     archive = tmp_path / "runs.tar.gz"
-    with gzip.open(archive, "wb", compresslevel=0) as packed:  # not compressed: the keys can be found
-        packed.write(pack_bytes(there))
+    # not compressed: the keys can be found
+    with gzip.open(archive, "wb", compresslevel=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in sorted(there.root.glob("*/*")):
+            tar.add(path, path.relative_to(there.root))
     text = archive.read_bytes()
     archive.write_bytes(text[: text.index(there.keys()[2].encode()) + 1600])
     found = import_runs(here, archive)
