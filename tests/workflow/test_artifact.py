@@ -144,9 +144,8 @@ def test_the_crate_names_what_is_there(received: Path) -> None:
         assert (received / part["@id"]).exists(), part
     folders = {path.name for path in (received / "code/results/runs").iterdir()}
     trained = {name: run for name, run in entities.items() if name.startswith("#run-")}
-    assert {name for name, run in trained.items() if "results" in run["result"]["@id"]} == {
-        f"#run-{key}" for key in folders
-    }
+    here = {name for name, run in trained.items() if "results" in run["result"]["@id"]}
+    assert here == {f"#run-{key}" for key in folders}
     assert entities["#data-digits"]["license"].startswith("CC BY 4.0")
 
 

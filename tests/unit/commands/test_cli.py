@@ -35,10 +35,8 @@ def error_of(result: Result) -> str:
 def test_list_and_run() -> None:
     listed = call("list")
     assert listed.exit_code == 0
-    assert (
-        listed.stdout.splitlines()[0] == f"{ONE}  0/2 runs, not tuned"
-        and len(listed.stdout.splitlines()) == 10
-    )
+    lines = listed.stdout.splitlines()
+    assert lines[0] == f"{ONE}  0/2 runs, not tuned" and len(lines) == 10
     assert "tables of toy: table1" in listed.stdout and "papers: " in listed.stdout
 
     result = call("run", ONE)

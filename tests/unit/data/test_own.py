@@ -56,11 +56,8 @@ def test_a_csv_with_named_classes_and_groups(own, tmp_path):
         "file: patients.csv\nlabel: state\ngroup: site\n"
     )
     read = load("patients")
-    assert (
-        read.classes == ("healthy", "sick")
-        and read.x_train.shape == (32, 2)
-        and read.x_train.dtype == np.float32
-    )
+    assert read.classes == ("healthy", "sick")
+    assert read.x_train.shape == (32, 2) and read.x_train.dtype == np.float32
     age = read.x_train[:, 0].astype(int)
     assert read.y_train.tolist() == [int(n % 4 == 0) for n in age]
     assert read.group_train.tolist() == [n % 3 for n in age]

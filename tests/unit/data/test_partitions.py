@@ -91,9 +91,8 @@ def test_mix_leaves_out_random_samples_or_the_last():
 
 def test_mix_at_zero_makes_clients_of_one_class():
     labels = np.repeat(np.arange(10), 100)
-    assert [runs(np.sort(labels[part])) for part in deal(labels, 100, rule="mix", alpha=0).clients] == [
-        1
-    ] * 100
+    parts = deal(labels, 100, rule="mix", alpha=0).clients
+    assert [runs(np.sort(labels[part])) for part in parts] == [1] * 100
 
 
 def test_mix_at_one_is_close_to_iid():

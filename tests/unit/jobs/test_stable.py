@@ -61,9 +61,8 @@ def test_only_the_leader_makes_the_short_runs_and_their_scores_do_not_count(
     assert content["chosen"]["Plain"] == {"lr": 0.2}
     short = [spec for spec in trained if spec.seed >= 200]
     assert {(spec.params["lr"], spec.train.iterations, spec.train.period) for spec in short} == {(0.2, 2, 1)}
-    assert [spec.seed for spec in short] == STABLE["seeds"] and all(
-        spec.data.validation == 0.2 for spec in short
-    )
+    assert [spec.seed for spec in short] == STABLE["seeds"]
+    assert all(spec.data.validation == 0.2 for spec in short)
     rows = {row["lr"]: row for row in content["scores"]["Plain"]}
     assert rows[0.2]["val_auc"] == 0.9 and [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302]
     assert [len(rows[lr]["runs"]) for lr in (0.2, 0.1)] == [2, 1] and "short" not in rows[0.1]
@@ -123,9 +122,8 @@ def test_short_runs_can_be_held_against_another_metric(monkeypatch: pytest.Monke
     content = yaml.safe_load(path.read_text())
     assert content["chosen"]["Plain"] == {"lr": 0.1} and content["protocol"]["stable"]["metric"] == "val_ap"
     rows = {row["lr"]: row for row in content["scores"]["Plain"]}
-    assert [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302] and [*rows[0.1]["short"].values()] == [
-        0.1
-    ] * 3
+    assert [*rows[0.2]["short"].values()] == [0.3, 0.301, 0.302]
+    assert [*rows[0.1]["short"].values()] == [0.1] * 3
     assert any("seed 200, short: val_ap 0.3, " in line for line in said)
     change(tune=TUNE | {"stable": STABLE | {"metric": "val_ap_of_nothing"}})
     with pytest.raises(UserError, match=r"tune\.stable\.metric"):

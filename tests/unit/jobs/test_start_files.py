@@ -117,13 +117,8 @@ def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, 
     original = densenet121(weights=None)
     state = original.state_dict()
     path = tmp_path / "densenet121.pt"
-    torch.save(
-        {
-            re.sub(r"(denselayer\d+\.(?:norm|conv))(\d)", rf"\1{dots}\2", name): value
-            for name, value in state.items()
-        },
-        path,
-    )
+    numbered = re.compile(r"(denselayer\d+\.(?:norm|conv))(\d)")
+    torch.save({numbered.sub(rf"\1{dots}\2", name): value for name, value in state.items()}, path)
     options = {"size": 32}
     run = child(
         {"weights": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "drop_head": True}
@@ -137,9 +132,8 @@ def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, 
     }  # fmt: skip
     images = torch.rand(2, 1, 32, 32)
     with torch.no_grad():
-        given = mine.features(mine.initial()[None], images[None], mine.initial_buffers()[None], train=False)[
-            1
-        ][0]
+        start, buffers = mine.initial()[None], mine.initial_buffers()[None]
+        given = mine.features(start, images[None], buffers, train=False)[1][0]
         expected = torch.relu(original.eval().features(images.expand(-1, 3, -1, -1))).mean((2, 3))
     torch.testing.assert_close(given, expected, rtol=1e-3, atol=1e-4)
 
@@ -185,18 +179,13 @@ class TestPlans:
     def test_a_cell_is_named_where_another_starts_from_it(self) -> None:
         later, plain = self.cell("Later", 4), self.cell("Plain", 2)
         for seed, run in enumerate(later.runs):
-            assert (
-                run.start and run.start.run == plain.runs[seed] and run.start.drop_head and run.seed == seed
-            )
+            assert run.start and run.start.run == plain.runs[seed]
+            assert run.start.drop_head and run.seed == seed
         assert [run.key for run in runs_before(later)] == [run.key for run in plain.runs]
         everything = [self.cell("Plain", 4), plain, later]
         assert cells_before(later, everything) == [plain] and cells_before(plain, everything) == []
-        assert (
-            later.key
-            != later.model_copy(
-                update={"runs": [run.model_copy(update={"start": None}) for run in later.runs]}
-            ).key
-        )
+        fresh = [run.model_copy(update={"start": None}) for run in later.runs]
+        assert later.key != later.model_copy(update={"runs": fresh}).key
 
     def test_circles_and_slips_are_named(self) -> None:
         paper = self.paper()

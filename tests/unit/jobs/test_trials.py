@@ -132,11 +132,8 @@ def test_trials_on_a_dataset_can_be_longer_and_its_file_says_how_long_they_were(
     monkeypatch.setattr(workers, "train_run", fake({0.05: 0.7, 0.1: 0.9}))
     (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
     protocol = yaml.safe_load(path.read_text())["protocol"]
-    assert (
-        protocol["train"]["iterations"] == 12
-        and protocol["validation"] == 0.3
-        and "per_dataset" not in protocol
-    )
+    assert protocol["train"]["iterations"] == 12 and protocol["validation"] == 0.3
+    assert "per_dataset" not in protocol
 
     change(tune=PAPER["tune"] | {"per_dataset": {"Digit": {"train": {"iterations": 12}}}})
     with pytest.raises(UserError, match=r"papers/toy\.yaml: tune: unknown dataset 'Digit'.*'Digits'"):

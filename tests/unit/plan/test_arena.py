@@ -51,9 +51,8 @@ def test_every_method_has_the_same_number_of_trials_everywhere() -> None:
         for dataset in paper.datasets:
             if method.has({"dataset": dataset}):
                 tried = [trial_specs(paper, dataset, name, params)[0] for params in trials]
-                assert (
-                    len({run.key for run in tried}) == paper.tune.trials and tried[0].data.validation == 0.1
-                )
+                assert len({run.key for run in tried}) == paper.tune.trials
+                assert tried[0].data.validation == 0.1
 
 
 def test_a_method_may_be_kept_to_some_datasets_and_differ_on_one() -> None:

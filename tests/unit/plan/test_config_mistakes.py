@@ -44,12 +44,8 @@ def better(**changes: Any) -> dict[str, Any]:
 class TestConfig:
     def test_overrides_win_and_null_keeps_the_file(self) -> None:
         config = load_config(overrides={"scale": "paper", "paper": None, "seeds": 3, "datasets": "A, B"})
-        assert (config.scale, config.paper, config.seeds, config.datasets) == (
-            "paper",
-            "toy",
-            [3],
-            ["A", "B"],
-        )
+        assert (config.scale, config.paper) == ("paper", "toy")
+        assert (config.seeds, config.datasets) == ([3], ["A", "B"])
         assert load_config(overrides={"seeds": "0,1"}).seeds == [0, 1]
 
     @pytest.mark.parametrize(

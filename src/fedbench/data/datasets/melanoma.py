@@ -66,16 +66,14 @@ class Melanoma(PictureSet):
         if "tfrecord" in table:
             folds = np.sort(table["tfrecord"].unique())
             last = folds[len(folds) - max(1, round(self.test_share * len(folds))) :]
-            return table["tfrecord"].isin(
-                last
-            ).to_numpy(), f"test part: tfrecord folds {last.min()} to {last.max()}"
+            note = f"test part: tfrecord folds {last.min()} to {last.max()}"
+            return table["tfrecord"].isin(last).to_numpy(), note
         from sklearn.model_selection import StratifiedGroupKFold
 
         folds = StratifiedGroupKFold(round(1 / self.test_share), shuffle=True, random_state=0)
         _, chosen = next(iter(folds.split(table, table["target"], table["patient_id"])))
-        return np.isin(
-            np.arange(len(table)), chosen
-        ), "test part: patients drawn, stratified by label (no tfrecord)"
+        note = "test part: patients drawn, stratified by label (no tfrecord)"
+        return np.isin(np.arange(len(table)), chosen), note
 
 
 def _table(content: bytes, source: Path) -> pd.DataFrame:
