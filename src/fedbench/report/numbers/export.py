@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import TableSpec, Value
+from fedbench.plan.schema import TableSpec
 from fedbench.report.files import write
 from fedbench.report.numbers import verified
 from fedbench.report.numbers.rates import table_of_rates
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, OF_ROW, Row
-from fedbench.report.numbers.runs import OF_CELL, table_of_runs
+from fedbench.report.numbers.rows import DIVERGED, FINISHED
+from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import COLUMNS, path_of
 from fedbench.report.numbers.strict_csv import StrictCsv
-
-Place = Mapping[str, Value]
 
 
 def export_reproduced(plan: Plan, table_name: str) -> Path:
@@ -43,10 +40,9 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
     place = ["dataset", *paper.settings]
     cells = plan.cells(table_name)
     made = _trained(cells, spec)
-    if not made:
+    if made.empty:
         raise UserError(f"no run of {paper.key}/{table_name} at scale {config.scale} was trained here")
-    rows = [_cells(at, method, row) for at, method, row in made]
-    new = pd.DataFrame(rows, columns=[*place, *COLUMNS], dtype=object).fillna("")
+    new = _as_texts(made, place)
     path = path_of(config.scale, paper.key)
     if path.exists():
         before = pd.DataFrame(StrictCsv(path).rows)
@@ -63,24 +59,24 @@ def _numbers_of(rows: pd.DataFrame, keys: pd.Series[str]) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(rows.loc[rows["key"].isin(keys), verified.NUMBER])
 
 
-def _trained(cells: Sequence[Cell], spec: TableSpec) -> list[tuple[Place, str, Row]]:
-    """Return the numbers of the runs of cells that were trained here and ended, with where they stand."""
+def _trained(cells: Sequence[Cell], spec: TableSpec) -> pd.DataFrame:
+    """Return the numbers of the runs of cells that were trained here and ended."""
     if spec.kind == "rates":
         runs = table_of_rates(cells, spec)
     else:
-        runs = pd.concat([table_of_runs([cell], spec.metrics_on(cell.dataset)) for cell in cells])
+        tables = [table_of_runs([cell], spec.metrics_on(cell.dataset)) for cell in cells]
+        runs = pd.concat(tables, ignore_index=True)
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
-    ended = runs.loc[broken | (runs["status"].eq(FINISHED) & runs["value"].notna()), [*OF_CELL, *OF_ROW]]
-    rows: Iterable[Any] = ended.itertuples(index=False)
-    return [(dict(row.place), row.method, Row(*row[len(OF_CELL) :])) for row in rows]
+    return runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
 
 
-def _cells(place: Place, method: str, row: Row) -> dict[str, str]:
-    """Return a row of the file: numbers with six digits, what is not known empty."""
-    numbers = {name: getattr(row, name) for name in ("value", "pace")}
-    texts = {name: str(getattr(row, name)) for name in COLUMNS if name not in ("method", *numbers)}
-    written = {name: "" if pd.isna(number) else f"{number:.6g}" for name, number in numbers.items()}
-    return {**{name: str(value) for name, value in place.items()}, "method": method, **texts, **written}
+def _as_texts(runs: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of the file: numbers with six digits, what is not known empty."""
+    texts = runs.assign(
+        **{name: [str(dict(at).get(name, "")) for at in runs["place"]] for name in place},
+        **{name: runs[name].map("{:.6g}".format).replace("nan", "") for name in ("value", "pace")},
+    )
+    return texts[[*place, *COLUMNS]].astype(str)
 
 
 def _with_others(new: pd.DataFrame, before: pd.DataFrame, run: list[str]) -> pd.DataFrame:
