@@ -112,7 +112,7 @@ def test_two_budgets_give_no_slope(tmp_path: Path) -> None:
         put(tmp_path, cell_of(budget), budget**-0.25)
     one = measured(tmp_path, (16, 256))["sample_exponent"]
     assert one.status == "undefined" and "2 budgets are too few" in one.reason and math.isnan(one.mean)
-    assert math.isnan(rates.exponent([rates.Point(0.1, 1.0)] * 2))
+    assert math.isnan(rates.exponent([0.1] * 2, [1.0] * 2))
 
 
 def test_an_epsilon_that_stands_still_gives_no_slope(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_an_epsilon_that_stands_still_gives_no_slope(tmp_path: Path) -> None:
         put(tmp_path, cell_of(budget), 0.1)
     one = measured(tmp_path, (16, 256, 4096))["communication_exponent"]
     assert one.status == "undefined" and "epsilon does not fall with the budget: 0.1 with" in one.reason
-    assert rates.exponent([rates.Point(e, 8.0) for e in (0.4, 0.2, 0.1)]) == pytest.approx(0)
+    assert rates.exponent([0.4, 0.2, 0.1], [8.0] * 3) == pytest.approx(0)
 
 
 def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
@@ -133,7 +133,7 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
     put(tmp_path, cell, 0.2)
     for word, expected in (("mean", 0.2), ("end", 0.2)):
         point = rates._point(cell, 0, "round", word)
-        assert point is not None and point.epsilon == pytest.approx(expected)
+        assert point is not None and point[0] == pytest.approx(expected)
     path = tmp_path / "results" / "runs" / cell.runs[0].key / "curve.csv"
     curve = pd.DataFrame({"round": range(6), "test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
     content = curve.to_csv(index=False).encode()
@@ -144,8 +144,8 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
     )
     found = {word: rates._point(cell, 0, "round", word) for word in rates.EPSILONS}
     assert found == {
-        "mean": rates.Point(pytest.approx(1.92), 5.0),
-        "end": rates.Point(pytest.approx(0.2), 5.0),
+        "mean": (pytest.approx(1.92), 5.0),
+        "end": (pytest.approx(0.2), 5.0),
     }
 
 
@@ -162,7 +162,7 @@ def test_an_impossible_epsilon_is_named(tmp_path: Path) -> None:
     one = measured(tmp_path)["sample_exponent"]
     assert one.status == "undefined" and "epsilon is 0" in one.reason
     with pytest.raises(ValueError, match="epsilon is inf"):
-        rates.exponent([rates.Point(math.inf, 1.0)] * 3)
+        rates.exponent([math.inf] * 3, [1.0] * 3)
 
 
 def test_claims_read_exponents_and_the_export_keeps_them(

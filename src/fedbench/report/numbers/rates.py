@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -39,31 +39,21 @@ def rule(spec: TableSpec) -> str:
     )
 
 
-class Point(NamedTuple):
-    """One run: what it reached, and what it spent."""
-
-    epsilon: float
-    spent: float
-
-
-def exponent(points: Sequence[Point]) -> float:
-    """Return the slope of log spent over log 1/epsilon; nan for fewer than three points.
-
-    Args:
-        points: of the budgets, the smallest first.
+def exponent(epsilons: Sequence[float], spent: Sequence[float]) -> float:
+    """Return the slope of log spent over log 1/epsilon; nan for fewer than three budgets, the smallest first.
 
     Raises:
         ValueError: an epsilon is 0 or not finite, or does not fall with the budget.
     """
-    if bad := [p.epsilon for p in points if not (math.isfinite(p.epsilon) and p.epsilon > 0)]:
+    if bad := [epsilon for epsilon in epsilons if not (math.isfinite(epsilon) and epsilon > 0)]:
         raise ValueError(f"epsilon is {bad[0]}")
-    if len(points) >= LEAST and points[0].epsilon < LEAST_FALL * points[-1].epsilon:
+    if len(epsilons) >= LEAST and epsilons[0] < LEAST_FALL * epsilons[-1]:
         raise ValueError(
-            f"epsilon does not fall with the budget: {points[0].epsilon:.3g} with the smallest, "
-            f"{points[-1].epsilon:.3g} with the largest"
+            f"epsilon does not fall with the budget: {epsilons[0]:.3g} with the smallest, "
+            f"{epsilons[-1]:.3g} with the largest"
         )
-    found = slope([1 / point.epsilon for point in points], [point.spent for point in points])
-    return round(found, 9) + 0.0  # what is 0 but for rounding has no sign
+    fitted = slope([1 / epsilon for epsilon in epsilons], spent)
+    return round(fitted, 9) + 0.0  # what is 0 but for rounding has no sign
 
 
 def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None = None) -> pd.DataFrame:
@@ -137,16 +127,16 @@ def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Any],
     if len(cells) < LEAST:
         return made._replace(reason=f"{len(cells)} budgets are too few for a slope, which takes {LEAST}")
     try:
-        return made._replace(status=FINISHED, value=exponent(points))
+        return made._replace(status=FINISHED, value=exponent(*zip(*points, strict=True)))
     except ValueError as error:
         return made._replace(reason=f"seed {seed}: {error}")
 
 
-def _point(cell: Cell, seed: int, spent: str, epsilon: str) -> Point | None:
-    """Return what a run reached and spent, None where it is not there."""
+def _point(cell: Cell, seed: int, spent: str, epsilon: str) -> tuple[float, float] | None:
+    """Return the epsilon that a run reached and what it spent, None where it is not there."""
     key = next(run.key for run in cell.runs if run.seed == seed)
     curve = collect.curve_of(cell, key)
     if EPSILON not in curve or spent not in curve or len(curve) < 2:
         return None
     first = 1 if epsilon == "mean" else len(curve) // 2
-    return Point(float(curve[EPSILON].iloc[first:].mean()), float(curve[spent].iloc[-1]))
+    return float(curve[EPSILON].iloc[first:].mean()), float(curve[spent].iloc[-1])
