@@ -35,8 +35,7 @@ def names(seeds: Iterable[int] = ()) -> Known:
     """
     found: Known = {}
     mistakes: dict[str, UserError] = {}
-    scales = sorted(path.stem for path in (configuration.CONFIG_DIR / "scales").glob("*.yaml"))
-    for paper, scale in itertools.product(configuration.paper_keys(), scales):
+    for paper, scale in itertools.product(configuration.paper_keys(), configuration.scale_names()):
         try:
             wanted = sorted({*seeds, *configuration.load_scale(scale).seeds})
             plan = Plan(Config(scale=scale), paper)

@@ -266,6 +266,11 @@ def read_tuned(path: Path) -> dict[str, Any]:
     return content
 
 
+def scale_names() -> list[str]:
+    """List the scales the configuration knows."""
+    return sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
+
+
 def paper_keys() -> list[str]:
     """List the papers the configuration knows."""
     return sorted(path.stem for path in (CONFIG_DIR / "papers").glob("*.yaml"))

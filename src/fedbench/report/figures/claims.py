@@ -121,12 +121,9 @@ def _panel(axes: Axes, one: Finding, effects: pd.DataFrame, width: float) -> Non
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_label_coords(0, 0)  # of no label: without a place it would have all ticks laid out twice
     says = f"{one.number}. {one.claim.says}"
-    title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{_unit(one)}"
+    unit = " (logarithm of the ratio)" if one.claim.ratio else ""
+    title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{unit}"
     axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width, y=1)
-
-
-def _unit(one: Finding) -> str:
-    return " (logarithm of the ratio)" if one.claim.ratio else ""
 
 
 def _cut(text: str, width: int) -> str:

@@ -132,14 +132,12 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         rules = {run.data.partition_key(run.seed): run for run in first}
         found = [task for run in rules.values() if (task := binary_task(run.data, run.seed, data_dir))]
         known = _unique(remark for run in rules.values() for remark in remarks(run.data, data_dir))
-        if not found:
-            lines += [f"{dataset}: {remark}." for remark in known]
-            continue
-        positive = " or ".join(_unique(_positive(task.positive) for task in found))
-        share = _span([f"{task.share:.1%}".replace("%", " %") for task in found])
-        train = _span([f"{task.train:,}" for task in found])
-        dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in found])
-        lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
+        if found:
+            positive = " or ".join(_unique(_positive(task.positive) for task in found))
+            share = _span([f"{task.share:.1%}".replace("%", " %") for task in found])
+            train = _span([f"{task.train:,}" for task in found])
+            dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in found])
+            lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines
 

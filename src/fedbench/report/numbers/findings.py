@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench.plan.claim_log import asked_differently_until, read_log
-from fedbench.plan.configuration import CONFIG_DIR, load_config
+from fedbench.plan.configuration import CONFIG_DIR, load_config, scale_names
 from fedbench.plan.plan import Plan
 from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.report.numbers.finding import SCALES, AtScale, Finding, Tally
@@ -60,9 +60,7 @@ def _plans(plan: Plan) -> Iterator[Plan]:
     """Yield the plan of every scale: of others than its own with what the file says instead of this call."""
     config = plan.config
     file = load_config() if (CONFIG_DIR / "config.yaml").exists() else config
-    names = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
-    names.sort(key=lambda name: SCALES.index(name) if name in SCALES else -1)
-    for name in names:
+    for name in sorted(scale_names(), key=lambda name: SCALES.index(name) if name in SCALES else -1):
         update = {"scale": name, "shipped": config.shipped}
         yield plan.at((config if name == config.scale else file).model_copy(update=update))
 

@@ -99,9 +99,8 @@ class Board:
         """Return the best method that reaches as much for no more of ``cost``; None on the Pareto front."""
         lines = self.ranked
         costs = [float(getattr(line.first, cost)) for line in lines]
-        found = dominators(costs, [line.mean for line in lines])
-        place = [line.method for line in lines].index(method)
-        at = found[place]
+        over = dominators(costs, [line.mean for line in lines])
+        at = over[[line.method for line in lines].index(method)]
         return None if at is None else lines[at].method
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from fedbench import files, measures
 from fedbench.errors import UserError, shortened
 from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.configuration import scale_names
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
@@ -51,9 +51,8 @@ class Shipped:
         self._runs: dict[str, dict[str, Run]] = {}
         self._seeds: dict[tuple[str, str, str], set[int]] = {}
         # those of the paper it extends too, by key
-        studies = [key for key in (paper.key, paper.extends) if key]
-        known = sorted(path.stem for path in (CONFIG_DIR / "scales").glob("*.yaml"))
-        for scale, study in itertools.product(known if plan.config.shipped else (), studies):
+        studies = filter(None, (paper.key, paper.extends))
+        for scale, study in itertools.product(scale_names() if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):
                 runs, seeds = _read(path_of(scale, study), mark, files.mark(verified.FILE))
                 self._runs.setdefault(scale, {}).update(runs)
