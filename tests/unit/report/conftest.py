@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_project import Project, localscgdam, run_result
-from table_forms import cell_of
+from report_project import Project, cell_of, localscgdam, run_result
 
 from fedbench.plan.schema import Config
 

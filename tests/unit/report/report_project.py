@@ -164,6 +164,15 @@ class Project:
         """Write a paper's YAML (again)."""
         (self.root / "config" / "papers" / f"{key}.yaml").write_text(dumped(paper))
 
+    def change(self, **parts: Any) -> None:
+        """Write localscgdam with other ``parts``: of tables, methods and the like the keys that are given, else all."""
+        paper = localscgdam()
+        for name, part in parts.items():
+            if isinstance(own := paper.get(name), dict):
+                part = own | {entry: own.get(entry, {}) | keys for entry, keys in part.items()}
+            paper[name] = part
+        self.save_paper("localscgdam", paper)
+
     def cells(self, paper: str, target: str | None, config: Config) -> list[Cell]:
         """The cells of a target at the configured scale, in the folder that is worked in."""
         return Plan(config, paper).cells(target)
@@ -235,13 +244,18 @@ class Project:
 
     def curve(self, key: str, level: float, metrics: tuple[str, ...], draw: np.random.Generator) -> Path:
         """Write a run's curve that rises from 0.5 to ``level`` over 21 evaluations."""
-        folder = self.root / "results" / "runs" / key
-        folder.mkdir(parents=True, exist_ok=True)
         steps = np.arange(21) * 50
         rise = [level - (level - 0.5) * math.exp(-s / 200) + 0.01 * draw.standard_normal() for s in steps]
-        curve = pd.DataFrame({"iteration": steps, "round": steps // 4, **dict.fromkeys(metrics, rise)})
-        curve.to_csv(folder / "curve.csv", index=False)
-        return folder / "curve.csv"
+        return self.write_curve(
+            key, {"iteration": steps, "round": steps // 4, **dict.fromkeys(metrics, rise)}
+        )
+
+    def write_curve(self, key: str, columns: Any) -> Path:
+        """Write a run's curve, a row for each evaluation."""
+        path = self.root / "results" / "runs" / key / "curve.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(columns).to_csv(path, index=False)
+        return path
 
 
 def dumped(content: dict[str, Any]) -> str:
@@ -262,3 +276,15 @@ def run_result(
         "reason": reason,
         "provenance": made,
     }
+
+
+def cell_of(project: Project, config: Config, dataset: str, method: str, p: int = 4) -> Cell:
+    """The cell of a dataset, a method and a period."""
+    cells = project.cells("localscgdam", "table1", config)
+    return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == (dataset, method, p))
+
+
+def line(text: str, start: str, after: str = "") -> str:
+    """The first line that starts with ``start`` after the line that holds ``after``."""
+    lines = text[text.index(after) :].splitlines()
+    return next(found for found in lines if found.lstrip("| ").startswith(start))

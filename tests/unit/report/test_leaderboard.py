@@ -81,9 +81,7 @@ def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
             curve = pd.DataFrame(
                 {"round": [0, 1, 2], "floats_up": [0, sent / 2, sent], "test_auc": [0.5, end - 0.1, end]}
             )
-            folder = project.root / "results" / "runs" / spec.key
-            folder.mkdir(parents=True, exist_ok=True)
-            curve.to_csv(folder / "curve.csv", index=False)
+            project.write_curve(spec.key, curve)
             costs = {"floats_up": sent, "samples": 1000.0}
             runs.append(run_result(spec.seed, spec.key, {"test_auc": end, "test_loss": -end, **costs}))
         project.write(cell, runs)

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import METHODS, Project, localscgdam, run_result
+from report_project import METHODS, Project, run_result
 
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
@@ -72,9 +72,7 @@ LEADS = {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}
 
 
 def save(project: Project, **form: object) -> None:
-    paper = localscgdam()
-    paper["claims"] = [{"says": "it leads", "in": ["table1"], **(form or {"better": LEADS})}]
-    project.save_paper("localscgdam", paper)
+    project.change(claims=[{"says": "it leads", "in": ["table1"], **(form or {"better": LEADS})}])
 
 
 def finish(project: Project, config: Config, lead: float, mine: float, rivals: float, seeds: int = 3) -> None:
@@ -87,10 +85,8 @@ def finish(project: Project, config: Config, lead: float, mine: float, rivals: f
             for spec in cell.runs[:seeds]:
                 end = 0.7 + 0.01 * spec.seed + 0.001 * spec.seed * ahead + lead * ahead
                 per_fifth = mine if ahead else rivals
-                folder = project.root / "results" / "runs" / spec.key
-                folder.mkdir(parents=True, exist_ok=True)
                 values = [end - per_fifth * (10 - n) / 2 for n in range(11)]
-                curve(values).to_csv(folder / "curve.csv", index=False)
+                project.write_curve(spec.key, curve(values))
                 runs.append(run_result(spec.seed, spec.key, {"test_auc": end}))
             project.write(cell, runs)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_project import Project, localscgdam
+from report_project import Project
 
 from fedbench.plan import plan as planning
 from fedbench.plan.plan import Plan
@@ -48,9 +48,7 @@ def test_each_cell_is_resolved_once(
     project: Project, reduced: Config, asked: list[str], make: Callable[[Config], object]
 ) -> None:
     """At all scales, and with published constants instead of tuned ones for the method that has some."""
-    paper = localscgdam()
-    paper["methods"]["CoDA"] |= {"params": {"lr": 0.1}, "published": ["lr"]}
-    project.save_paper("localscgdam", paper)
+    project.change(methods={"CoDA": {"params": {"lr": 0.1}, "published": ["lr"]}})
     project.fill("localscgdam", "table1", reduced)
     Path("config/config.yaml").write_text("scale: reduced\n")
     asked.clear()

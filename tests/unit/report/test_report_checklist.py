@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from report_project import Project, localscgdam, run_result
+from report_project import Project, run_result
 
 from fedbench import seal
 from fedbench.plan.plan import Plan
@@ -20,12 +20,8 @@ from fedbench.report.document.pdf import compile_source
 @pytest.fixture
 def study(project: Project) -> Config:
     """Table 1 on CIFAR10 and FashionMNIST: three seeds each, a run that diverged, trials of one method."""
-    paper = localscgdam()
-    paper["methods"]["CoDA"] |= {
-        "params": {"lr": 1.0, "mu": 0.1},
-        "grid": {"lr, mu": [[0.1, 0.0], [1.0, 0.5]], "beta": [0.9]},
-    }
-    project.save_paper("localscgdam", paper)
+    grid = {"lr, mu": [[0.1, 0.0], [1.0, 0.5]], "beta": [0.9]}
+    project.change(methods={"CoDA": {"params": {"lr": 1.0, "mu": 0.1}, "grid": grid}})
     tuned = project.root / "config/tuned/localscgdam/CIFAR10.yaml"
     tuned.parent.mkdir(parents=True)
     trials = {

@@ -119,8 +119,7 @@ def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: 
 
 def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) -> None:
     for run, losses in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
-        path = project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
-        pd.DataFrame({"round": [0, 5, 10], "test_loss": losses}).to_csv(path)
+        project.write_curve(run.key, {"round": [0, 5, 10], "test_loss": losses})
     project.finish(cell, [0.9] * 3)
     found = row(project, cell, "rounds_to_test_loss_0.3")
     assert found.values == {0: 5, 1: 10, 2: math.inf} and found.reason == "1 of 3 seeds: best 0.4"

@@ -170,9 +170,7 @@ def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: C
     curves = {0: [0.5, 0.7, 0.75, 0.9], 1: [0.5, 0.76, 0.7, 0.8], 2: [0.5, 0.6, 0.7, 0.96]}
     cell = found["CoDA", 4, 0.1]
     for run in cell.runs:
-        folder = project.root / "results" / "runs" / run.key
-        folder.mkdir(parents=True)
-        pd.DataFrame({"round": [0, 5, 10, 15], "test_auc": curves[run.seed]}).to_csv(folder / "curve.csv")
+        project.write_curve(run.key, {"round": [0, 5, 10, 15], "test_auc": curves[run.seed]})
     project.finish(cell, [0.9, 0.8, 0.96])
     made = rows(project, reduced, "method", "p", "metric")
     early, late = (made.loc[("CoDA", 4, f"rounds_to_test_auc_{target}")] for target in (0.75, 0.95))
@@ -188,10 +186,8 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
     table(project, metrics=["rounds_to_test_auc_0.75"], columns=[], settings={"p": [4]})
     for (method, *_), cell in cells(project, reduced).items():
         for run in cell.runs:
-            folder = project.root / "results" / "runs" / run.key
-            folder.mkdir(parents=True)
             steps = [0, 5, 10] if method == "CoDA" else [0, 7, 10]
-            pd.DataFrame({"round": steps, "test_auc": [0.5, 0.8, 0.9]}).to_csv(folder / "curve.csv")
+            project.write_curve(run.key, {"round": steps, "test_auc": [0.5, 0.8, 0.9]})
         project.finish(cell, [0.9, 0.9, 0.9])
     grid = tables.make(Plan(reduced), "table1").grid
     assert [(row.label, row.entries[0][0].best) for row in grid.rows] == [
@@ -223,9 +219,7 @@ def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, A
 def reaching(project: Project, cell: Any, rounds: list[float]) -> None:
     """Finish a cell whose seeds reach an AUC of 0.95 in a given round."""
     for run, reached in zip(cell.runs, rounds, strict=True):
-        folder = project.root / "results" / "runs" / run.key
-        folder.mkdir(parents=True)
-        pd.DataFrame({"round": [0.0, reached], "test_auc": [0.5, 0.95]}).to_csv(folder / "curve.csv")
+        project.write_curve(run.key, {"round": [0.0, reached], "test_auc": [0.5, 0.95]})
     project.finish(cell, [0.95] * len(rounds))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from report_project import METHODS, Project, localscgdam, run_result
+from report_project import METHODS, Project, run_result
 
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
@@ -17,10 +17,8 @@ OURS, RIVAL = METHODS[:2]
 @pytest.fixture
 def priced(project: Project) -> Project:
     """A paper that says that its method sends hardly more than a rival."""
-    paper = localscgdam()
     ratio = {"method": OURS, "than": RIVAL, "needs": "floats_up", "at_most": 1.05}
-    paper["claims"] = [{"says": "it costs nothing", "in": ["table1"], "ratio": ratio}]
-    project.save_paper("localscgdam", paper)
+    project.change(claims=[{"says": "it costs nothing", "in": ["table1"], "ratio": ratio}])
     return project
 
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_project import Project, localscgdam, run_result
+from report_project import Project, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import matching
@@ -87,10 +87,10 @@ def test_a_paper_of_which_nothing_is_run_compiles_too(reported: Project) -> None
 
 @needs_latex
 def test_title_and_citation_may_have_any_characters_and_paragraphs(reported: Project) -> None:
-    paper = localscgdam()
-    paper["title"] = "Średnia ważona: x ∈ ℝ, «two»\n\nparagraphs\n"
-    paper["citation"] = "Gęślą, Đặng and Ħal.\n\nWhere 1 ≠ 2. 2026.\n"
-    reported.save_paper("localscgdam", paper)
+    reported.change(
+        title="Średnia ważona: x ∈ ℝ, «two»\n\nparagraphs\n",
+        citation="Gęślą, Đặng and Ħal.\n\nWhere 1 ≠ 2. 2026.\n",
+    )
     said = text_of(paper_document.build(Plan(CONFIG)))
     assert "paragraphs Ge" in said and "2026. Rebuilt by fedbench" in said
 

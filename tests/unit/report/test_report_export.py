@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam, run_result
+from report_project import Project, run_result
 
 from fedbench import seal
 from fedbench.data.partition import partition_path
@@ -81,9 +81,7 @@ def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
     before = exported(project, reduced)
-    paper = localscgdam()
-    paper["methods"]["CoDA"]["params"] = {"lr": 0.5}
-    project.save_paper("localscgdam", paper)
+    project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
     changed = [c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA"]
     for cell in changed[1:]:
         project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.1}) for run in cell.runs])
@@ -138,9 +136,7 @@ def test_rows_from_before_a_setting_was_there_stay(project: Project, reduced: Co
     for cell in project.cells("localscgdam", "table1", reduced)[1:]:
         (project.root / cell.path).unlink(missing_ok=True)
         project.forget(cell.runs)
-    paper = localscgdam()
-    paper["settings"]["budget"] = {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}
-    project.save_paper("localscgdam", paper)
+    project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
     project.finish(cell, [0.5, 0.5, 0.5])
     after = exported(project, reduced)
@@ -149,18 +145,14 @@ def test_rows_from_before_a_setting_was_there_stay(project: Project, reduced: Co
 
 
 def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table4": {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}})
     with pytest.raises(UserError, match="localscgdam/table4 has no measured numbers to export"):
         export_reproduced(Plan(reduced), "table4")
     assert not (project.root / "reproduced").exists()
 
 
 def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project) -> None:
-    paper = localscgdam()
-    paper["tables"]["table4"] = {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table4": {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}})
     config = Config(scale="reduced", seeds=[3], datasets=["CIFAR10"])
     data = project.cells("localscgdam", "table1", config)[0].runs[0].data
     folder = project.root / "data"

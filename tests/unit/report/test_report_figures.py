@@ -95,9 +95,7 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Con
 
 
 def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) -> None:
-    paper: dict[str, Any] = localscgdam()
-    paper["figures"]["figure1"] |= {"methods": ["CoDA"], "settings": {"p": [4, 16]}}
-    project.save_paper("localscgdam", paper)
+    project.change(figures={"figure1": {"methods": ["CoDA"], "settings": {"p": [4, 16]}}})
     project.fill("localscgdam", "figure1", reduced)
     drawing = figures.make(Plan(reduced), "figure1")
     assert set(csv_of(drawing)["curve"]) == {"p = 4", "p = 16"}
@@ -146,9 +144,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
 def test_a_figure_that_does_not_fit_is_refused(
     project: Project, reduced: Config, change: dict[str, Any], message: str
 ) -> None:
-    paper: dict[str, Any] = localscgdam()
-    paper["figures"]["figure1"] |= change
-    project.save_paper("localscgdam", paper)
+    project.change(figures={"figure1": change})
     with pytest.raises(UserError, match=message):
         figures.build(Plan(reduced), "figure1")
 
@@ -180,9 +176,7 @@ def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, re
 def test_what_stands_in_or_has_another_setting_has_no_published_line(
     project: Project, reduced: Config
 ) -> None:
-    paper: dict[str, Any] = localscgdam()
-    paper["figures"]["figure1"] |= {"settings": {"p": [4], "imratio": [0.05]}, "panels": ["dataset"]}
-    project.save_paper("localscgdam", paper)
+    project.change(figures={"figure1": {"settings": {"p": [4], "imratio": [0.05]}, "panels": ["dataset"]}})
     demo = Config(scale="demo")
     for config, name in ((demo, "figure4"), (reduced, "figure1")):
         project.fill("localscgdam", name, config)

@@ -11,8 +11,10 @@ from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import BoardSpec, TableSpec
 from fedbench.report.figures.panels import final_of
 from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.evidence import numbers_of
 from fedbench.report.numbers.leaderboard import board_of
-from fedbench.report.numbers.rows import frame_of
+from fedbench.report.numbers.rows import Row, frame_of
+from fedbench.report.numbers.runs import OF_CELL
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import sentences
 from fedbench.report.tables.fold import fold
@@ -231,3 +233,33 @@ def test_a_figure_is_a_function_of_one_frame() -> None:
     assert points["published"].tolist()[0] == 0.95 and math.isnan(points["published"][1])
     assert curve.repeats is not None and len(curve.repeats) == 3 and curve.averaged == 2
     assert final_of("CoDA", "p", frame[frame["status"] == "diverged"], {}) is None
+
+
+def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_row() -> None:
+    """Cell k1 was trained here but for seed 2; k2 was shipped, as one run and an average over seeds."""
+    rows = [
+        ("k1", Row("a", 0, "test_auc", 0.9, pace=0.01)),
+        ("k1", Row("b", 1, "", status="diverged")),
+        ("k1", Row("", -1, "", status="not run", origin="")),
+        ("k2", Row("c", 0, "test_auc", 0.8, origin="shipped")),
+        ("k2", Row("c", 0, "samples", 64.0, status="averaged", origin="shipped")),
+        ("k2", Row("c", 0, "test_ap", 0.7, origin="shipped")),
+    ]
+    runs = pd.DataFrame(
+        [
+            ("localscgdam", "demo", (("dataset", "FashionMNIST"), ("p", 4)), cell, cell, 3, *row)
+            for cell, row in rows
+        ],
+        columns=[*OF_CELL, *Row._fields],
+    )
+    numbers = numbers_of(runs, ["test_auc", "test_loss", "samples"], load_paper("localscgdam"))
+    shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()
+    assert shown == [
+        ["k1", 0, "test_auc", 0.9, False],
+        ["k1", 1, "test_auc", -math.inf, False],
+        ["k1", 1, "test_loss", math.inf, False],
+        ["k2", 0, "test_auc", 0.8, True],
+    ]
+    assert (numbers["key"] == "k1").tolist() == [True] * 3 + [False], (
+        "a cell's own key where it was trained here"
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from page_reader import Page
-from report_project import Project, localscgdam, run_result
+from report_project import Project, cell_of, run_result
 
 from fedbench import seal
 from fedbench.data.partition import partition_path
@@ -88,11 +88,6 @@ def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
     assert idle.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == found
 
 
-def cell_of(project: Project, config: Config, method: str) -> Cell:
-    cells = project.cells("localscgdam", "table1", config)
-    return next(c for c in cells if (c.dataset, c.method, c.setting["p"]) == ("CIFAR10", method, 4))
-
-
 def classes(cell: Cell) -> None:
     """Leave what a partition on this machine says of a cell's test part."""
     for run in cell.runs:
@@ -106,22 +101,17 @@ def classes(cell: Cell) -> None:
 @pytest.fixture
 def accuracies(project: Project, reduced: Config) -> Project:
     """CoDA predicts one class in its second seed, LocalSGDAM's third never moves, LocalSGDM learns."""
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"metrics": ["test_overall_accuracy"], "published": None}
-    paper["claims"] = []
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"metrics": ["test_overall_accuracy"], "published": None}}, claims=[])
     (project.root / "config/config.yaml").write_text("scale: reduced\n")
     for method, level in {"CoDA": 0.8, "LocalSGDAM": 0.7, "LocalSGDM": 0.9}.items():
-        cell = cell_of(project, reduced, method)
+        cell = cell_of(project, reduced, "CIFAR10", method)
         classes(cell)
         values = [level, 1135 / 3000 if method == "CoDA" else level, level]
         for run, value in zip(cell.runs, values, strict=True):
             still = method == "LocalSGDAM" and run.seed == 2
-            folder = project.root / "results/runs" / run.key
-            folder.mkdir(parents=True)
             rising = [value if still else value - 0.1, value, value]
-            frame = pd.DataFrame({"round": range(3), "iteration": range(3), "test_overall_accuracy": rising})
-            frame.to_csv(folder / "curve.csv", index=False)
+            evaluations = {"round": range(3), "iteration": range(3), "test_overall_accuracy": rising}
+            project.write_curve(run.key, evaluations)
         runs = [
             run_result(s.seed, s.key, {"test_overall_accuracy": v})
             for s, v in zip(cell.runs, values, strict=True)
@@ -163,7 +153,9 @@ def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduc
     shown = Page(page.build(reduced))
 
     def said(method: str) -> str:
-        return " ".join(shown.cell(f"reduced/{cell_of(accuracies, reduced, method).name}").text.split())
+        return " ".join(
+            shown.cell(f"reduced/{cell_of(accuracies, reduced, 'CIFAR10', method).name}").text.split()
+        )
 
     assert f"seed 1: {idle.MEANING[idle.ONE_CLASS]}" in said("CoDA")
     assert f"seed 2: {idle.MEANING[idle.FLAT]}" in said("LocalSGDAM")

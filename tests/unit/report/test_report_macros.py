@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from report_project import Project, localscgdam
+from report_project import Project
 
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
@@ -102,11 +102,11 @@ def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> 
 
 
 def test_one_seed_has_no_spread_and_a_truth_is_written_as_in_yaml(project: Project) -> None:
-    paper = localscgdam()
-    paper["settings"]["flag"] = {"sets": ["params.flag"], "default": False, "label": "flag"}
     table = {"settings": {"flag": [False, True]}, "columns": ["flag"], "published": None}
-    paper["tables"]["table1"] |= table
-    project.save_paper("localscgdam", paper)
+    project.change(
+        settings={"flag": {"sets": ["params.flag"], "default": False, "label": "flag"}},
+        tables={"table1": table},
+    )
     config = Config(scale="reduced", seeds=[0])
     cells = project.cells("localscgdam", "table1", config)
     cell = next(c for c in cells if c.method == "CoDA" and c.setting["flag"] is True)

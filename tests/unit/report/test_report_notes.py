@@ -1,4 +1,4 @@
-"""What a table says below it of trouble, missing numbers and doubtful data."""
+"""What a table says below it of trouble, missing numbers, doubtful data, and of all its numbers together."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam, run_result
-from table_forms import cell_of, line
+from report_project import Project, cell_of, line, run_result
 
+from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build as tables
@@ -86,9 +86,7 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
 
 
 def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["tables"]["table1"]["published"] = "mine.csv"
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"published": "mine.csv"}})
     (project.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.5\nCoDDA,test_auc,0.5\n")
     said = tables.make(Plan(reduced), "table1").markdown()
     assert "no name of this study: method CoDDA." in said
@@ -96,9 +94,7 @@ def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project,
 
 def test_training_that_is_stuck_is_named(project: Project, reduced: Config) -> None:
     """Average precision that stays the same to the last digit; three equal values at 1 are a perfect ranking."""
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"metrics": ["test_ap"], "published": None}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"metrics": ["test_ap"], "published": None}})
     for method, tail in {
         "CoDA": [0.4, 0.4, 0.4],
         "LocalSGDAM": [0.4, 0.41, 0.4],
@@ -123,3 +119,26 @@ def test_a_run_that_learned_nothing_is_flagged_in_its_cell(project: Project, red
     assert "**0.820**±0.277 (1/3 constant)" in line(text, "CoDA", "**CIFAR10**")
     assert "constant)" not in line(text, "LocalSGDM ", "**CIFAR10**")
     assert "nothing was learned: CIFAR10, p = 4, CoDA: seed 1." in text
+
+
+def test_own_methods_and_rivals_are_counted_apart(project: Project, reduced: Config) -> None:
+    """FashionMNIST at p = 4, in print .980 (LocalSCGDAM), .976 (CoDA), .980 (LocalSGDM_RL, at p = 4)."""
+    project.change(proposes=["LocalSCGDAM"])
+    values = {"LocalSCGDAM": 0.979, "CoDA": 0.978, "LocalSGDM": 0.999}
+    for cell in project.cells("localscgdam", "table1", reduced):
+        if cell.dataset == "FashionMNIST" and cell.setting["p"] == 4 and cell.method in values:
+            project.finish(cell, [values[cell.method] + noise for noise in (-1e-4, 0, 1e-4)])
+    text = tables.make(Plan(reduced), "table1").markdown()
+    assert "Verdicts: LocalSCGDAM 1 match; rivals 1 match, 1 above." in text
+    # .979 and .978 within .01 of all other prints but LocalSGDM's .963: of 8 comparisons with another method 6
+    assert "published value in 6 of 8 cases." in text
+
+
+def test_bounds_give_no_verdict() -> None:
+    config = load_config(overrides={"scale": "reduced", "paper": "fcsg"})
+    table = tables.make(Plan(config), "table1")
+    printed = table.rows[table.rows["published_mean"] != ""]
+    assert set(printed["verdict"]) == {"bound"} and printed["difference"].isna().all()
+    text = table.markdown()
+    assert "The paper prints bounds: 6 of 6 means lie within theirs." in text
+    assert "τ" not in text and "≈" not in text

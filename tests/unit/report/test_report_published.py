@@ -19,7 +19,10 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.compare import comparisons, unknown_names
+from fedbench.report.numbers.prints import printed, printed_in
 from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.results.claims.judge import verdict
+from fedbench.results.claims.question import Question
 from fedbench.results.places import Pooled
 
 ROOT = Path(__file__).parents[3]
@@ -253,3 +256,17 @@ def test_a_table_without_published_file_compares_nothing() -> None:
     spec = TableSpec(title="t", datasets=["STL10"], methods=["CoDA"], metrics=["test_auc"], rows=["method"])
     frame = comparisons(Plan(Config(scale="paper")), spec, [])
     assert len(frame) and not frame["has_print"].any() and frame["printed"].isna().all()
+
+
+@pytest.mark.parametrize(("number", "won", "of"), [(5, 23, 26), (9, 4, 10)])
+def test_a_place_reads_the_print_of_its_own_table(
+    number: int, won: int, of: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table 1 of cycp states no Dirichlet level for ChestMNIST: its rows fit the places of Table 5 too."""
+    monkeypatch.chdir(ROOT)
+    paper = load_paper("cycp")
+    asked = Question(paper.claims[number - 1], paper)
+    numbers = printed(paper, [*paper.tables], [asked.metric])
+    in_print = printed_in(numbers, asked.claim.targets, asked.metric)
+    effects = asked.effects(in_print, asked.places)
+    assert (verdict(effects.values, asked.rule).shown, len(effects.places)) == (won, of)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from report_project import Project, localscgdam, run_result
+from report_project import Project, run_result
 
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
@@ -116,9 +116,7 @@ def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
 
 
 def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["methods"]["CoDA"]["params"] = {**paper["methods"]["CoDA"].get("params", {}), "lr": 0.123}
-    shipped.save_paper("localscgdam", paper)
+    shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
     rows = tables.make(Plan(reduced), "table1").rows
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any()
     assert rows.loc[rows["method"] != "CoDA", "shipped"].sum() == 24
@@ -284,9 +282,7 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
     project: Project, reduced: Config, shipped_reached: bool
 ) -> None:
     """Seed 0 is shipped, 1 and 2 are measured here; those that miss an AUC of 0.9 end at 0.8 and their seed."""
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"metrics": ["rounds_to_test_auc_0.9"]}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"metrics": ["rounds_to_test_auc_0.9"]}})
     cells = project.cells("localscgdam", "table1", reduced)
 
     def measured(seeds: list[int], reached: bool) -> None:

@@ -113,9 +113,7 @@ def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config
 
 def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_in: Project) -> None:
     """A file of one's own without the column ``dataset`` fits every dataset of the paper, and no other."""
-    paper = localscgdam()
-    paper["tables"]["table1"]["published"] = "mine.csv"
-    stood_in.save_paper("localscgdam", paper)
+    stood_in.change(tables={"table1": {"published": "mine.csv"}})
     (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
     rows = tables.make(Plan(CONFIG), "table1").rows
     kinds = rows[rows["method"] == "CoDA"].groupby("dataset")["verdict"].unique()

@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from report_project import METHODS, Project, localscgdam
-from table_forms import cell_of, line
+from report_project import METHODS, Project, cell_of, line, localscgdam
 
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
@@ -64,9 +63,7 @@ def test_a_method_alone_is_not_the_best(project: Project, reduced: Config) -> No
 
 
 def test_columns_without_a_number_are_left_out(project: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"rows": ["method"], "columns": ["p", "dataset"]}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"rows": ["method"], "columns": ["p", "dataset"]}})
     for cell in project.cells("localscgdam", "table1", reduced):
         if cell.dataset == "CIFAR10" and cell.setting["p"] != 8 and cell.method != "CoDA":
             project.finish(cell, [0.9] * 3)
@@ -128,13 +125,9 @@ def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> N
 
 
 def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["methods"]["my_method_5"] = {"algorithm": "mine"}
-    paper["tables"]["table1"] |= {
-        "datasets": ["FashionMNIST"], "methods": ["my_method_5", "CoDA"], "published": "mine.csv",
-        "settings": {"p": [4]}, "columns": [],
-    }  # fmt: skip
-    project.save_paper("localscgdam", paper)
+    table = {"datasets": ["FashionMNIST"], "methods": ["my_method_5", "CoDA"], "published": "mine.csv"}
+    table |= {"settings": {"p": [4]}, "columns": []}
+    project.change(methods={"my_method_5": {"algorithm": "mine"}}, tables={"table1": table})
     rows = "FashionMNIST,my_method_5,test_auc,0.5,0.1,std,3\n"
     (project.root / "mine.csv").write_text("dataset,method,metric,mean,std,spread,n_seeds\n" + rows)
     for cell in project.cells("localscgdam", "table1", reduced):
@@ -160,9 +153,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
 def test_a_table_that_does_not_fit_is_refused(
     project: Project, reduced: Config, change: dict[str, Any], message: str
 ) -> None:
-    paper = localscgdam()
-    paper["tables"]["table1"] |= change
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": change})
     with pytest.raises(UserError, match=re.escape(message)):
         tables.make(Plan(reduced), "table1")
 
@@ -192,9 +183,7 @@ def test_a_table_that_is_not_there_is_refused(project: Project, reduced: Config)
 
 
 def test_of_a_metric_that_falls_the_lowest_is_bold(project: Project, reduced: Config) -> None:
-    paper = localscgdam()
-    paper["tables"]["table1"] |= {"metrics": ["test_loss"], "published": None}
-    project.save_paper("localscgdam", paper)
+    project.change(tables={"table1": {"metrics": ["test_loss"], "published": None}})
     for method, value in {"CoDA": 0.3, "LocalSGDAM": 0.2, "LocalSGDM": 0.4}.items():
         project.finish(cell_of(project, reduced, "CIFAR10", method), [value] * 3, "test_loss")
     text = tables.make(Plan(reduced), "table1").markdown()
@@ -224,11 +213,9 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
     values = {"CoDA": (0.8, 0.9, 0.7), "LocalSGDM": (0.85, 0.75, 0.95)}
     shapes = {}
     for rows, columns in ((["method"], ["metric"]), (["metric"], ["method"])):
-        paper = localscgdam()
-        paper["tables"]["table1"] |= {"rows": rows, "columns": columns, "datasets": ["FashionMNIST"]}
-        paper["tables"]["table1"] |= {"settings": {"p": [4]}, "metrics": metrics, "methods": [*values]}
-        del paper["tables"]["table1"]["published"]
-        project.save_paper("localscgdam", paper)
+        shape = {"rows": rows, "columns": columns, "datasets": ["FashionMNIST"], "settings": {"p": [4]}}
+        shape |= {"metrics": metrics, "methods": [*values], "published": None}
+        project.change(tables={"table1": shape})
         for cell in project.cells("localscgdam", "table1", reduced):
             first, *sites = values[cell.method]
             project.finish(cell, [first] * 3, **dict(zip(metrics[1:], sites, strict=True)))
