@@ -73,10 +73,11 @@ def test_published_numbers_of_cells_are_as_printed() -> None:
 
 def find(
     table: PublishedTable, dataset: str, method: str, setting: Mapping[str, Value], metric: str
-) -> Published | None:
+) -> Published:
     """The number of one cell."""
     axes = {name: [value] for name, value in {"dataset": dataset, **setting, "method": method}.items()}
-    return next(iter(table.at(axes, [metric]).values()), None)
+    (number,) = table.at(axes, [metric]).values()
+    return number
 
 
 def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
@@ -94,10 +95,10 @@ def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
     table = load("cycp", "cycp_table1.csv")
     found = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
-    assert found is not None
     assert (found.printed, found.comparable_std, found.print_seeds) == (0.6012, 0.0016, 3)
     assert found.doubt  # the transcription flags the unstated level
-    assert find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc") is None
+    with pytest.raises(ValueError, match="not enough values"):
+        find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc")
 
 
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
@@ -105,13 +106,13 @@ def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
     taken = find(climb, "CIFAR10", "CLIMB", place, "test_minority_accuracy")
     lost = find(climb, "CIFAR10", "Baseline", place, "test_minority_accuracy")
-    assert taken is not None and taken.doubt.startswith("AMBIGUOUS") and taken.printed_text == "0.0402"
-    assert lost is not None and math.isnan(lost.printed) and lost.printed_text == ""
+    assert taken.doubt.startswith("AMBIGUOUS") and taken.printed_text == "0.0402"
+    assert math.isnan(lost.printed) and lost.printed_text == ""
     assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv").values)
     bold = find(
         load("cycp", "cycp_table3.csv"), "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
     )
-    assert bold is not None and bold.note == "bold in print" and not bold.doubt
+    assert bold.note == "bold in print" and not bold.doubt
 
 
 def write(path: Path, text: str) -> Path:
@@ -128,7 +129,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     text = HEAD + "Other,M,test_auc,0.1,,\nToy,M,test_auc,0.9,,\n"
     (tmp_path / "bom.csv").write_bytes(text.encode("utf-8-sig"))
     found = find(PublishedTable(tmp_path / "bom.csv"), "Toy", "M", {}, "test_auc")
-    assert found is not None and found.printed == 0.9
+    assert found.printed == 0.9
     (tmp_path / "utf16.csv").write_bytes(text.encode("utf-16"))
     with pytest.raises(UserError, match="is not UTF-8"):
         PublishedTable(tmp_path / "utf16.csv")
@@ -145,7 +146,7 @@ def test_users_own_file(tmp_path: Path) -> None:
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
     with contextlib.chdir(tmp_path):
         found = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
-    assert found is not None and (found.printed, found.comparable_std, found.print_seeds) == (0.9, 0.02, 5)
+    assert (found.printed, found.comparable_std, found.print_seeds) == (0.9, 0.02, 5)
 
 
 def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="lines 2, 3 all fit Toy, q = 1, method = M"):
         find(table, "Toy", "M", {"q": 1}, "test_auc")
     found = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
-    assert found is not None and found.printed == 0.8
+    assert found.printed == 0.8
 
 
 def test_a_table_without_published_file_compares_nothing() -> None:

@@ -58,13 +58,11 @@ def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Da
     They are taken seed by seed, so that the spread is that of the average over seeds; only seeds that all parts have
     count. Without all parts there is nothing to compare: the status is ``not run``.
     """
-    rows = []
-    for at, parts in _along(numbers, axis, values, AVERAGE):
-        means, paces = (
-            by_seed([getattr(part, what) for part in parts], np.mean) for what in ("values", "paces")
-        )
-        rows.append(_of_all(at, parts, means, len(values)) | {"paces": paces})
-    return summarised(rows)
+    return summarised(
+        _of_all(at, parts, by_seed([part.values for part in parts], np.mean), len(values))
+        | {"paces": by_seed([part.paces for part in parts], np.mean)}
+        for at, parts in _along(numbers, axis, values, AVERAGE)
+    )
 
 
 def slopes(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:

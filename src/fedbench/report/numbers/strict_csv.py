@@ -39,8 +39,12 @@ class StrictCsv:
         self.lines: list[int] = []
         try:
             self.columns = self._header(next(reader, []))
-            for cells in reader:
-                self._add(cells, reader.line_num)
+            for cells in filter(None, reader):
+                if len(cells) != len(self.columns):
+                    line, wide = reader.line_num, len(self.columns)
+                    raise UserError(f"{path}, line {line}: {len(cells)} cells, the header has {wide}")
+                self.rows.append(dict(zip(self.columns, cells, strict=True)))
+                self.lines.append(reader.line_num)
         except csv.Error as error:
             raise UserError(f"{path}, line {reader.line_num}: {error}") from None
 
@@ -52,16 +56,6 @@ class StrictCsv:
                 what = "has no name" if not name.strip() else f"{shortened(name, 60)!r} is there twice"
                 raise UserError(f"{self.path}, line 1: column {place} {what}")
         return names
-
-    def _add(self, cells: list[str], line: int) -> None:
-        if not cells:
-            return
-        if len(cells) != len(self.columns):
-            raise UserError(
-                f"{self.path}, line {line}: {len(cells)} cells, the header has {len(self.columns)}"
-            )
-        self.rows.append(dict(zip(self.columns, cells, strict=True)))
-        self.lines.append(line)
 
     def number(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench.report.numbers.rows import FINISHED
-from fedbench.results.print_verdicts import MATCHES, hold_against_print
+from fedbench.results.print_verdicts import MATCHES, Verdicts, hold_against_print
 from fedbench.results.statistics import rank_agreement
 
 NO_REFERENCE = "no reference"
@@ -33,8 +33,7 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
     The verdict is a word of :mod:`~fedbench.results.print_verdicts`, :data:`NO_REFERENCE`, :data:`BOUND`, or the status
     of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
     """
-    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
-    said = hold_against_print(mean, std, n, printed, tolerance, *spread)
+    said = _held(frame, tolerance)
     full, has = frame["status"] == FINISHED, frame["printed"].notna()
     compares = full & has & (not bound)
     other = frame["status"].where(~full, BOUND).mask(full & ~has, NO_REFERENCE)
@@ -55,9 +54,12 @@ def resemblance(frame: pd.DataFrame, tolerance: float) -> tuple[int, int]:
     others = frame.loc[frame["printed"].notna(), [*GROUP, "method", SIDES[-1], *OF_PRINT]]
     pairs = matching.merge(others, on=GROUP, suffixes=("", "_in_print"))
     pairs = pairs[pairs["method"] != pairs["method_in_print"]]
-    mean, std, n, printed, *spread = (pairs[name] for name in (*SIDES, *OF_PRINT))
-    said = hold_against_print(mean, std, n, printed, tolerance, *spread)
-    return int((said.kind == MATCHES).sum()), len(pairs)
+    return int((_held(pairs, tolerance).kind == MATCHES).sum()), len(pairs)
+
+
+def _held(frame: pd.DataFrame, tolerance: float) -> Verdicts:
+    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
+    return hold_against_print(mean, std, n, printed, tolerance, *spread)
 
 
 def agreements(frame: pd.DataFrame) -> pd.DataFrame:
