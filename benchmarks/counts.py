@@ -56,20 +56,20 @@ def value_of(text: str) -> float:
 
 def numbers(prose: str) -> Iterator[re.Match[str]]:
     """Yield each number that is not a name."""
-    names = [found.span() for found in NAMES.finditer(prose)]
-    for found in NUMBER.finditer(prose):
-        if not any(start <= found.start() < end for start, end in names):
-            yield found
+    names = [number.span() for number in NAMES.finditer(prose)]
+    for number in NUMBER.finditer(prose):
+        if not any(start <= number.start() < end for start, end in names):
+            yield number
 
 
-def known(found: re.Match[str], prose: str, facts: Facts) -> bool:
+def known(number: re.Match[str], prose: str, facts: Facts) -> bool:
     """Say whether an integer is a fact of the tables beside it."""
-    if "." in found[0]:
+    if "." in number[0]:
         return False
-    value, after = value_of(found[0]), prose[found.end() :]
+    value, after = value_of(number[0]), prose[number.end() :]
     if re.match(r"(?: or \d+)?\s%", after):
         return value / 100 in facts["%"]
-    before = None if found[0].isalpha() else BEFORE.search(prose[: found.start()])
+    before = None if number[0].isalpha() else BEFORE.search(prose[: number.start()])
     sides = before, AFTER.match(after)
     words = [word.lower() for side in sides if side for word in side.groups() if word]
     return any(

@@ -19,12 +19,12 @@ def _counter() -> int:
     """Open a counter of this thread's cycles; see perf_event_open(2)."""
     flags = _DISABLED | _NO_KERNEL | _NO_HYPERVISOR
     wanted = struct.pack("IIQQQQQ", 0, _SIZE, 0, 0, 0, 0, flags).ljust(_SIZE, b"\0")
-    found: int = ctypes.CDLL(None, use_errno=True).syscall(
+    descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(
         _SYSCALL, ctypes.create_string_buffer(wanted), 0, -1, -1, 0
     )
-    if found < 0:
+    if descriptor < 0:
         raise SystemExit("error: this machine counts no cycles for us (perf_event_open); leave --cycles out")
-    return found
+    return descriptor
 
 
 def cycles(work: Callable[[], object]) -> float:

@@ -83,7 +83,9 @@ def cell(rows: pd.DataFrame, digits: int) -> str:
                 f"{row['mean']:.{short}f}" + (f" ± {row['std']:.{short}f}" if row["n_seeds"] > 1 else "")
             )
         elif row["status"] == "diverged":
-            texts.append(f"{count_of(row['reason'])}diverged; {each(row['values'], digits)}".rstrip("; "))
+            texts.append(
+                f"{count_of(row['reason'])}diverged; {values_of_seeds(row['values'], digits)}".rstrip("; ")
+            )
         else:
             texts.append(WORDS.get(row["status"], row["status"]))
     return " ".join([*texts[:1], *(f"({text})" for text in texts[1:])]) or "-"
@@ -95,7 +97,7 @@ def count_of(reason: str) -> str:
     return f"{count} " if seeds else ""
 
 
-def each(values: str, digits: int) -> str:
+def values_of_seeds(values: str, digits: int) -> str:
     """Write the values of the seeds."""
     return ", ".join(f"{float(pair.partition(':')[2]):.{digits}f}" for pair in values.split())
 
@@ -130,14 +132,14 @@ def written(
         )
         line += beside.values()
     lines = [line, ["---"] * len(line)]
-    for place, found in frame.groupby(rows, sort=False):
+    for place, of_row in frame.groupby(rows, sort=False):
         line = [names.get(value, value) for value in map(str, place)]
-        for one in across:
-            here = found[(found[columns] == list(one)).all(axis=1)]
-            line.append(cell(here, digits))
+        for values in across:
+            of_cell = of_row[(of_row[columns] == list(values)).all(axis=1)]
+            line.append(cell(of_cell, digits))
             for column in beside:
-                text = str(here[column].iloc[0]) if len(here) else ""
-                line.append((each(text, digits) if column == "values" else text) or "-")
+                text = str(of_cell[column].iloc[0]) if len(of_cell) else ""
+                line.append((values_of_seeds(text, digits) if column == "values" else text) or "-")
         lines.append(line)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -209,4 +211,4 @@ def block(kind: str, spec: str) -> str:
 
 def rewritten(text: str) -> str:
     """Return a page with its tables as the numbers are shipped."""
-    return TABLE.sub(lambda found: block(found[1], found[2]), text)
+    return TABLE.sub(lambda match: block(match[1], match[2]), text)

@@ -104,21 +104,21 @@ def result(source: str, above: str) -> float:
         "abs": np.abs,
     }
     source = re.sub(r"(?<=\d),(?=\d{3})", "", source)
-    code = re.sub(r"\[(.*?)\]", lambda found: f"look({' '.join(found[1].split())!r})", source)
+    code = re.sub(r"\[(.*?)\]", lambda match: f"look({' '.join(match[1].split())!r})", source)
     code = re.sub(r"\{(.*?): (.*?)\}", r"constant('\1', '\2')", code)
     return float(np.squeeze(eval(code, {"__builtins__": {}}, known)))
 
 
 def faults(page: str, text: str) -> list[str]:
     """Name each number of a page that is not as it is shipped: file, line, what is said, what is shipped."""
-    found = [*_in_tables(text), *_in_prose(TABLE_ROW.sub(blank, written_by_hand(text)), text)]
+    wrong = [*_in_tables(text), *_in_prose(TABLE_ROW.sub(blank, written_by_hand(text)), text)]
     if page not in CHOICES:
-        found += [
+        wrong += [
             (row.start(), f"{number[0]} stands in a table that is not written from what is shipped")
             for row in TABLE_ROW.finditer(written_by_hand(text))
             for number in NUMBER.finditer(row[0])
         ]
-    return [f"{page}:{text.count(NEWLINE, 0, at) + 1}: {words}" for at, words in sorted(found)]
+    return [f"{page}:{text.count(NEWLINE, 0, at) + 1}: {words}" for at, words in sorted(wrong)]
 
 
 def written_by_hand(text: str) -> str:
@@ -128,18 +128,18 @@ def written_by_hand(text: str) -> str:
     return text
 
 
-def blank(found: re.Match[str]) -> str:
+def blank(match: re.Match[str]) -> str:
     """Return spaces, as many as there were characters; lines stay."""
-    return re.sub(r"[^\n]", " ", found[0])
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def _in_tables(text: str) -> Iterator[tuple[int, str]]:
     """Yield each line of a written table that is another one today, and where it is."""
-    for found in TABLE.finditer(text):
-        said, wanted = found[0].splitlines(), rewritten(found[0]).splitlines()
+    for table in TABLE.finditer(text):
+        said, wanted = table[0].splitlines(), rewritten(table[0]).splitlines()
         for number, (old, new) in enumerate(itertools.zip_longest(said, wanted)):
             if old != new:
-                yield found.start() + len(NEWLINE.join(said[:number])) + 1, f"says `{old}`, shipped `{new}`"
+                yield table.start() + len(NEWLINE.join(said[:number])) + 1, f"says `{old}`, shipped `{new}`"
 
 
 def _in_prose(prose: str, text: str) -> Iterator[tuple[int, str]]:

@@ -148,7 +148,7 @@ def measure(pictures: int, cores: int, side: int, parent: str | None) -> dict[st
         )
         print(f"  prepared in {clock:.1f} s and {spent:.1f} of processor, ", end="")
         print(f"{1e3 * spent / pictures:.2f} ms a picture: {alone * pictures / spent:.2f} of decoding alone")
-        found, me = {"prepare, processor": spent}, str(Path(__file__).resolve())
+        costs, me = {"prepare, processor": spent}, str(Path(__file__).resolve())
         for where in ("first", "host", "device"):
             if where == "device" and pictures * side * side > 1 << 30:
                 continue
@@ -172,8 +172,8 @@ def measure(pictures: int, cores: int, side: int, parent: str | None) -> dict[st
                 end="",
             )
             print(f"a second of processor, {1 / facts['clock']:,.0f} of the clock", flush=True)
-            found |= {f"{name}, {where}": facts[name] for name in ("start_processor", "private")}
-        return found
+            costs |= {f"{name}, {where}": facts[name] for name in ("start_processor", "private")}
+        return costs
 
 
 def main() -> None:

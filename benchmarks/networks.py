@@ -110,9 +110,10 @@ def main() -> None:
         tight = tight_loop(module, arrays, rounds, outputs)
         engine(), tight()
         ours, theirs, ratio = pairs(engine, tight, options.repeats, measure)
-        each = 1e3 / (options.steps * CLIENTS)
+        a_step = 1e3 / (options.steps * CLIENTS)
         print(
-            f"{name:12} engine {ours * each:7.2f} {unit} a step, tight loop {theirs * each:7.2f}; ratio {ratio:.2f}",
+            f"{name:12} engine {ours * a_step:7.2f} {unit} a step, tight loop {theirs * a_step:7.2f};"
+            f" ratio {ratio:.2f}",
             flush=True,
         )
 

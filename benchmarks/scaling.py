@@ -38,11 +38,11 @@ def case(n_clients: int, width: int, method: str, rounds: int) -> None:
     begun = time.process_time()
     for _ in range(rounds):
         simulation.train_round()
-    each = (time.process_time() - begun) / rounds
+    a_round = (time.process_time() - begun) / rounds
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     steps = 5 * n_clients
-    print(f"{method:9} N {n_clients:5}  d {simulation.problem.net.d:7}  {each:6.2f} s a round", end="")
-    print(f"  {each / steps * 1e3:5.2f} ms a step  peak {peak / 1024:6.0f} MB", end="")
+    print(f"{method:9} N {n_clients:5}  d {simulation.problem.net.d:7}  {a_round:6.2f} s a round", end="")
+    print(f"  {a_round / steps * 1e3:5.2f} ms a step  peak {peak / 1024:6.0f} MB", end="")
     print(f", {(peak - before) / 1024:5.0f} MB of it above imports and data")
 
 

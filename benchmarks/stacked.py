@@ -60,11 +60,13 @@ def main() -> None:
     arrays, alone = clients_like_mnist(CLIENTS, 600), None
     for chunk in options.chunks:
         how = Execution(chunk=chunk)
-        each = seconds_a_round(Simulation(spec(), arrays, torch.device(options.device), how), options.rounds)
-        alone = each if alone is None else alone
+        a_round = seconds_a_round(
+            Simulation(spec(), arrays, torch.device(options.device), how), options.rounds
+        )
+        alone = a_round if alone is None else alone
         print(
-            f"{chunk:4} stacked: {CLIENTS * STEPS / each:9.0f} steps/s, {alone / each:5.2f} times"
-            f" {options.chunks[0]} stacked; {each * ROUNDS_AT_PAPER_SCALE / 60:6.1f} min for a cell at paper scale",
+            f"{chunk:4} stacked: {CLIENTS * STEPS / a_round:9.0f} steps/s, {alone / a_round:5.2f} times"
+            f" {options.chunks[0]} stacked; {a_round * ROUNDS_AT_PAPER_SCALE / 60:6.1f} min for a cell at paper scale",
             flush=True,
         )
 

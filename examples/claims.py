@@ -39,16 +39,16 @@ def listed(given):
 def effects(paper, values, diverged, claim, asked):
     """[rivals, places, seeds]: method less rival, -inf where the method diverged, inf where its rival did."""
     names, than, when = ["dataset", *paper["settings"]], asked["than"], asked.get("when", {})
-    own = [d for d, entry in paper["datasets"].items() if claim.get("own_data") or entry.get("printed", True)]
+    data = [d for d, kind in paper["datasets"].items() if claim.get("own_data") or kind.get("printed", True)]
     free = {*when, *(than if isinstance(than, dict) else {})}
-    found = {}
+    by_place = {}
     for table in listed(claim["in"]):
         for place in places(paper, table):
             at = dict(zip(names, place, strict=True))
-            if at["dataset"] in own and all(
+            if at["dataset"] in data and all(
                 at[n] in [*map(norm, listed(v))] for n, v in claim.get("only", {}).items()
             ):
-                found[tuple((n, v) for n, v in at.items() if n not in free)] = at
+                by_place[tuple((n, v) for n, v in at.items() if n not in free)] = at
 
     def runs(at, method, setting):
         place = tuple(norm(v) for v in {**at, **setting}.values())
@@ -60,13 +60,13 @@ def effects(paper, values, diverged, claim, asked):
     for method in listed(asked["method"]):
         sides = [(method, than)] if isinstance(than, dict) else [(rival, {}) for rival in listed(than)]
         for rival, setting in sides:
-            pairs = [(runs(at, method, when), runs(at, rival, setting)) for at in found.values()]
+            pairs = [(runs(at, method, when), runs(at, rival, setting)) for at in by_place.values()]
             rows.append(
                 [{s: -np.inf if np.isneginf(a[s]) else a[s] - b[s] for s in a if s in b} for a, b in pairs]
             )
     every = sorted({s for row in rows for pair in row for s in pair})
     array = np.array([[[pair.get(s, np.nan) for s in every] for pair in row] for row in rows])
-    array = array.reshape(len(rows), len(found), -1)
+    array = array.reshape(len(rows), len(by_place), -1)
     return array[:, (n := (~np.isnan(array).any(0)).sum(-1)) >= min(3, max(1, n.max(initial=0)))]
 
 

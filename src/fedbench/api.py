@@ -91,11 +91,11 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         _refuse_what_is_fixed(cell, {"paper": paper, "scale": scale, **config})
         chosen = cell
     else:
-        found = cells(cell, paper=paper, scale=scale, **config)
-        if len(found) > 1:
-            names = ", ".join(one.name for one in found[:3])
-            raise UserError(f"{cell!r} fits {len(found)} cells ({names}, ...); give the name of one")
-        chosen = found[0]
+        matches = cells(cell, paper=paper, scale=scale, **config)
+        if len(matches) > 1:
+            names = ", ".join(one.name for one in matches[:3])
+            raise UserError(f"{cell!r} fits {len(matches)} cells ({names}, ...); give the name of one")
+        chosen = matches[0]
     config = {**config, "paper": chosen.paper, "scale": chosen.scale}
     store, settings = Store(), load_config(overrides=config)
     check_mirror(settings)

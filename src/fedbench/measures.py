@@ -144,9 +144,9 @@ def rounds_to(metric: str, target: float, spent: str = "rounds") -> str:
 @functools.lru_cache(maxsize=1024)
 def target(name: str) -> Target | None:
     """Return what :func:`rounds_to` named, None for any other name."""
-    found = re.fullmatch(rf"({'|'.join(SPENT)})_to_(.+)_([^_]+)", name)
+    match = re.fullmatch(rf"({'|'.join(SPENT)})_to_(.+)_([^_]+)", name)
     try:
-        return Target(found[2], float(found[3]), found[1]) if found else None
+        return Target(match[2], float(match[3]), match[1]) if match else None
     except ValueError:
         return None
 
@@ -159,9 +159,9 @@ def within(metric: str, spent: str, amount: float) -> str:
 @functools.lru_cache(maxsize=1024)
 def budget(name: str) -> Budget | None:
     """Return what :func:`within` named, None for any other name."""
-    found = re.fullmatch(rf"(.+)_within_({'|'.join(SPENT)})_([^_]+)", name)
+    match = re.fullmatch(rf"(.+)_within_({'|'.join(SPENT)})_([^_]+)", name)
     try:
-        return Budget(found[1], found[2], float(found[3])) if found else None
+        return Budget(match[1], match[2], float(match[3])) if match else None
     except ValueError:
         return None
 
@@ -176,40 +176,40 @@ def curve_mean(name: str) -> str:
     return name.removeprefix(CURVE_MEAN) if name.startswith(CURVE_MEAN) else ""
 
 
-def known(own: Mapping[str, Measure] | None = None) -> list[str]:
+def known(additions: Mapping[str, Measure] | None = None) -> list[str]:
     """List the names a table or figure may ask for, without those of clients and further points."""
     return [
-        *(f"{part}_{name}" for part in ("test", "val") for name in (*ON_PARTS, *(own or {}))),
+        *(f"{part}_{name}" for part in ("test", "val") for name in (*ON_PARTS, *(additions or {}))),
         *OF_RUNS,
         *OF_DATA,
-        *(own or {}),
+        *(additions or {}),
     ]
 
 
-def find(name: str, own: Mapping[str, Measure] | None = None) -> Measure | None:
-    """Return the measure a run records as ``name``, None where there is none; ``own`` are a paper's additions."""
-    for table in (own or {}, OF_RUNS, OF_DATA):
+def find(name: str, additions: Mapping[str, Measure] | None = None) -> Measure | None:
+    """Return the measure a run records as ``name``, None where there is none; ``additions`` are a paper's additions."""
+    for table in (additions or {}, OF_RUNS, OF_DATA):
         if name in table:
             return table[name]
-    if (wanted := target(name)) and (base := find(wanted.metric, own)):
+    if (wanted := target(name)) and (base := find(wanted.metric, additions)):
         spent = OF_RUNS[SPENT[wanted.spent]].label
         return _renamed(OF_RUNS["rounds_to"], name, f"{spent} to {base.label} {wanted.value:g}")
-    if (limit := budget(name)) and (base := find(limit.metric, own)):
+    if (limit := budget(name)) and (base := find(limit.metric, additions)):
         spent = OF_RUNS[SPENT[limit.spent]].label
         return _renamed(base, name, f"{base.label} within {limit.amount:g} {spent}")
     plain_name, at, site = name.partition("@")
-    if at and site and (base := find(plain_name, own)):
+    if at and site and (base := find(plain_name, additions)):
         return _renamed(base, name, f"{base.label}, {site}")
     for prefix, words in (DEVICES | SITES).items():
-        if name.startswith(prefix) and (base := find(name.removeprefix(prefix), own)):
+        if name.startswith(prefix) and (base := find(name.removeprefix(prefix), additions)):
             spread = prefix in ("device_var_", "site_std_")
             changed: dict[str, Any] = {"better": "lower", "high": math.inf, "matters": 0.0} if spread else {}
             return _renamed(base, name, f"{words} {base.label}", **changed)
     for suffix, words in POINTS.items():
-        if name.endswith(suffix) and (base := find(name.removesuffix(suffix), own)):
+        if name.endswith(suffix) and (base := find(name.removesuffix(suffix), additions)):
             return _renamed(base, name, f"{base.label} {words}")
     part, _, rest = name.partition("_")
-    if part not in PARTS or (base := _on_part(rest) or (own or {}).get(rest)) is None:
+    if part not in PARTS or (base := _on_part(rest) or (additions or {}).get(rest)) is None:
         return None
     plain = part == "test" and " " in base.label  # "minority accuracy" is long enough
     return _renamed(base, name, base.label if plain else f"{PARTS[part]} {base.label}")
@@ -226,24 +226,24 @@ def _renamed(base: Measure, name: str, label: str, **changed: Any) -> Measure:
     return base.model_copy(update={"name": name, "label": label, **changed})
 
 
-def measure(name: str, own: Mapping[str, Measure] | None = None) -> Measure:
+def measure(name: str, additions: Mapping[str, Measure] | None = None) -> Measure:
     """Return the measure called ``name``.
 
     Raises:
         UserError: nothing measures it.
     """
-    if (found := find(name, own)) is None:
-        raise unknown("metric", name, known(own))
-    return found
+    if (known_measure := find(name, additions)) is None:
+        raise unknown("metric", name, known(additions))
+    return known_measure
 
 
-def sign(name: str, own: Mapping[str, Measure] | None = None) -> int:
+def sign(name: str, additions: Mapping[str, Measure] | None = None) -> int:
     """Return 1 for a metric that rises as a run gets better, -1 for one that falls; 1 for one that is in no table."""
-    found = find(name, own)
-    return 1 if found is None else found.sign
+    known_measure = find(name, additions)
+    return 1 if known_measure is None else known_measure.sign
 
 
-def label(name: str, own: Mapping[str, Measure] | None = None) -> str:
+def label(name: str, additions: Mapping[str, Measure] | None = None) -> str:
     """Name a metric for a reader: ``test_auc`` is "test AUC"; one that is in no table is called as it is recorded."""
-    found = find(name, own)
-    return name.replace("_", " ") if found is None else found.label
+    known_measure = find(name, additions)
+    return name.replace("_", " ") if known_measure is None else known_measure.label

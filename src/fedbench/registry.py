@@ -22,8 +22,8 @@ Built = TypeVar("Built")
 
 def names(package: ModuleType) -> list[str]:
     """List what a package offers: its own modules and the entry points of the group with its name."""
-    own = [name for name in _modules(package) if not name.startswith("_")]
-    return sorted({*own, *(entry.name for entry in _offered(package.__name__))})
+    modules = [name for name in _modules(package) if not name.startswith("_")]
+    return sorted({*modules, *(entry.name for entry in _offered(package.__name__))})
 
 
 def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
@@ -46,11 +46,11 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
     raise unknown(kind, name, names(package))
 
 
-def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:
-    """Build an object of a found class from configured values, one for each of its fields.
+def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:
+    """Build an object of a class from configured values, one for each of its fields.
 
     Args:
-        found: what :func:`find` returned: a frozen dataclass derived from ``base``.
+        kind: what :func:`find` returned: a frozen dataclass derived from ``base``.
         base: what it has to be.
         label: what messages call it, e.g. ``method 'fedavg'``.
         word: what messages call a field, e.g. ``hyper-parameter``.
@@ -59,29 +59,29 @@ def filled(found: Any, base: type[Built], label: str, word: str, values: Mapping
     Raises:
         UserError: it is no such class, or values are missing, misspelt, of a wrong kind or out of range.
     """
-    derived = isinstance(found, type) and issubclass(found, base)
-    if not derived or "__dataclass_fields__" not in vars(found):  # not those of the class it derives from
+    derived = isinstance(kind, type) and issubclass(kind, base)
+    if not derived or "__dataclass_fields__" not in vars(kind):  # not those of the class it derives from
         raise UserError(
-            f"{label}: {found!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
+            f"{label}: {kind!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
         )
-    fields = {field.name: field for field in dataclasses.fields(found)}
+    fields = {field.name: field for field in dataclasses.fields(kind)}
     for key in values:
         if key not in fields:
             raise UserError(f"{label}: {unknown(word, key, fields)}")
     missing = sorted(fields.keys() - values.keys())
     if missing:
         raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
-    takes = ranges.ranges_of(found)
+    takes = ranges.ranges_of(kind)
     for key, value in values.items():
         ranges.check(label, key, value, takes.get(key, ranges.Range(object)))
-    built: Built = found(**values)
+    built: Built = kind(**values)
     return built
 
 
 def origins(package: ModuleType) -> dict[str, str]:
     """Say for each name that is not one of ours which package offers it."""
-    own = _modules(package)
-    return {entry.name: _package(entry) for entry in _offered(package.__name__) if entry.name not in own}
+    modules = _modules(package)
+    return {entry.name: _package(entry) for entry in _offered(package.__name__) if entry.name not in modules}
 
 
 def _modules(package: ModuleType) -> frozenset[str]:

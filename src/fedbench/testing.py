@@ -144,9 +144,11 @@ def _check_measures(name: str, run: Simulation) -> None:
     promised = set(run.problem.task.measured(run.data.n_classes, run.spec.train))
     outcome = run.run()
     assert outcome.status == "finished", f"{name} diverged: {outcome.reason}"
-    found = {key.removeprefix("test_") for key in outcome.curve[-1] if key.startswith("test_")}
-    assert found and found <= said, f"{name} measures {sorted(found)}, but says {sorted(said)}"
-    assert found == promised, f"{name} measures {sorted(found)}, but its `measured` says {sorted(promised)}"
+    measured = {key.removeprefix("test_") for key in outcome.curve[-1] if key.startswith("test_")}
+    assert measured and measured <= said, f"{name} measures {sorted(measured)}, but says {sorted(said)}"
+    assert measured == promised, (
+        f"{name} measures {sorted(measured)}, but its `measured` says {sorted(promised)}"
+    )
 
 
 def _check_repeatable(run: Callable[[], Simulation], end: State, rule: str) -> None:
@@ -204,9 +206,9 @@ def _trained(run: Simulation) -> dict[str, torch.Tensor]:
 
 
 def _same(
-    one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor], close: float, rule: str
+    tensors: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor], close: float, rule: str
 ) -> None:
-    for name, tensor in one.items():
+    for name, tensor in tensors.items():
         same = torch.allclose(tensor, other[name], rtol=close, atol=close, equal_nan=True)
         assert same, f"{rule} (it is {name} that differs)"
 

@@ -16,5 +16,5 @@ def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     Raises:
         UserError: unknown method, or hyper-parameters that are missing, misspelt of a wrong kind or out of range.
     """
-    found = registry.find(sys.modules[__name__], "method", name, "Method")
-    return registry.filled(found, FederatedMethod, f"method {name!r}", "hyper-parameter", params)
+    method = registry.find(sys.modules[__name__], "method", name, "Method")
+    return registry.filled(method, FederatedMethod, f"method {name!r}", "hyper-parameter", params)

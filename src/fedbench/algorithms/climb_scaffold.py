@@ -30,8 +30,8 @@ class Method(Climb, scaffold.Method):
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero variates, lambda = 0."""
-        each = w.new_zeros(problem.n_clients, len(w))
-        return super().init(problem, w) | {"variates": each, "c_mean": torch.zeros_like(w)}
+        zeros = w.new_zeros(problem.n_clients, len(w))
+        return super().init(problem, w) | {"variates": zeros, "c_mean": torch.zeros_like(w)}
 
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int

@@ -89,18 +89,18 @@ class Method(FederatedMethod):
         assert problem.participants is not None and problem.draw is not None
         rounds = range(problem.cycle.length if self.pool == "cycle" else 1)
         clients = {client: None for index in rounds for client in problem.participants(index)}
-        found: dict[str, list[Tensor]] = {sign: [] for sign in SIGNS}
+        scored: dict[str, list[Tensor]] = {sign: [] for sign in SIGNS}
         for client in clients:
             batch = problem.draw(client, self.opening, "opening")
             with torch.no_grad():
                 scores = as_scores(problem.scores(server["x"][None], batch, None), self.score)
             for sign, label in SIGNS.items():
-                found[sign].append(scores[batch.labels == label])
+                scored[sign].append(scores[batch.labels == label])
         problem.charges.add(
-            up=sum(len(part) for parts in found.values() for part in parts),
+            up=sum(len(part) for parts in scored.values() for part in parts),
             down=len(clients) * len(server["x"]),
         )
-        pools = {f"pool_{sign}": self._shared(parts) for sign, parts in found.items()}
+        pools = {f"pool_{sign}": self._shared(parts) for sign, parts in scored.items()}
         for sign in SIGNS:
             if not len(pools[f"pool_{sign}"]):
                 log.warning(

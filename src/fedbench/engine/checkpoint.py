@@ -65,8 +65,8 @@ def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) ->
         with path.open("rb") as file:
             content = unpack(file, device)
         for name, expected in {"format": FORMAT, "key": key, "versions": _versions()}.items():
-            if (found := content.get(name)) != expected:
-                raise ValueError(f"its {name} is {found}, not {expected}")
+            if (actual := content.get(name)) != expected:
+                raise ValueError(f"its {name} is {actual}, not {expected}")
         state: dict[str, Any] = content["state"]
         _check(state, like, "state")
     except FileNotFoundError:
@@ -122,10 +122,10 @@ def unpack(file: IO[bytes], device: torch.device) -> Any:
     start = file.read(HEADER)
     if not start.startswith(MAGIC):
         raise ValueError("it is not a checkpoint of this format")
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     while block := file.read(1 << 20):
-        found.update(block)
-    if start[len(MAGIC) :] != found.hexdigest().encode() + b"\n":
+        digest.update(block)
+    if start[len(MAGIC) :] != digest.hexdigest().encode() + b"\n":
         raise ValueError("it is not what was written")
     file.seek(HEADER)
     return torch.load(file, map_location=device, weights_only=True)
@@ -145,20 +145,20 @@ def _versions() -> dict[str, str]:
     return {"fedbench": __version__, "torch": str(torch.__version__), "numpy": np.__version__}
 
 
-def _check(found: Any, like: Any, name: str) -> None:
-    """Raise ValueError unless ``found`` has the names and shapes of ``like``; it may have more.
+def _check(loaded: Any, like: Any, name: str) -> None:
+    """Raise ValueError unless ``loaded`` has the names and shapes of ``like``; it may have more.
 
     A tensor that is empty in ``like`` may have grown along its first axis.
     """
     if isinstance(like, torch.Tensor):
-        same = isinstance(found, torch.Tensor) and found.dtype == like.dtype and found.dim() == like.dim()
+        same = isinstance(loaded, torch.Tensor) and loaded.dtype == like.dtype and loaded.dim() == like.dim()
         at = 1 if like.dim() and not len(like) else 0
-        if not same or found.shape[at:] != like.shape[at:]:
+        if not same or loaded.shape[at:] != like.shape[at:]:
             raise ValueError(f"its {name} has another shape or type")
     elif isinstance(like, Mapping):
         for key, value in like.items():
-            if not isinstance(found, Mapping) or key not in found:
+            if not isinstance(loaded, Mapping) or key not in loaded:
                 raise ValueError(f"its {name} lacks {key}")
-            _check(found[key], value, f"{name} {key}")
-    elif not isinstance(found, type(like)):
+            _check(loaded[key], value, f"{name} {key}")
+    elif not isinstance(loaded, type(like)):
         raise ValueError(f"its {name} is no {type(like).__name__}")

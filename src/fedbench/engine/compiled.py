@@ -190,13 +190,13 @@ def _form(part: Any) -> Any:
 
 
 def _tensors(batches: Sequence[Any]) -> list[Tensor]:
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for part in batches:
         if isinstance(part, Tensor):
-            found.append(part)
+            tensors.append(part)
         elif isinstance(part, tuple):
-            found += _tensors(part)
-    return found
+            tensors += _tensors(part)
+    return tensors
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -60,8 +60,8 @@ class Evaluator:
         model = Model(self._net, x[: self._net.d], buffers, self._data)
         result: dict[str, float] = {}
         for name in parts or self._parts:
-            found = self._task.measure(model, self._parts[name])
-            result |= {f"{name}_{metric}{suffix}": value for metric, value in found.items()}
+            measured = self._task.measure(model, self._parts[name])
+            result |= {f"{name}_{metric}{suffix}": value for metric, value in measured.items()}
         return result if parts else result | self._by_site(model, suffix)
 
     def _by_site(self, model: Model, suffix: str) -> dict[str, float]:

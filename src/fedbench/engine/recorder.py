@@ -69,8 +69,8 @@ class Recorder:
             row |= self._evaluator.metrics(x, buffers, suffix)
         row |= self._method.report(server)
         for name, values in self._method.traces(server).items():
-            each = {f"client{client}": value for client, value in enumerate(values.tolist())}
-            self.clients.append({"round": round_index, "quantity": name, **each})
+            by_client = {f"client{client}": value for client, value in enumerate(values.tolist())}
+            self.clients.append({"round": round_index, "quantity": name, **by_client})
         self._loss_sum, self._loss_count = 0.0, 0
         if not self.curve:
             self._check_selectable(row)

@@ -13,19 +13,20 @@ LONG = 1000
 
 def take(tensor: Tensor, rows: Sequence[int]) -> Tensor:
     """Return a copy of some rows [K, ...] of a tensor [N, ...]."""
-    if not _whole(tensor):
+    if not _copies_rows(tensor):
         return tensor[list(rows)]
     return torch.stack([tensor[row] for row in rows])
 
 
 def put(tensor: Tensor, rows: Sequence[int], values: Tensor) -> None:
     """Write ``values`` [K, ...] into some rows of a tensor [N, ...]."""
-    if not _whole(tensor):
+    if not _copies_rows(tensor):
         tensor[list(rows)] = values
         return
     for row, value in zip(rows, values, strict=True):
         tensor[row] = value
 
 
-def _whole(tensor: Tensor) -> bool:
+def _copies_rows(tensor: Tensor) -> bool:
+    """Say whether rows are copied one after another."""
     return tensor.device.type == "cpu" and tensor[0].numel() >= LONG

@@ -67,19 +67,19 @@ def _stages(train: TrainSpec, rounds: int, cycle: int) -> list[int]:
     if train.stage_every is not None:
         assert train.period is not None
         ends = range(train.stage_every, rounds * train.period, train.stage_every)
-        found = [math.ceil(at / train.period) for at in ends]
+        begins = [math.ceil(at / train.period) for at in ends]
     elif train.stages is not None:
-        found, length, end = [], float(train.stages.first), float(train.stages.first)
+        begins, length, end = [], float(train.stages.first), float(train.stages.first)
         while round(end) * cycle < rounds:
-            found.append(round(end) * cycle)
+            begins.append(round(end) * cycle)
             length *= train.stages.scale
             end += length
     else:
         return [stage for at in train.decay_at if (stage := max(1, round(at * rounds))) < rounds]
-    found = [stage for stage in found if stage < rounds]
-    twice = [stage for stage in found if found.count(stage) > 1]
+    begins = [stage for stage in begins if stage < rounds]
+    twice = [stage for stage in begins if begins.count(stage) > 1]
     if twice:
         raise UserError(f"two stages begin in round {twice[0]}: make them longer, or the rounds shorter")
-    if not found:
+    if not begins:
         raise UserError(f"the first stage ends with the run or later ({rounds} rounds): make stages shorter")
-    return found
+    return begins

@@ -223,7 +223,7 @@ class Simulation:
     def _resume(self) -> None:
         if self.how.checkpoint is None:
             return
-        found = checkpoint.load(self.how.checkpoint, self.spec.key, self.device, self._dump())
-        if found is not None:
-            self.state.restore(found)
-            self.record.restore(found)
+        saved = checkpoint.load(self.how.checkpoint, self.spec.key, self.device, self._dump())
+        if saved is not None:
+            self.state.restore(saved)
+            self.record.restore(saved)

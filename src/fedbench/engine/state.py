@@ -34,11 +34,11 @@ class RunState:
         if net.n_buffers:
             server |= {name: net.initial_buffers().to(device) for name in method.running}
         start = method.init_own(problem, server)
-        own = {
+        per_client = {
             name: tensor[None].expand(problem.n_clients, *tensor.shape).clone()
             for name, tensor in start.items()
         }
-        return cls(server, own)
+        return cls(server, per_client)
 
     def dump(self) -> dict[str, Any]:
         """Return this state as a checkpoint holds it."""

@@ -16,13 +16,13 @@ Weights = Mapping[str, Tensor]
 def named(net: Net, x: Tensor, buffers: Tensor | None) -> dict[str, Tensor]:
     """Return parameters ``x`` [>= d] and running statistics [n_buffers] by name, on the CPU."""
     flat = [(net.parameters, x)] if buffers is None else [(net.parameters, x), (net.statistics, buffers)]
-    found = {}
+    tensors = {}
     for places, vector in flat:
         sizes = [shape.numel() for _, shape in places]
         parts = torch.split(vector[: sum(sizes)].detach().cpu(), sizes)
         for (name, shape), part in zip(places, parts, strict=True):
-            found[name] = part.reshape(shape).clone()
-    return found
+            tensors[name] = part.reshape(shape).clone()
+    return tensors
 
 
 def start_from(net: Net, weights: Weights, drop_head: bool) -> None:

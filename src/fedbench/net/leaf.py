@@ -28,10 +28,10 @@ class Leaf:
 
     def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
-        found = self.gradients(losses, *others, create_graph=create_graph)
+        gradients = self.gradients(losses, *others, create_graph=create_graph)
         count = len(self.parts)
-        own = found[0] if self.stacked else _flatten_dense_tensors(found[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]
-        return own, *found[count:]
+        flat = gradients[0] if self.stacked else _flatten_dense_tensors(gradients[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]
+        return flat, *gradients[count:]
 
     def gradients(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
         """Return the gradients of the sum of ``losses`` by each of ``parts``, and by ``others``."""

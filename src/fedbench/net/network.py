@@ -135,8 +135,8 @@ class Net:
     ) -> Tensor:
         """As :meth:`scores` for K = 1, but without that axis in the result, [B, C]: on a small network it costs."""
         buffers, self._single = self._set_up(buffers, train), True
-        one = x.parts if isinstance(x, Leaf) else x[0]
-        return self._call(one, inputs[0], None if buffers is None else buffers[0])
+        parameters = x.parts if isinstance(x, Leaf) else x[0]
+        return self._call(parameters, inputs[0], None if buffers is None else buffers[0])
 
     def _of_plain(self, x: Tensor, inputs: Tensor) -> Tensor:
         """Compute the outputs [K, B, C] of plain layers without vmap: the same bits, half the time for small ones."""
@@ -189,14 +189,14 @@ class Net:
     def last_layer(self) -> tuple[slice, torch.Size]:
         """Return where the output layer's weight matrix [C, D] lies in the flat vector, and its shape."""
         end = 0
-        found = None
+        place = None
         for size, (_, _, shape) in zip(self._sizes, self._slots, strict=True):
             if len(shape) == 2:
-                found = (slice(end, end + size), shape)
+                place = (slice(end, end + size), shape)
             end += size
-        if found is None:
+        if place is None:
             raise UserError("this network has no linear output layer, which the method needs")
-        return found
+        return place
 
     def _call(self, x: Tensor | list[Tensor], inputs: Tensor, buffers: Tensor | None) -> Tensor:
         # Plain attributes in the instance's dict are found before parameters are looked up: this costs next to

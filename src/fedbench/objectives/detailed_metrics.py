@@ -44,10 +44,10 @@ def sensitivity(scores: np.ndarray, labels: np.ndarray) -> float:
 def class_recalls(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return each class's recall [C] (two classes for one logit); nan for a class without samples."""
     n_classes = max(scores.shape[1], 2)
-    found = recall_score(
+    recalls = recall_score(
         labels, predicted(scores), labels=np.arange(n_classes), average=None, zero_division=np.nan
     )
-    return np.asarray(found, dtype=float)
+    return np.asarray(recalls, dtype=float)
 
 
 def client_accuracies(recalls: np.ndarray, class_counts: np.ndarray) -> np.ndarray:
@@ -56,8 +56,8 @@ def client_accuracies(recalls: np.ndarray, class_counts: np.ndarray) -> np.ndarr
     Clients have no test data of their own; this is the accuracy on test data with a client's class proportions.
     """
     shares = class_counts / class_counts.sum(1, keepdims=True)
-    found: np.ndarray = np.where(shares > 0, shares * recalls, 0.0).sum(1)
-    return found
+    accuracies: np.ndarray = np.where(shares > 0, shares * recalls, 0.0).sum(1)
+    return accuracies
 
 
 SCALARS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {

@@ -20,12 +20,12 @@ def mean_of_ratios(gradients: Tensor) -> Tensor:
         Ratios [C]; nan for a class without any denominator.
     """
     n_classes = gradients.shape[0]
-    own = torch.stack([gradients[c, c] for c in range(n_classes)])
+    numerators = torch.stack([gradients[c, c] for c in range(n_classes)])
     # Not the sum of all minus the own: where the own is large, nothing of a small denominator would be left.
     itself = torch.eye(n_classes, dtype=torch.bool, device=gradients.device)[:, :, None]
     others = gradients.masked_fill(itself, 0).sum(0)
     usable = others != 0
-    ratios = torch.where(usable, (n_classes - 1) * own / torch.where(usable, others, 1.0), 0.0)
+    ratios = torch.where(usable, (n_classes - 1) * numerators / torch.where(usable, others, 1.0), 0.0)
     return (ratios.sum(1) / usable.sum(1)).abs()
 
 
@@ -48,9 +48,9 @@ def ratio_of_sums(gradients: Tensor, dominance: float) -> Tensor:
     rivals = torch.where(largest == 0, updates == 0, updates.abs() > dominance * largest.abs()).sum(0)
     mine = (owner == torch.arange(n_classes, device=owner.device)[:, None]) & (rivals < 2)
     sums = mine.to(updates.dtype) @ updates.T
-    own = sums.diagonal()
+    numerators = sums.diagonal()
     others = sums.masked_fill(torch.eye(n_classes, dtype=torch.bool, device=sums.device), 0).sum(1)
-    ratios = (n_classes - 1) * own.abs() / others.abs()
+    ratios = (n_classes - 1) * numerators.abs() / others.abs()
     return torch.where(others == 0, float("nan"), ratios)
 
 

@@ -70,11 +70,11 @@ def constant(metric: str, value: float) -> bool:
 
 def _one_class(part: str, metrics: Mapping[str, Any], counts: list[int]) -> bool:
     """Say whether every accuracy of a run is exactly that of a prediction that never changes."""
-    found = [n for n in counts if n]
-    if len(found) < 2:
+    present = [n for n in counts if n]
+    if len(present) < 2:
         return False
-    shares = [n / sum(found) for n in found]
-    gives = {"accuracy": shares, "overall_accuracy": shares, "balanced_accuracy": [1 / len(found)]}
+    shares = [n / sum(present) for n in present]
+    gives = {"accuracy": shares, "overall_accuracy": shares, "balanced_accuracy": [1 / len(present)]}
     seen = {name: metrics.get(f"{part}_{name}") for name in gives}
     return any(value is not None for value in seen.values()) and all(
         value is None or any(math.isclose(value, share, rel_tol=1e-9) for share in gives[name])

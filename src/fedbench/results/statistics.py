@@ -96,11 +96,11 @@ def p_above(values: ArrayLike, bound: float, among: int = 1, exact: bool = True)
         return p_positive(d, among, exact)
 
     def of_seeds(row: Array) -> Array:
-        there = row[~np.isnan(row)]
-        if np.isneginf(there).any():
+        present = row[~np.isnan(row)]
+        if np.isneginf(present).any():
             return np.ones(())
-        known = there[np.isfinite(there)]
-        finite = np.where(np.isfinite(there), there, known.max() if len(known) else 1.0)
+        known = present[np.isfinite(present)]
+        finite = np.where(np.isfinite(present), present, known.max() if len(known) else 1.0)
         return p_positive(finite, among, exact)
 
     return np.apply_along_axis(of_seeds, -1, d)

@@ -109,8 +109,10 @@ class RunSpec(Spec):
     def key(self) -> str:
         """The 16 hex digits that name this run in the store."""
         shared = {name: part.canonical for name in SHARED if (part := getattr(self, name)) is not None}
-        own = self.model_dump(mode="json", exclude={*shared})
-        return digest_of(mapping_of(shared | {name: canonical_json(value) for name, value in own.items()}))
+        unshared = self.model_dump(mode="json", exclude={*shared})
+        return digest_of(
+            mapping_of(shared | {name: canonical_json(value) for name, value in unshared.items()})
+        )
 
     def seeded(self, seed: int) -> RunSpec:
         """Return this run with another seed; a run it starts from gets the same one."""

@@ -23,8 +23,8 @@ def make(spec: TaskSpec | None) -> Task:
         UserError: unknown task, or options that are missing, misspelt or of a wrong kind.
     """
     spec = spec or TaskSpec(name=DEFAULT)
-    found = registry.find(sys.modules[__name__], "task", spec.name, "Task")
-    return registry.filled(found, Task, f"task {spec.name!r}", "option", spec.options)
+    task = registry.find(sys.modules[__name__], "task", spec.name, "Task")
+    return registry.filled(task, Task, f"task {spec.name!r}", "option", spec.options)
 
 
 def check_fit(method: FederatedMethod, task: Task, method_name: str, spec: TaskSpec | None) -> None:

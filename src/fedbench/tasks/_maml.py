@@ -69,13 +69,13 @@ class Maml(ConditionalTask):
         if len(arrays.validation):
             parts["the validation part"] = arrays.y_train[arrays.validation]
         for who, labels in parts.items():
-            if (enough := len(self.members(labels))) < self.each():
+            if (enough := len(self.members(labels))) < self.episode_classes():
                 raise UserError(
                     f"task {self.name!r}: {who} has {enough} classes of {self.shots} + {self.queries} samples (shots "
-                    f"and queries); an episode takes {self.each()}"
+                    f"and queries); an episode takes {self.episode_classes()}"
                 )
 
-    def each(self) -> int:
+    def episode_classes(self) -> int:
         """Return how many classes an episode has."""
         return 1
 
@@ -88,7 +88,7 @@ class Maml(ConditionalTask):
     def episode(self, members: Sequence[np.ndarray], rng: np.random.Generator) -> Episode:
         """Draw classes, then support and query samples of each, apart from each other."""
         size = self.shots + self.queries
-        chosen = rng.choice(len(members), self.each(), replace=False)
+        chosen = rng.choice(len(members), self.episode_classes(), replace=False)
         drawn = np.stack([rng.permutation(members[c])[:size] for c in chosen])
         return drawn[:, : self.shots].ravel(), drawn[:, self.shots :].ravel()
 

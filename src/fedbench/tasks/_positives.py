@@ -19,8 +19,8 @@ Pair = Callable[[Batch, Batch], Any]
 
 def members(data: ClientData, client: int) -> np.ndarray:
     """Return the places of a client's positives among its own samples, [n]."""
-    own = data.labels[data.offsets[client] : data.offsets[client + 1]]
-    return np.flatnonzero(own.cpu().numpy() == 1)
+    labels = data.labels[data.offsets[client] : data.offsets[client + 1]]
+    return np.flatnonzero(labels.cpu().numpy() == 1)
 
 
 def rounds(
@@ -47,8 +47,8 @@ def first(data: ClientData, clients: Sequence[int], n: int, purpose: str, pair: 
 def together(positives: Batch, ordinary: Batch) -> Batch:
     """Join two batches [K, b, ...] and [K, B, ...] to one of [K, b + B, ...] in which all samples weigh the same."""
     assert positives.weight is not None
-    there = torch.ones_like(ordinary.labels) if ordinary.weight is None else ordinary.weight > 0
-    counted = torch.cat([positives.weight > 0, there.bool()], 1).to(positives.weight.dtype)
+    present = torch.ones_like(ordinary.labels) if ordinary.weight is None else ordinary.weight > 0
+    counted = torch.cat([positives.weight > 0, present.bool()], 1).to(positives.weight.dtype)
     return Batch(
         torch.cat([positives.inputs, ordinary.inputs], 1),
         torch.cat([positives.labels, ordinary.labels], 1),
@@ -57,17 +57,17 @@ def together(positives: Batch, ordinary: Batch) -> Batch:
 
 
 def _drawn(data: ClientData, client: int, n: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:
-    own = members(data, client)
-    return data.cycle(client, own, min(n, len(own)), steps, f"outer {purpose}")
+    positives = members(data, client)
+    return data.cycle(client, positives, min(n, len(positives)), steps, f"outer {purpose}")
 
 
 def _batch(data: ClientData, clients: Sequence[int], n: int, drawn: Sequence[np.ndarray]) -> Batch:
     """Gather positives [K, n]; where a client has fewer, the share of the rest is 0."""
     index = np.zeros((len(clients), n), dtype=np.int64)
     share = np.zeros(index.shape)
-    for row, (client, own) in enumerate(zip(clients, drawn, strict=True)):
-        index[row, : len(own)] = own
-        share[row, : len(own)] = 1 / max(len(own), 1)
+    for row, (client, positives) in enumerate(zip(clients, drawn, strict=True)):
+        index[row, : len(positives)] = positives
+        share[row, : len(positives)] = 1 / max(len(positives), 1)
         index[row] += data.offsets[client]
     batch = data.gather(torch.from_numpy(index))
     return batch._replace(weight=torch.from_numpy(share).to(data.device, torch.get_default_dtype()))

@@ -21,5 +21,5 @@ class Task(average_precision.Task):
         from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
 
         scores = model.outputs(part.inputs).cpu().numpy()
-        found = {"sensitivity_at_95_specificity": sensitivity(scores, part.labels)}
-        return binary_metrics(scores[:, 0], part.labels) | found
+        sensitivities = {"sensitivity_at_95_specificity": sensitivity(scores, part.labels)}
+        return binary_metrics(scores[:, 0], part.labels) | sensitivities

@@ -71,7 +71,10 @@ class Task(classification.Task):
         if "class_recalls" in self.metrics:
             result |= {f"recall_{label}": float(value) for label, value in enumerate(recalls)}
         if {"worst_client_accuracy", "client_accuracy_std"} & set(self.metrics):
-            each = detailed.client_accuracies(recalls, data.class_counts.cpu().numpy())
-            over = {"worst_client_accuracy": float(each.min()), "client_accuracy_std": float(each.std())}
+            accuracies = detailed.client_accuracies(recalls, data.class_counts.cpu().numpy())
+            over = {
+                "worst_client_accuracy": float(accuracies.min()),
+                "client_accuracy_std": float(accuracies.std()),
+            }
             result |= {name: value for name, value in over.items() if name in self.metrics}
         return result

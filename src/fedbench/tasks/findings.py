@@ -56,6 +56,6 @@ class Task(LabelledTask):
         """Average the AUC over findings."""
         scores = model.outputs(part.inputs).cpu().numpy()
         labels = bits(torch.from_numpy(part.labels), self.count).numpy()
-        each = [auc(scores[:, place], labels[:, place]) for place in range(self.count)]
-        defined = [value for value in each if not math.isnan(value)]
+        aucs = [auc(scores[:, place], labels[:, place]) for place in range(self.count)]
+        defined = [value for value in aucs if not math.isnan(value)]
         return {"auc": float(np.mean(defined)) if defined else math.nan}

@@ -34,7 +34,7 @@ class Task(Maml):
         at_least(self.name, "ways", self.ways, 2)
         super().__post_init__()
 
-    def each(self) -> int:
+    def episode_classes(self) -> int:
         """Return ``ways``."""
         return self.ways
 
@@ -44,8 +44,8 @@ class Task(Maml):
 
     def targets(self, inputs: Tensor, labels: Tensor) -> Tensor:
         """Number the classes of an episode in the order they were drawn."""
-        each = labels.shape[-1] // self.ways
-        return torch.arange(self.ways, device=labels.device).repeat_interleave(each).expand(labels.shape)
+        shots = labels.shape[-1] // self.ways
+        return torch.arange(self.ways, device=labels.device).repeat_interleave(shots).expand(labels.shape)
 
     def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return each episode's cross-entropy."""

@@ -42,9 +42,9 @@ class Task(classification.Task):
     def prior(self, data: ClientData) -> float:
         """Return the share of positives in its batches, which is larger than in the data."""
         batch = np.array([data.batch_size(client) for client in range(len(data.sizes))])
-        own = np.array([len(_positives.members(data, client)) for client in range(len(data.sizes))])
-        more = np.minimum(self.positives, own)
-        shares = (more + batch * own / data.sizes) / (more + batch)
+        positives = np.array([len(_positives.members(data, client)) for client in range(len(data.sizes))])
+        more = np.minimum(self.positives, positives)
+        shares = (more + batch * positives / data.sizes) / (more + batch)
         return float(np.average(shares, weights=data.sizes if data.spec.prior == "pooled" else None))
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:

@@ -213,7 +213,7 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Confi
         claimed.finish(cell, [0.9 + ahead, 0.91 + ahead, 0.92 + ahead])
     (one,) = findings(claimed, reduced)
     assert one.main.words == "supported: won 2, lost 0, open 0 of 6"
-    assert one.main.verdict.whole.mean == pytest.approx(0.03)
+    assert one.main.verdict.overall.mean == pytest.approx(0.03)
 
 
 def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> None:

@@ -69,9 +69,9 @@ class TestByHand:
     def test_one_and_two_seeds_never_decide(self) -> None:
         one = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
         assert (one.kind, one.shown, len(one.places), one.seeds) == (UNDECIDED, 2, 3, 1)
-        assert (one.whole.low, one.whole.high) == (-math.inf, math.inf)
+        assert (one.overall.low, one.overall.high) == (-math.inf, math.inf)
         two = verdict([[[0.3, 0.300001]]], BETTER)
-        assert two.kind == UNDECIDED and 0.29 < two.whole.low < two.whole.high < 0.31
+        assert two.kind == UNDECIDED and 0.29 < two.overall.low < two.overall.high < 0.31
 
     def test_nothing_run(self) -> None:
         assert verdict([[[NAN, NAN]]], BETTER).kind == NOT_RUN
@@ -83,20 +83,20 @@ class TestByHand:
         """Two places that fluctuate against each other: the seeds' averages are .02, .02, .021."""
         found = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], BETTER)
         assert found.kind == SUPPORTED
-        assert found.whole.sd == pytest.approx(np.std([0.02, 0.02, 0.021], ddof=1))
+        assert found.overall.sd == pytest.approx(np.std([0.02, 0.02, 0.021], ddof=1))
         every = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], Rule("better", holds="all"))
         assert every.kind == UNDECIDED
 
     def test_a_seed_that_one_place_lacks_is_left_out_of_the_average(self) -> None:
         found = verdict([[[0.01, 0.02, 0.03, 0.9], [0.01, 0.02, 0.03, NAN]]], BETTER)
-        assert (found.seeds, found.whole.mean) == (3, pytest.approx(0.02))
+        assert (found.seeds, found.overall.mean) == (3, pytest.approx(0.02))
 
     def test_every_rival_has_to_be_beaten(self) -> None:
         ahead, behind = [[0.1, 0.11, 0.12]], [[-0.001, 0.001, 0.0]]
         assert verdict([ahead, ahead], BETTER).kind == SUPPORTED
         both = verdict([ahead, behind], BETTER)
         assert both.kind == UNSUPPORTED
-        assert both.whole.mean == pytest.approx(0.0), "the effect shown is that over the nearest rival"
+        assert both.overall.mean == pytest.approx(0.0), "the effect shown is that over the nearest rival"
 
     def test_all_some_and_contradictions_among_many(self) -> None:
         clear, close = [0.1, 0.11, 0.12], [-0.01, 0.0, 0.01]
@@ -154,7 +154,7 @@ class TestByHand:
         found = verdict([[clear, close, lost], [clear, clear, clear]], every)
         assert (found.kind, found.at, found.against, found.count(LOST)) == (CONTRADICTED, 2, 0, 1)
         whole = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
-        assert (whole.at, whole.against, whole.decides) == (None, 1, whole.whole)
+        assert (whole.at, whole.against, whole.decides) == (None, 1, whole.overall)
         some = verdict([[close, clear]], Rule("better", matters=0.005, holds="some"))
         assert (some.at, some.decides.mean) == (1, pytest.approx(0.11))
 
@@ -183,7 +183,7 @@ class TestByHand:
         rise = [[[0.1, 0.2, 0.1]], [[0.3, 0.4, 0.2]], [[0.5, 0.5, 0.4]]]
         found = verdict(rise, Rule("trend", matters=0.01))
         assert (found.kind, found.p) == (SUPPORTED, pytest.approx(1 / 216))
-        assert found.whole.mean == pytest.approx(1 / 3)  # rises of .4, .3, .3 from first to last
+        assert found.overall.mean == pytest.approx(1 / 3)  # rises of .4, .3, .3 from first to last
         assert verdict(rise[::-1], Rule("trend", matters=0.01)).kind == CONTRADICTED
         flat = [[[0.1, 0.101, 0.1]], [[0.1, 0.1, 0.101]], [[0.101, 0.1, 0.1]]]
         assert verdict(flat, Rule("trend", matters=0.05)).kind == UNSUPPORTED
@@ -197,7 +197,7 @@ class TestByHand:
         assert verdict([[[math.log(0.5)] * 3]] * 2, four).kind == CONTRADICTED
         missed = [[[math.log(5), math.log(6), math.log(5)]], [[math.inf] * 3]]  # the rival never got there
         found = verdict(missed, four)
-        assert (found.kind, found.whole.high) == (SUPPORTED, math.inf)
+        assert (found.kind, found.overall.high) == (SUPPORTED, math.inf)
         both = [[[-math.inf] * 3], [[math.inf] * 3]]
         assert verdict(both, four).kind == UNDECIDED
 
@@ -283,7 +283,7 @@ class TestPlacesThatWait:
         found = verdict(values, Rule("better", matters=0.005, holds="all"))
         assert (found.kind, len(found.places), found.seeds) == (SUPPORTED, 2, 3)
         assert places_with_enough_seeds(values).tolist() == [True, False, False, True]
-        assert found.whole.mean == pytest.approx(0.02)
+        assert found.overall.mean == pytest.approx(0.02)
 
     def test_seeds_that_a_rival_lacks_do_not_count(self) -> None:
         values = np.array([[self.LEAD, self.LEAD], [self.LEAD, [0.01, 0.02, NAN]]])

@@ -58,9 +58,9 @@ def build(plan: Plan, table_name: str, options: Sequence[str] = ()) -> Path:
         code = root / CODE
         _unpack(code)
         _copy([cell.path for cell in cells], code)
-        _copy([STORE / run.key for run in behind if run.here], code)
+        _copy([STORE / run.key for run in behind if run.trained], code)
         built = _build_table(
-            code, f"{paper.key}/{table_name}", config, options, any(run.here for run in behind)
+            code, f"{paper.key}/{table_name}", config, options, any(run.trained for run in behind)
         )
         facts = Facts(
             paper=paper, table=table_name, scale=config.scale, commit=commit, made=made, cells=cells, behind=behind,

@@ -47,7 +47,7 @@ def write(facts: Facts) -> str:
             _file(path, f"{target_name(facts.table)}, .{path.partition('.')[2]}")
             for path in facts.table_files
         ),
-        *(_folder(run) for run in facts.behind if run.here),
+        *(_folder(run) for run in facts.behind if run.trained),
     ]
     about = [
         *(
@@ -137,7 +137,7 @@ def _data(data: Dataset) -> Entity:
 
 
 def _training(run: Behind, shipped: str) -> Entity:
-    result = f"code/{STORE / run.key}/" if run.here else shipped
+    result = f"code/{STORE / run.key}/" if run.trained else shipped
     return _entity(
         f"#run-{run.key}",
         "CreateAction",
@@ -151,7 +151,7 @@ def _training(run: Behind, shipped: str) -> Entity:
 
 
 def _building(facts: Facts, shipped: str) -> Entity:
-    runs = {f"code/{STORE / run.key}/" if run.here else shipped for run in facts.behind}
+    runs = {f"code/{STORE / run.key}/" if run.trained else shipped for run in facts.behind}
     return _entity(
         "#table",
         "CreateAction",

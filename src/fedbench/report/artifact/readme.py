@@ -31,7 +31,7 @@ def write(facts: Facts) -> str:
         facts=facts,
         title=target_name(facts.table),
         forms=", ".join(path.rpartition("/")[2].partition(".")[2] for path in facts.table_files),
-        here=sum(each.here for each in facts.behind),
+        here=sum(each.trained for each in facts.behind),
         packages=" ".join(f"{name}=={package_version(name)}" for name in CHECKED_WITH),
         run=run,
         cell=shlex.quote(run.cell.name) if run else "",

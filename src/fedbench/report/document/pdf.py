@@ -81,5 +81,5 @@ def compile_source(
         if done.returncode:
             errors = [line[2:] for line in words.splitlines() if line.startswith("! ")]
             raise UserError(f"{about} does not compile: {'; '.join(errors) or done.stderr.strip()[-300:]}")
-        found = re.findall(r"^(Overfull .*|LaTeX Warning: Float too large.*)$", words, flags=re.MULTILINE)
-        return main.with_suffix(".pdf").read_bytes(), found
+        too_large = re.findall(r"^(Overfull .*|LaTeX Warning: Float too large.*)$", words, flags=re.MULTILINE)
+        return main.with_suffix(".pdf").read_bytes(), too_large

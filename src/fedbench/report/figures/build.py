@@ -107,18 +107,18 @@ KINDS: dict[str, Callable[[Plan, str], Content]] = {
 
 def subtitle(plan: Plan, spec: FigureSpec, cells: Sequence[Cell], content: Content) -> str:
     """Say what was run, over how many seeds, which data stand in for the paper's, and what is missing."""
-    here, datasets = content.datasets, plan.study.datasets
+    shown, datasets = content.datasets, plan.study.datasets
     words = [f"Scale: {plan.scale.name}", described.lengths(cells)]
     words = [", ".join(filter(None, words))]
     counts = content.seeds or [max((len(cell.runs) for cell in cells), default=0)]
     words.append(content.runs(" to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])) if n)))
-    own = [name for name in here if name not in spec.datasets]
+    stand_ins = [name for name in shown if name not in spec.datasets]
     replaced = spec.datasets[0] if len(spec.datasets) == 1 else "the paper's datasets"
-    words += [f"{name} stands in for {replaced}" for name in own]
-    words += [datasets[name].note.rstrip(".") for name in own]
-    absent = [name for name in spec.datasets if name not in here and not own]
+    words += [f"{name} stands in for {replaced}" for name in stand_ins]
+    words += [datasets[name].note.rstrip(".") for name in stand_ins]
+    absent = [name for name in spec.datasets if name not in shown and not stand_ins]
     words += [f"not run at this scale: {', '.join(absent)}"] if absent else []
-    empty = content.empty if here and not content.missing else []
+    empty = content.empty if shown and not content.missing else []
     words += [content.missing, f"no {content.what} yet: {', '.join(dict.fromkeys(empty))}" if empty else ""]
     caption = f"{phrase(spec.caption).rstrip('.')}. " if spec.caption else ""
     return caption + "; ".join(filter(None, words))

@@ -38,10 +38,10 @@ NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 def content(plan: Plan, name: str) -> Content:
     """Return a panel for each dataset with results, a curve for each method; ``x`` of its points is the row."""
     paper, spec, shipped = plan.study, plan.figure(name), Shipped(plan)
-    here, panels = plan.datasets(spec), []
+    datasets, panels = plan.datasets(spec), []
     measure = paper.measure(_base(spec.metrics))
     several = [name for name, values in paper.values(spec).items() if len(values) > 1]
-    for dataset in here:
+    for dataset in datasets:
         curves = []
         for cell in (cell for cell in plan.cells(name) if cell.dataset == dataset):
             at = {"method": cell.method, **cell.setting}
@@ -57,7 +57,7 @@ def content(plan: Plan, name: str) -> Content:
     styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
     counted = any(curve.points["positives"].any() for panel in panels for curve in panel.curves)
     words = mean_over(f"dots: each seed, {BARS if counted else NO_BARS}", alone="")
-    return Content(panels, across, styles, here, words, columns=1)
+    return Content(panels, across, styles, datasets, words, columns=1)
 
 
 def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
@@ -119,13 +119,13 @@ def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -
     return Curve(label, pd.DataFrame(rows), remark, repeats=pd.DataFrame(repeats), shipped=shipped)
 
 
-def _row(place: int, one: Any, counts: Mapping[str, Counts]) -> dict[str, object]:
-    site = counts.get(_site(one.metric), Counts(0, 0, 0))
+def _row(place: int, measured: Any, counts: Mapping[str, Counts]) -> dict[str, object]:
+    site = counts.get(_site(measured.metric), Counts(0, 0, 0))
     positives, negatives = site.positive or 0, site.negative or 0
     low, high = math.nan, math.nan
-    if _base([one.metric]).endswith("_auc"):
-        low, high = auc_interval(one.mean, positives, negatives)
-    return {"x": place, "metric": one.metric, "mean": one.mean, "low": low, "high": high,
+    if _base([measured.metric]).endswith("_auc"):
+        low, high = auc_interval(measured.mean, positives, negatives)
+    return {"x": place, "metric": measured.metric, "mean": measured.mean, "low": low, "high": high,
             "positives": positives, "negatives": negatives}  # fmt: skip
 
 

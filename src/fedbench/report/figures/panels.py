@@ -87,8 +87,8 @@ def duals(plan: Plan, name: str) -> Content:
         )
 
     content = _content(plan, name, draw, across_of(spec), _clients)
-    there = {bundle.label for panel in content.panels for bundle in panel.bundles}
-    styles = {label: style for label, style in BUNDLES.items() if label in there}
+    drawn = {bundle.label for panel in content.panels for bundle in panel.bundles}
+    styles = {label: style for label, style in BUNDLES.items() if label in drawn}
     return replace(content, styles=styles, what="curve")
 
 
@@ -105,10 +105,10 @@ def _content(
     and columns; those are left out that are empty as a whole. Axes ``inside`` a panel are no labels.
     """
     paper, spec = plan.study, plan.figure(name)
-    here = plan.datasets(spec)
+    datasets = plan.datasets(spec)
     axes: dict[str, Sequence[Value]] = {
         "metric": spec.metrics,
-        "dataset": here,
+        "dataset": datasets,
         "method": spec.methods,
         **paper.values(spec),
     }
@@ -129,7 +129,7 @@ def _content(
         shown, columns = [row[i] for row in rows for i in kept], len(kept)
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     styles = styles_of((curve.label for panel in shown for curve in panel.curves), methods)
-    return Content(shown, across, styles, here, runs, columns, empty)
+    return Content(shown, across, styles, datasets, runs, columns, empty)
 
 
 def _panel(
@@ -178,21 +178,21 @@ def curve_of(
     Mean, lowest and highest are taken where every seed that ran has a value, so a diverged seed ends the
     curve. Where x differs between seeds (``seconds``) its mean is taken.
     """
-    found = collect.curves(cell, metric, x, shipped)
-    found["at"] = found.groupby("seed").cumcount() if x == "seconds" else found["x"]
-    wide = found.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
-    if found.empty or wide.empty:
+    by_seed = collect.curves(cell, metric, x, shipped)
+    by_seed["at"] = by_seed.groupby("seed").cumcount() if x == "seconds" else by_seed["x"]
+    wide = by_seed.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
+    if by_seed.empty or wide.empty:
         return None
-    seeds = found["seed"].nunique()
-    bad = found.loc[found["status"] == DIVERGED, "seed"].nunique()
+    seeds = by_seed["seed"].nunique()
+    bad = by_seed.loc[by_seed["status"] == DIVERGED, "seed"].nunique()
     remark = f"{seeds} of {len(cell.runs)} seeds" if seeds < len(cell.runs) else ""
     remark = f"diverged in {bad} of {len(cell.runs)} seeds" if bad else remark
     points = spread(wide)
     if x == "seconds":
-        points["x"] = found.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
+        points["x"] = by_seed.groupby("at")["x"].mean().reindex(points["x"]).to_numpy()
     place = place_of(cell.dataset, cell.setting)
     points["published"] = printed.get((place, cell.method, metric), math.nan)
-    return Curve(label, points, remark, broken=bool(bad), shipped=not found["here"].all(), seeds=seeds)
+    return Curve(label, points, remark, broken=bool(bad), shipped=not by_seed["here"].all(), seeds=seeds)
 
 
 def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Curve | None:
@@ -201,14 +201,14 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
     A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], [], list[str]()
-    for one in records(numbers):
-        at = float(dict(one.place)[x])
-        if one.status not in (FINISHED, NOT_RUN):
-            remarks.append(f"{one.status} at {at:g}")
-        if math.isfinite(one.mean):
-            in_print = printed.get((one.place, one.method, one.metric), math.nan)
-            rows.append({"x": at, **interval(one), "published": in_print})
-            repeats += [{"x": at, "value": value} for value in one.values.values()]
+    for measured in records(numbers):
+        at = float(dict(measured.place)[x])
+        if measured.status not in (FINISHED, NOT_RUN):
+            remarks.append(f"{measured.status} at {at:g}")
+        if math.isfinite(measured.mean):
+            in_print = printed.get((measured.place, measured.method, measured.metric), math.nan)
+            rows.append({"x": at, **interval(measured), "published": in_print})
+            repeats += [{"x": at, "value": value} for value in measured.values.values()]
     if not rows:
         return None
     points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
@@ -223,12 +223,14 @@ def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: coll
     clients in every panel.
     """
     for cell in cells:
-        (values, here), (ranking, _) = (collect.clients(cell, name, shipped) for name in (quantity, leading))
+        (values, trained), (ranking, _) = (
+            collect.clients(cell, name, shipped) for name in (quantity, leading)
+        )
         if values is None or ranking is None:
             continue
         last = ranking.iloc[-1].sort_values(ascending=False, kind="stable")
         top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
         rest = [name for name in values.columns if name not in top]
         groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
-        return [Bundle(label, lines, not here) for label, lines in groups if lines.shape[1]]
+        return [Bundle(label, lines, not trained) for label, lines in groups if lines.shape[1]]
     return []

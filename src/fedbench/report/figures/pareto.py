@@ -59,12 +59,12 @@ def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
         cost = float(getattr(line.first, spec.x))
         if line.lost or cost != cost:
             continue
-        one = line.first
-        point = {"x": cost, **interval(one)}
-        repeats = pd.DataFrame([{"x": cost, "value": value} for value in one.values.values()])
+        measured = line.first
+        point = {"x": cost, **interval(measured)}
+        repeats = pd.DataFrame([{"x": cost, "value": value} for value in measured.values.values()])
         curves.append(Curve(axis_text(paper, "method", line.method), pd.DataFrame([point]), repeats=repeats))
         if board.dominator(line.method, spec.x) is None:
-            front.append({**point, "low": one.mean, "high": one.mean})
+            front.append({**point, "low": measured.mean, "high": measured.mean})
     if front:
         # no dots: the methods' own are there
         points = pd.DataFrame(front).sort_values("x", ignore_index=True)

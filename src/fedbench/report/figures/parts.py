@@ -213,5 +213,5 @@ def points(panels: Sequence[Panel]) -> pd.DataFrame:
 
 def spread(wide: pd.DataFrame) -> pd.DataFrame:
     """Reduce one column per seed or client to x, mean, low, high."""
-    found = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
-    return found.rename_axis("x").reset_index()
+    reduced = pd.DataFrame({"mean": wide.mean(axis=1), "low": wide.min(axis=1), "high": wide.max(axis=1)})
+    return reduced.rename_axis("x").reset_index()

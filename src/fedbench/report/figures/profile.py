@@ -38,9 +38,9 @@ def content(plan: Plan, name: str) -> Content:
         UserError: the metric has no best possible value, so that there is no error to compare.
     """
     shown = boards_of(plan, name)
-    own = plan.study.defined.get("methods", []) if plan.study.extends else []
+    added = plan.study.defined.get("methods", []) if plan.study.extends else []
     panels, said = (
-        _panels(shown, own, lambda method: axis_text(plan.study, "method", method)) if shown else ([], "")
+        _panels(shown, added, lambda method: axis_text(plan.study, "method", method)) if shown else ([], "")
     )
     styles = styles_in_order([curve.label for panel in panels for curve in panel.curves])
     styles |= {bundle.label: Style(PALE, "-", "", 0.6) for panel in panels for bundle in panel.bundles}
@@ -53,7 +53,7 @@ def _runs(seeds: str) -> str:
 
 
 def _panels(
-    shown: Sequence[Board], own: Collection[str], label: Callable[[str], str]
+    shown: Sequence[Board], always_named: Collection[str], label: Callable[[str], str]
 ) -> tuple[list[Panel], str]:
     """Return the panel of some boards, and what is to be said with it."""
     measured = [_ratios(board) for board in shown]
@@ -64,7 +64,7 @@ def _panels(
     factors = np.geomspace(drawn[drawn > 0].min(), min(LARGEST, max(drawn.max(), 1.1)), POINTS)
     shares = {method: profile(several, factors) for method, several in ratios.items()}
     order = sorted(shares, key=lambda method: -float(shares[method].mean()))
-    rest = [method for method in order[NAMED:] if method not in own]
+    rest = [method for method in order[NAMED:] if method not in always_named]
     shipped = any(line.first.shipped for board in shown for line in board.ranked)
     curves = [
         _curve(label(method), ratios[method], factors, shipped) for method in order if method not in rest

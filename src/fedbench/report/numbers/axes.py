@@ -17,8 +17,8 @@ def axes(plan: Plan, spec: TableSpec) -> dict[str, list[Value]]:
     Settings whose cells are pooled are no axis; the axis that is averaged over has the average last, the one along
     which slopes are fitted the slope.
     """
-    here = plan.datasets(spec)
-    datasets: list[Value] = [*spec.datasets, *(name for name in here if name not in spec.datasets)]
+    run = plan.datasets(spec)
+    datasets: list[Value] = [*spec.datasets, *(name for name in run if name not in spec.datasets)]
     settings = {name: values for name, values in plan.study.values(spec).items() if name not in spec.pool}
     grid: dict[str, list[Value]] = {"dataset": datasets, **settings, "method": list(spec.methods)}
     if spec.average is not None:

@@ -38,26 +38,26 @@ def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
     by_key = {run["key"]: run for run in on_file}
     if on_file:
         by_key |= _earlier(cell, by_key)
-    found = [by_key[run.key] for run in cell.runs if run.key in by_key]
+    known = [by_key[run.key] for run in cell.runs if run.key in by_key]
     lacking = {run.seed for run in cell.runs if run.key not in by_key}
     stale = any(run.get("seed") in lacking for run in on_file)
-    return found, "results on file belong to other hyper-parameters or another version" if stale else ""
+    return known, "results on file belong to other hyper-parameters or another version" if stale else ""
 
 
 def _earlier(cell: Cell, on_file: Container[str]) -> dict[str, dict[str, Any]]:
     """Return those runs of a cell that its file lacks and the store has, by their keys."""
-    found = {}
+    earlier = {}
     for run in cell.runs:
         if run.key not in on_file:
             with contextlib.suppress(UserError):
                 if record := Store().load(run.key):
-                    found[run.key] = results.entry(run.seed, record)
-    return found
+                    earlier[run.key] = results.entry(run.seed, record)
+    return earlier
 
 
 def rows_of(cell: Cell, runs: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[int, dict[str, Row]]:
     """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
-    found: dict[int, dict[str, Row]] = {}
+    by_seed: dict[int, dict[str, Row]] = {}
     for run in runs:
         made, seed = run.get("provenance", {}), run["seed"]
         fact = Row(
@@ -70,12 +70,12 @@ def rows_of(cell: Cell, runs: Sequence[dict[str, Any]], metrics: Sequence[str]) 
             source=str(cell.path),
         )
         if run["status"] != FINISHED:
-            found[seed] = {"": fact._replace(reason=run.get("reason", ""))}
+            by_seed[seed] = {"": fact._replace(reason=run.get("reason", ""))}
             continue
         given = {**run["metrics"], "seconds": seconds_of(run["key"]) or None}
         curve = functools.partial(curve_of, cell, run["key"])
-        found[seed] = _rows(fact, given, metrics, run.get("facts", {}), curve)
-    return found
+        by_seed[seed] = _rows(fact, given, metrics, run.get("facts", {}), curve)
+    return by_seed
 
 
 def _rows(

@@ -84,7 +84,7 @@ class Evidence:
 
 def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
-    here = {*zip(*(runs.loc[runs["origin"] == HERE, name] for name in ("place", "method")), strict=True)}
+    trained = {*zip(*(runs.loc[runs["origin"] == HERE, name] for name in ("place", "method")), strict=True)}
     broken = runs[(runs["metric"] == "") & (runs["origin"] != "")]
     broken = broken.loc[broken.index.repeat(len(metrics))].assign(metric=[*metrics] * len(broken))
     numbers = pd.concat([runs[runs["metric"].isin(metrics)], broken]).sort_index(kind="stable")
@@ -94,7 +94,7 @@ def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.D
     keys: dict[tuple[Place, str, str], list[str]] = {}
     for cell, key in zip(at, numbers["key"], strict=True):
         keys.setdefault(cell, []).append(key)
-    together = {cell: key_of(of_cell) for cell, of_cell in keys.items() if cell[:2] not in here}
+    together = {cell: key_of(of_cell) for cell, of_cell in keys.items() if cell[:2] not in trained}
     numbers = numbers.assign(
         value=values.mask(numbers["status"] == DIVERGED, numbers["metric"].map(worst)),
         shipped=numbers["origin"] == SHIPPED,

@@ -59,7 +59,7 @@ class AtScale:
         waiting: at how many further places fewer seeds ran than a verdict needs.
         unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
             ratios of costs are no ends of curves.
-        own: the datasets of ours that a claim is about.
+        ours: the datasets of ours that a claim is about.
         q: of the verdict's p-value among all claims of the paper at this scale.
         needed: seeds that an undecided one takes (:mod:`fedbench.results.claims.needed`).
         against: the rival over which the deciding effect is, empty without a choice.
@@ -78,7 +78,7 @@ class AtScale:
     early: bool = False
     waiting: int = 0
     unproven: bool = False
-    own: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
     q: float = math.nan
     needed: float = math.nan
     against: str = ""
@@ -121,9 +121,9 @@ class AtScale:
             return NOT_RUN
         if self.stand_in:
             return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
-        own = f" on {', '.join(self.own)}" if self.own else ""
+        on_own_data = f" on {', '.join(self.ours)}" if self.ours else ""
         early = f", {EARLY}" * self.early
-        kind = f"{self.verdict.kind}{own}{early}"
+        kind = f"{self.verdict.kind}{on_own_data}{early}"
         if self.verdict.kind == NOT_TESTED:
             return f"{kind}: means show it at {self.tally}"
         if self.verdict.kind == NOT_TESTABLE:
@@ -155,6 +155,6 @@ class Finding:
         Without any, of those with runs of its data, then of those with runs.
         """
         ran = [one for one in self.scales if one.ran]
-        own = [one for one in ran if not one.stand_in]
-        enough = [one for one in own if one.verdict.seeds >= FEWEST]
-        return (enough or own or ran or self.scales)[-1]
+        on_paper_data = [one for one in ran if not one.stand_in]
+        enough = [one for one in on_paper_data if one.verdict.seeds >= FEWEST]
+        return (enough or on_paper_data or ran or self.scales)[-1]

@@ -51,8 +51,8 @@ def find(plan: Plan) -> list[Finding]:
         findings.append(Finding(number, claim, asked.measure, asked.rule, tally, at, changed))
     for at_, _ in enumerate(scales):
         ps = [math.nan if one.scales[at_].stand_in else one.scales[at_].verdict.p for one in findings]
-        for one, q in zip(findings, false_discovery(ps), strict=True):
-            one.scales[at_] = replace(one.scales[at_], q=q)
+        for finding, q in zip(findings, false_discovery(ps), strict=True):
+            finding.scales[at_] = replace(finding.scales[at_], q=q)
     return findings
 
 
@@ -74,11 +74,11 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     judged, total = verdict(effects.values, rule), len(effects.places)
     stand_in: tuple[str, ...] = ()
     if judged.kind == NOT_RUN and len(numbers):
-        there = _stand_ins(asked, runs, of_paper)
-        instead = asked.effects(numbers, there)
+        elsewhere = _stand_ins(asked, runs, of_paper)
+        instead = asked.effects(numbers, elsewhere)
         if (of_others := verdict(instead.values, rule)).kind != NOT_RUN:
             effects, judged, total = instead, of_others, total or len(instead.places)
-            stand_in = tuple(dict.fromkeys(map(_dataset, there)))
+            stand_in = tuple(dict.fromkeys(map(_dataset, elsewhere)))
     ran = judged.kind != NOT_RUN
     if claim.untested and ran:
         judged = replace(judged, kind=NOT_TESTED, p=math.nan)
@@ -90,7 +90,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
     early = decided and (LONGER, False) in ways
     of_ends = asked.measure.matters > 0 and not (claim.ratio and claim.ratio.needs)
-    own = [data for data in map(_dataset, places) if claim.own_data and not paper.datasets[data].printed]
+    of_ours = [data for data in map(_dataset, places) if claim.own_data and not paper.datasets[data].printed]
     return AtScale(
         scale, replace(judged, kind=UNDECIDED) if early else judged, places, total, stand_in,
         shipped=bool(used["shipped"].any()),
@@ -100,7 +100,7 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         early=early,
         waiting=int(((~np.isnan(effects.values).any(0)).any(-1) & ~counted).sum()),
         unproven=ran and not stand_in and decided and of_ends and LONGER not in dict(ways),
-        own=tuple(dict.fromkeys(own)),
+        ours=tuple(dict.fromkeys(of_ours)),
         needed=seeds_needed(effects.values, rule, judged) if judged.kind == UNDECIDED else math.nan,
         against=effects.against[judged.against] if effects.against else "",
         diverged=tuple(_diverged(read)) if is_end(asked.metric) else (),

@@ -57,13 +57,13 @@ class Behind:
     Attributes:
         cell: the cell that it is for.
         spec: what was trained.
-        here: whether it was trained here; else it came with the repository.
+        trained: whether it was trained here; else it came with the repository.
         rows: its numbers by metric; of one that diverged a single row.
     """
 
     cell: Cell
     spec: RunSpec
-    here: bool
+    trained: bool
     rows: Run
 
     @property

@@ -53,9 +53,9 @@ class PublishedTable:
         path: Path,
         spread: str = "none",
         n_seeds: float = math.nan,
-        own: Mapping[str, Measure] | None = None,
+        additions: Mapping[str, Measure] | None = None,
     ) -> None:
-        """Read ``path``; ``own`` are metrics that a paper adds.
+        """Read ``path``; ``additions`` are metrics that a paper adds.
 
         Raises:
             UserError: it is missing, lacks a column, has words for a number or a number that its metric cannot have.
@@ -80,7 +80,7 @@ class PublishedTable:
         self.settings = [name for name in self.columns if name not in BESIDE]
         notes = [row.get("note") or "" for row in self.rows]
         self.common_note = notes[0] if len(set(notes)) == 1 else ""
-        known = {row["metric"]: _measure(row["metric"], own or {}) for row in self.rows}
+        known = {row["metric"]: _measure(row["metric"], additions or {}) for row in self.rows}
         self.values = [
             self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
@@ -92,7 +92,7 @@ class PublishedTable:
         low, high = (known.low, known.high) if known else (-math.inf, math.inf)
         mean, text = self._number(index, "mean", low, high)
         std, std_text = self._number(index, "std", 0, high - low)
-        runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, whole=True)
+        runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, integer=True)
         note, spread = row.get("note") or "", row.get("spread") or spread
         plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
         return Published(
@@ -194,11 +194,11 @@ def _parts(metric: str) -> tuple[str, ...]:
     return tuple(sorted(metric.split("_")))
 
 
-def _measure(metric: str, own: Mapping[str, Measure]) -> Measure | None:
+def _measure(metric: str, additions: Mapping[str, Measure]) -> Measure | None:
     """Return what is known of a metric, also where the file has the words of its name in another order."""
     words = metric.strip().split("_")
     words.sort(key=lambda word: word not in measures.PARTS)
-    return measures.find(metric.strip(), own) or measures.find("_".join(words), own)
+    return measures.find(metric.strip(), additions) or measures.find("_".join(words), additions)
 
 
 def locate(paper: str, filename: str) -> Path:
@@ -207,11 +207,11 @@ def locate(paper: str, filename: str) -> Path:
     return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
 
 
-def load(paper: str, filename: str, own: Mapping[str, Measure] | None = None) -> PublishedTable:
+def load(paper: str, filename: str, additions: Mapping[str, Measure] | None = None) -> PublishedTable:
     """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
     What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
-    standard deviation over runs, unless its column ``spread`` says something else. ``own`` are metrics that the
+    standard deviation over runs, unless its column ``spread`` says something else. ``additions`` are metrics that the
     paper adds.
     """
     path, index = locate(paper, filename), FOLDER / "index.csv"
@@ -219,9 +219,9 @@ def load(paper: str, filename: str, own: Mapping[str, Measure] | None = None) ->
         listed = StrictCsv(index)
         for number, row in enumerate(listed.rows):
             if row.get("file") == path.relative_to(FOLDER).as_posix():
-                runs = listed.number(number, "n_seeds", least=1, whole=True)
-                return PublishedTable(path, row["spread"], runs, own)
-    table = PublishedTable(path, "std", own=own)
+                runs = listed.number(number, "n_seeds", least=1, integer=True)
+                return PublishedTable(path, row["spread"], runs, additions)
+    table = PublishedTable(path, "std", additions=additions)
     _check_columns(table, paper)
     return table
 

@@ -55,12 +55,12 @@ def dominators(costs: Sequence[float], values: Sequence[float]) -> list[int | No
         costs: what each spends; NaN where it is not known, which neither dominates nor is dominated.
         values: what each reaches, larger is better.
     """
-    found: list[int | None] = []
+    best: list[int | None] = []
     for cost, value in zip(costs, values, strict=True):
         over = [
             j
             for j, (c, v) in enumerate(zip(costs, values, strict=True))
             if c <= cost and v >= value and (c < cost or v > value)
         ]
-        found.append(max(over, key=lambda j: values[j]) if over else None)
-    return found
+        best.append(max(over, key=lambda j: values[j]) if over else None)
+    return best

@@ -30,13 +30,13 @@ def name(verdict: str, basis: str) -> str:
     return f"{verdict} ({basis})" if basis else verdict
 
 
-def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> str:
+def sentences(tolerance: float, several: bool, single: bool, print_runs: str) -> str:
     """Return the rule as a note below a table.
 
     Args:
         tolerance: the limit of the difference.
         several: whether numbers of several seeds are compared with print.
-        one: whether numbers of one seed are.
+        single: whether numbers of one seed are.
         print_runs: how many runs print counts as.
     """
     short = f"the {INTERVAL.replace('the difference', 'Δ')} (print counts as {print_runs})"
@@ -47,4 +47,4 @@ def sentences(tolerance: float, several: bool, one: bool, print_runs: str) -> st
     alone = [f"¹ one seed: there is no interval, so Δ alone is compared with ±{tolerance:g}."]
     if not several:
         rules = ["≈ matches, ↑ above, ↓ below print."]
-    return " ".join([*rules, *alone * one])
+    return " ".join([*rules, *alone * single])

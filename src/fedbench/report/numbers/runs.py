@@ -61,9 +61,9 @@ def _told(cell: Cell) -> tuple[Any, ...]:
 def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: bool) -> Iterator[Row]:
     on_file, missing = collect.runs_of(cell) if trained else ([], "")
     failure = _failure(cell) if trained and len(on_file) < len(cell.runs) else ""
-    here = collect.rows_of(cell, on_file, metrics)
-    others = shipped.runs(cell, here) if shipped is not None and not failure else {}
-    runs, order = {**here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
+    trained_here = collect.rows_of(cell, on_file, metrics)
+    others = shipped.runs(cell, trained_here) if shipped is not None and not failure else {}
+    runs, order = {**trained_here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
     beside = {"", *COSTS, *(name for metric in metrics for name in device_metrics(metric))}
     for seed in sorted(runs, key=lambda seed: (order.get(seed, math.inf), seed)):
         for name, row in runs[seed].items():
@@ -71,7 +71,7 @@ def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: 
                 yield row._replace(tried=_tried(cell, name, row, runs[seed]))
             elif name in metrics or name in beside:
                 yield row
-    if len(here) < len(cell.runs):
+    if len(trained_here) < len(cell.runs):
         yield Row("", -1, "", status=FAILED if failure else NOT_RUN, reason=failure or missing, origin="")
 
 

@@ -60,9 +60,9 @@ class Shipped:
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
         self.scales = sorted(self._runs, key=lambda name: (name not in FIRST, name not in FIRST[:1], name))
 
-    def runs(self, cell: Cell, here: Iterable[int] = ()) -> dict[int, Run]:
-        """Return the shipped runs of a cell by seed: those it lacks, or all that there are where none is ``here``."""
-        present, shipped = {*here}, self._seeds.get((cell.scale, cell.dataset, cell.method), set())
+    def runs(self, cell: Cell, trained: Iterable[int] = ()) -> dict[int, Run]:
+        """Return the shipped runs of a cell by seed: those it lacks, or all where none is ``trained``."""
+        present, shipped = {*trained}, self._seeds.get((cell.scale, cell.dataset, cell.method), set())
         planned = {run.seed: run.key for run in cell.runs}
         keys = {seed: key for seed, key in planned.items() if seed in shipped - present}
         if not present:

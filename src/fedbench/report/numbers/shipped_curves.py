@@ -80,12 +80,12 @@ def load(plan: Plan, kind: Kind) -> Mapping[str, pd.DataFrame]:
     Raises:
         UserError: a file is none that :func:`add` wrote.
     """
-    found: dict[str, pd.DataFrame] = {}
+    by_key: dict[str, pd.DataFrame] = {}
     for study in filter(None, (plan.study.key, plan.study.extends) if plan.config.shipped else ()):
         path = path_of(kind, plan.scale.name, study)
         if mark := files.mark(path):
-            found |= _by_key(path, mark)
-    return found
+            by_key |= _by_key(path, mark)
+    return by_key
 
 
 @functools.lru_cache(maxsize=16)

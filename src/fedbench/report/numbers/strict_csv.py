@@ -63,7 +63,7 @@ class StrictCsv:
         name: str,
         least: float = -math.inf,
         most: float = math.inf,
-        whole: bool = False,
+        integer: bool = False,
         why: str = "",
     ) -> float:
         """Return the number in a cell, NaN where it is empty or there is no such column.
@@ -77,7 +77,7 @@ class StrictCsv:
             return math.nan
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
         problem = "not a number" if not math.isfinite(value) else ""
-        if not problem and whole and not value.is_integer():
+        if not problem and integer and not value.is_integer():
             problem = "not a whole number"
         if not problem and not least <= value <= most:
             problem = (f"less than {least:g}" if value < least else f"more than {most:g}") + why

@@ -40,13 +40,13 @@ def ways_agree(
     A longer training only where it is known of all places that count.
     """
     for label, wanted, numbers in _ways(question, runs, places):
-        own = effects if wanted == places else question.effects(runs.of(question.metric), wanted)
+        of_scale = effects if wanted == places else question.effects(runs.of(question.metric), wanted)
         other = question.effects(numbers, wanted)
-        there = ~np.isnan(other.values).any(0).all(-1)
-        if label == LONGER and (places_with_enough_seeds(own.values) & ~there).any():
+        known = ~np.isnan(other.values).any(0).all(-1)
+        if label == LONGER and (places_with_enough_seeds(of_scale.values) & ~known).any():
             continue  # it would speak for places that are not known to have it
-        values = _of_seeds(own, other.seeds), other.values
-        both = [means_agree(of_places[:, there], question.rule) for of_places in values]
+        values = _of_seeds(of_scale, other.seeds), other.values
+        both = [means_agree(of_places[:, known], question.rule) for of_places in values]
         if None not in both:
             yield label, both[0] == both[1]
 
@@ -55,11 +55,11 @@ def _ways(
     question: Question, runs: Evidence, places: Sequence[Place]
 ) -> Iterator[tuple[str, Sequence[Place], pd.DataFrame]]:
     """Yield each way with its numbers, and the places at which it may say something else."""
-    own = runs.of(question.metric)
+    ends = runs.of(question.metric)
     # another evaluation than the one that counts takes curves, which are not shipped
     if is_end(question.metric):
-        yield "another evaluation", places, own.assign(value=own["other"])
-        yield LONGER, places, longer(own, question.measure)
+        yield "another evaluation", places, ends.assign(value=ends["other"])
+        yield LONGER, places, longer(ends, question.measure)
     if other := runs.with_other_constants:
         keys = {
             at: runs.cells[at].key if at in runs.cells else "" for at in runs.planned if at in other.cells
@@ -69,7 +69,7 @@ def _ways(
         yield label, [place for place in places if differ & {*members(place)}], other.of(question.metric)
 
 
-def _of_seeds(own: Effects, seeds: Sequence[int]) -> Array:
+def _of_seeds(effects: Effects, seeds: Sequence[int]) -> Array:
     """Return the effects of those seeds that another way has too; all where it has none of them."""
-    shared = [at for at, seed in enumerate(own.seeds) if seed in seeds]
-    return own.values[:, :, shared] if shared else own.values
+    shared = [at for at, seed in enumerate(effects.seeds) if seed in seeds]
+    return effects.values[:, :, shared] if shared else effects.values

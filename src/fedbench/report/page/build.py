@@ -44,9 +44,9 @@ class Card:
 
     def detail(self, counts: Mapping[str, int]) -> str:
         """Say which cases make the count, unless its name says so."""
-        found = [name for name in self.states if name in counts]
-        said = found in ([self.name], [MATCHES])
-        words = {name: name.replace(MATCHES, "match") for name in found}
+        present = [name for name in self.states if name in counts]
+        said = present in ([self.name], [MATCHES])
+        words = {name: name.replace(MATCHES, "match") for name in present}
         return "" if said else ", ".join(f"{counts[name]} {word}" for name, word in words.items())
 
 

@@ -52,8 +52,10 @@ class Number:
     @property
     def idle(self) -> str:
         """Name the seeds in which nothing was learned and what shows it, empty where there are none."""
-        found = self.item.idle.items()
-        return "; ".join(f"seed {', '.join(map(str, seeds))}: {idle.MEANING[word]}" for word, seeds in found)
+        seeds_by_sign = self.item.idle.items()
+        return "; ".join(
+            f"seed {', '.join(map(str, seeds))}: {idle.MEANING[word]}" for word, seeds in seeds_by_sign
+        )
 
     @property
     def moving(self) -> str:
@@ -178,8 +180,8 @@ class CellView:
 
     def complete(self, plan: Plan) -> None:
         """Read what a click shows: runs and curves from the store, and the command that makes the cell."""
-        found = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
-        self.runs = [run_of(spec.seed, spec.key, found.get(spec.key)) for spec in self.cell.runs]
+        by_key = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
+        self.runs = [run_of(spec.seed, spec.key, by_key.get(spec.key)) for spec in self.cell.runs]
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
         printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
         for metric, value in printed.items():

@@ -62,9 +62,9 @@ class _Axis:
 
     def ticks(self, most: int) -> list[float]:
         """Return round values inside the limits."""
-        found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
+        ticks = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
         slack = 1e-9 * (self.high - self.low)
-        return [float(tick) for tick in found if self.low - slack <= tick <= self.high + slack]
+        return [float(tick) for tick in ticks if self.low - slack <= tick <= self.high + slack]
 
 
 def chart(lines: Sequence[Line], metric: str, x: str, style: Style, printed: float = math.nan) -> Markup:

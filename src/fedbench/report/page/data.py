@@ -192,8 +192,8 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
     made = [_table(plan, name, views) for name in paper.tables]
     asked = paper.figures if _trained(paper.key, scale.name) else {}  # shipped numbers have no curves
     drawn = [_figure(plan, name, views) for name in asked]
-    for each in views.values():
-        each.complete(plan)
+    for view in views.values():
+        view.complete(plan)
     origin = provenance(cells)
     asserted = claim_tables.make(plan) if claims and paper.claims else None
     said = described.changed(config.set)

@@ -26,15 +26,17 @@ RULES = (
 )
 
 
-def said(one: Finding) -> str:
+def said(finding: Finding) -> str:
     """Return the sentence, where the paper has it, and until when it was asked differently."""
-    where = f" ({one.claim.at})" if one.claim.at else ""
-    return f"{one.claim.says}{where}" + (f" [asked differently until {one.changed}]" if one.changed else "")
+    where = f" ({finding.claim.at})" if finding.claim.at else ""
+    return f"{finding.claim.says}{where}" + (
+        f" [asked differently until {finding.changed}]" if finding.changed else ""
+    )
 
 
-def effect_text(one: Finding, paper: Paper) -> str:
+def effect_text(finding: Finding, paper: Paper) -> str:
     """Return the deciding effect with its interval, where it is and over whom; a ratio as a ratio."""
-    at, effect, decimals = one.main, one.main.verdict.decides, one.measure.decimals
+    at, effect, decimals = finding.main, finding.main.verdict.decides, finding.measure.decimals
     if not at.ran or math.isnan(effect.mean):
         return ABSENT
     where = (
@@ -43,14 +45,14 @@ def effect_text(one: Finding, paper: Paper) -> str:
     if at.deciding_place and len(at.places) > 1:
         where = f" at {place_text(paper, at.deciding_place, at.places)}"
     rival = f" ({axis_text(paper, 'method', at.against) if at.against in paper.methods else at.against})"
-    if one.claim.ratio:
-        effect = _ratio(effect, inverse=one.claim.ratio.at_most is not None)
+    if finding.claim.ratio:
+        effect = _ratio(effect, inverse=finding.claim.ratio.at_most is not None)
     mean, low, high = (
-        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if one.claim.ratio else signed(v, decimals)
+        "−" * (v < 0) + "∞" if math.isinf(v) else f"{v:.2f}" if finding.claim.ratio else signed(v, decimals)
         for v in (effect.mean, effect.low, effect.high)
     )
     interval = f" [{low}, {high}]" if effect.seeds > 1 else ""
-    return f"{'ratio ' if one.claim.ratio else ''}{mean}{interval}{where}{rival if at.against else ''}"
+    return f"{'ratio ' if finding.claim.ratio else ''}{mean}{interval}{where}{rival if at.against else ''}"
 
 
 def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
@@ -60,15 +62,18 @@ def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
     return ", ".join([axis_text(paper, "dataset", place[0][1]), *texts])
 
 
-def seeds_text(one: Finding) -> str:
+def seeds_text(finding: Finding) -> str:
     """Return how many seeds there are, how many a verdict needs, and q."""
-    if not one.main.ran:
+    if not finding.main.ran:
         return ABSENT
-    parts = [str(one.main.verdict.seeds)]
-    if not one.main.stand_in and one.main.needed > one.main.verdict.seeds:
-        more = f"about {one.main.needed:g}" if math.isfinite(one.main.needed) else f"more than {MOST}"
+    parts = [str(finding.main.verdict.seeds)]
+    if not finding.main.stand_in and finding.main.needed > finding.main.verdict.seeds:
+        more = f"about {finding.main.needed:g}" if math.isfinite(finding.main.needed) else f"more than {MOST}"
         parts.append(f"{more} needed")
-    parts += ["fragile" * one.main.fragile, "" if math.isnan(one.main.q) else f"q = {one.main.q:.3f}"]
+    parts += [
+        "fragile" * finding.main.fragile,
+        "" if math.isnan(finding.main.q) else f"q = {finding.main.q:.3f}",
+    ]
     return ", ".join(filter(None, parts))
 
 
@@ -83,11 +88,14 @@ def strip_text(at: AtScale) -> str:
 
 def remarks(findings: Sequence[Finding]) -> list[str]:
     """Say which claims are fragile, untested, have runs that diverged, have no results, or no curves."""
-    diverged = _claims_of(findings, lambda one: [run for at in one.scales for run in at.diverged])
+    diverged = _claims_of(findings, lambda finding: [run for at in finding.scales for run in at.diverged])
     lacking = _claims_of(
-        findings, lambda one: [] if any(at.ran for at in one.scales) else [", ".join(one.claim.targets)]
+        findings,
+        lambda finding: [] if any(at.ran for at in finding.scales) else [", ".join(finding.claim.targets)],
     )
-    unchecked = _claims_of(findings, lambda one: ["claims"] if any(at.unproven for at in one.scales) else [])
+    unchecked = _claims_of(
+        findings, lambda finding: ["claims"] if any(at.unproven for at in finding.scales) else []
+    )
     lists = {
         "Diverged": [f"{run} (claims {numbers})" for run, numbers in diverged.items()],
         "Claims without results": [f"{numbers} ({targets})" for targets, numbers in lacking.items()],
@@ -107,9 +115,9 @@ def remarks(findings: Sequence[Finding]) -> list[str]:
 def _claims_of(findings: Sequence[Finding], texts: Callable[[Finding], Sequence[str]]) -> dict[str, str]:
     """Return the numbers of the claims that a text is said of."""
     numbers: dict[str, list[str]] = {}
-    for one in findings:
-        for text in dict.fromkeys(texts(one)):
-            numbers.setdefault(text, []).append(str(one.number))
+    for finding in findings:
+        for text in dict.fromkeys(texts(finding)):
+            numbers.setdefault(text, []).append(str(finding.number))
     return {text: ", ".join(of) for text, of in numbers.items()}
 
 

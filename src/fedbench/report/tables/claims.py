@@ -75,18 +75,18 @@ class ClaimTable:
         commits = sorted({commit for one in used for commit in one.commits})
         return stamp(commits, sorted({key for one in used for key in one.keys}))
 
-    def texts(self, one: Finding, grey: str = "", bold: str = "") -> list[str]:
+    def texts(self, finding: Finding, grey: str = "", bold: str = "") -> list[str]:
         """Return the row of a claim: sentence, print, each scale, what decides, seeds.
 
         Scales stand between ``bold`` where they decide, between ``grey`` where data stand in.
         """
-        scales = [_cell(at, grey, bold) for at in one.scales]
+        scales = [_cell(at, grey, bold) for at in finding.scales]
         return [
-            words.said(one),
-            str(one.printed),
+            words.said(finding),
+            str(finding.printed),
             *scales,
-            words.effect_text(one, self.paper),
-            words.seeds_text(one),
+            words.effect_text(finding, self.paper),
+            words.seeds_text(finding),
         ]
 
     def forms(self) -> dict[str, str]:
@@ -104,11 +104,11 @@ class ClaimTable:
     def terminal(self, remarks: bool = True, width: int = 100) -> str:
         """Return plain text: a paragraph for each claim; without ``remarks`` a line says which command shows them."""
         lines = [self.title, ""]
-        for one in self.findings:
-            sentence, in_print, *scales, effect, seeds = self.texts(one)
-            lines += textwrap.wrap(f"{one.number:2d}  {sentence}", width, subsequent_indent="    ")
+        for finding in self.findings:
+            sentence, in_print, *scales, effect, seeds = self.texts(finding)
+            lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
             lines.append(f"    in print: {in_print}")
-            ran = [f"{at.scale}: {text}" for at, text in zip(one.scales, scales, strict=True) if at.ran]
+            ran = [f"{at.scale}: {text}" for at, text in zip(finding.scales, scales, strict=True) if at.ran]
             lines += [f"    {text}" for text in ran or ["not run"]]
             lines += [f"    decides {effect}; seeds {seeds}"] if effect != ABSENT else []
             lines.append("")
@@ -134,15 +134,15 @@ class ClaimTable:
         lines = latex.floats(pages, begin, self.title, self.notes, label)
         return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", *lines, ""])
 
-    def _tex_row(self, one: Finding, widths: list[float]) -> str:
-        *texts, effect, seeds = map(escape, self.texts(one))
-        for place, at in enumerate(one.scales, 2):
+    def _tex_row(self, finding: Finding, widths: list[float]) -> str:
+        *texts, effect, seeds = map(escape, self.texts(finding))
+        for place, at in enumerate(finding.scales, 2):
             if at.stand_in:
                 texts[place] = rf"\emph{{{texts[place]}}}"
-        texts.append(f"{effect}; {seeds}" if one.main.ran else escape(ABSENT))
+        texts.append(f"{effect}; {seeds}" if finding.main.ran else escape(ABSENT))
         start = r"\parbox[t]{%scm}{\raggedright\strut %s\strut}"
         cells = [start % pair for pair in zip(widths, texts, strict=True)]
-        return " & ".join([str(one.number), *cells]) + r" \\[2pt]"
+        return " & ".join([str(finding.number), *cells]) + r" \\[2pt]"
 
     def csv(self) -> str:
         """Return one row for each claim and scale, nothing rounded away."""
@@ -182,21 +182,21 @@ def _cell(at: AtScale, grey: str, bold: str) -> str:
     return f"{around}{at.words}{around}{SHIPPED if at.shipped and at.ran else ''}"
 
 
-def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
+def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
     """Return the row of a claim and a scale in the CSV: what is asked, what print shows, what the scale says."""
-    claim = one.claim
+    claim = finding.claim
     asked = {
         "paper": paper.key,
-        "claim": one.number,
+        "claim": finding.number,
         "says": claim.says,
         "at": claim.at,
         "in": " ".join(claim.targets),
         "form": claim.form,
-        "holds": one.rule.holds,
-        "margin": one.rule.margin,
+        "holds": finding.rule.holds,
+        "margin": finding.rule.margin,
         "metric": claim.metric,
-        "printed_won": one.printed.won,
-        "printed_places": one.printed.places,
+        "printed_won": finding.printed.won,
+        "printed_places": finding.printed.places,
     }
     last = {
         "fragile": at.fragile,
@@ -204,7 +204,7 @@ def _row(paper: Paper, one: Finding, at: AtScale) -> dict[str, object]:
         "shipped": at.shipped and at.ran,
         "commits": " ".join(at.commits),
         "digest": claim.digest,
-        "asked_differently_until": one.changed,
+        "asked_differently_until": finding.changed,
     }
     return {**asked, **_of_scale(at), **last}
 
@@ -226,7 +226,7 @@ def _of_scale(at: AtScale) -> dict[str, object]:
         "lost": verdict.count(LOST),
         "places": at.tally.places,
         "places_of_claim": at.total,
-        **ends(verdict.whole, ("effect", "low", "high")),
+        **ends(verdict.overall, ("effect", "low", "high")),
         "decides": "" if at.deciding_place is None else words_of(at.deciding_place),
         "against": at.against,
         **ends(verdict.decides, ("deciding_effect", "deciding_low", "deciding_high")),

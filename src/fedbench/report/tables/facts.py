@@ -68,7 +68,7 @@ def make(plan: Plan, name: str) -> Table:
     }
     check_axes(spec, axes, f"{paper.key}/{name}")
     facts = Facts(plan, spec.splits)
-    print_ = load(paper.key, spec.published, own=paper.measures) if spec.published else None
+    print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
     said, rows = _counted(paper, axes, facts, print_)
     compares = any(row["published"] for row in rows)
     doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]

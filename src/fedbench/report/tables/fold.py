@@ -43,24 +43,24 @@ def empty(entry: Entry) -> bool:
 
 def _blocks(gone: pd.DataFrame, kept: pd.DataFrame) -> list[str]:
     """Name blocks by that part of their headings which tells them from those that are there, else by the first."""
-    out, there = (
+    out, left = (
         [heading.split(WITHIN) for heading in dict.fromkeys(part["heading"]) if heading]
         for part in (gone, kept)
     )
     for place in range(min(map(len, out), default=0)):
         names = dict.fromkeys(parts[place] for parts in out)
-        if not any(parts[place] in names for parts in there):
+        if not any(parts[place] in names for parts in left):
             return list(names)
     return [f"the rest of {first}" for first in dict.fromkeys(parts[0] for parts in out)]
 
 
 def _left(grid: Grid, shown: pd.DataFrame, names: Sequence[str]) -> str:
     """Say what was left out, and how many of all places that hold, or would hold, a number of ours."""
-    total, here = (
+    total, kept = (
         sum(entry.item is not None or bool(entry.value) for entry in part["entry"])
         for part in (grid.cells, shown)
     )
-    if not names or total == here:
+    if not names or total == kept:
         return ""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{grid.absent}: {', '.join(names[:NAMED])}{more} ({total - here} of {total} numbers)."
+    return f"{grid.absent}: {', '.join(names[:NAMED])}{more} ({total - kept} of {total} numbers)."

@@ -195,11 +195,11 @@ def arranged(
     def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(order[name][place[name]] for name in names)
 
-    there = {
+    filled = {
         (numbers(at, spec.rows), numbers(at, lines), numbers(at, spec.columns)): stands
         for at, *stands in said
     }
-    rows = sorted({row for row, _, _ in there})
+    rows = sorted({row for row, _, _ in filled})
     blocks = {block: number for number, block in enumerate(dict.fromkeys(row[:-1] for row in rows))}
     alone = " (".join(text(METRIC, metric) for metric in spec.metrics) + ")" * (len(spec.metrics) - 1)
     places = itertools.product(*(range(len(axes[name])) for name in spec.columns))
@@ -212,7 +212,7 @@ def arranged(
         *outer, label = _texts(spec.rows, row, axes, text)
         of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
         for (line, *which), column in itertools.product(depths, columns):
-            records.append((*of_row, line, *column, *there.get((row, tuple(which), column[1]), BLANK)))
+            records.append((*of_row, line, *column, *filled.get((row, tuple(which), column[1]), BLANK)))
     return frame_of(records, CELLS)
 
 

@@ -49,7 +49,7 @@ def make(plan: Plan, name: str) -> Table:
         for line in board.lines
     ]
     said = [
-        *_own(paper, shown),
+        *_added(paper, shown),
         notes.untuned(not_tuned),
         notes.other_data(described.other_data(cells, made["data"], Path(plan.config.data_dir))),
         *(_ties(paper, board) for board in shown if board.count > 1),
@@ -76,16 +76,16 @@ def _label(paper: Paper, method: str) -> str:
     return axis_text(paper, "method", method)
 
 
-def _heading(paper: Paper, board: BoardSpec, one: Board) -> str:
-    scale = f" ({next(iter(one.scales))})" if len(one.scales) == 1 else ""
-    if one.dataset is None:
-        names = ", ".join(axis_text(paper, "dataset", str(part.dataset)) for part in one.over)
-        return f"Average over {names}{scale}, {one.measure.label}"
-    where = f"{axis_text(paper, 'dataset', one.dataset)}{scale}"
+def _heading(paper: Paper, board: BoardSpec, ranking: Board) -> str:
+    scale = f" ({next(iter(ranking.scales))})" if len(ranking.scales) == 1 else ""
+    if ranking.dataset is None:
+        names = ", ".join(axis_text(paper, "dataset", str(part.dataset)) for part in ranking.over)
+        return f"Average over {names}{scale}, {ranking.measure.label}"
+    where = f"{axis_text(paper, 'dataset', ranking.dataset)}{scale}"
     if board.budget is None:
         return where
-    amount, target = board.within[one.dataset], board.to[one.dataset]
-    return f"{where}, within {amount:,.0f} {WORDS[board.budget]}; target {one.measure.label} {target:g}"
+    amount, target = board.within[ranking.dataset], board.to[ranking.dataset]
+    return f"{where}, within {amount:,.0f} {WORDS[board.budget]}; target {ranking.measure.label} {target:g}"
 
 
 def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
@@ -108,12 +108,12 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
     return [Entry(rank), *numbers, *last]
 
 
-def _needed(one: Any) -> str:
+def _needed(measured: Any) -> str:
     """Return what it took to the target: infinite if a seed missed it, with how many reached it."""
-    reached = [value for value in one.values.values() if math.isfinite(value)]
-    if one.status == NOT_REACHED:
-        return f"∞ ({len(reached)}/{len(one.values)} seeds)" if len(one.values) > 1 else "∞"
-    return _amount(one.mean) if math.isfinite(one.mean) else ABSENT
+    reached = [value for value in measured.values.values() if math.isfinite(value)]
+    if measured.status == NOT_REACHED:
+        return f"∞ ({len(reached)}/{len(measured.values)} seeds)" if len(measured.values) > 1 else "∞"
+    return _amount(measured.mean) if math.isfinite(measured.mean) else ABSENT
 
 
 def _amount(value: float) -> str:
@@ -168,29 +168,29 @@ def _remarks(board: BoardSpec, shown: Sequence[Board]) -> Iterator[str]:
     )
 
 
-def _ties(paper: Paper, one: Board) -> str:
-    where, seeds, count = "On average", len(one.seeds), one.count
-    if one.dataset:
-        where = axis_text(paper, "dataset", one.dataset)
+def _ties(paper: Paper, board: Board) -> str:
+    where, seeds, count = "On average", len(board.seeds), board.count
+    if board.dataset:
+        where = axis_text(paper, "dataset", board.dataset)
     if seeds < FEWEST:
         few = f"{seeds} seed{'s' * (seeds != 1)}"
         return f"{where}: {few}, too few to distinguish any two of {count} methods: all are tied."
-    if one.tied:
+    if board.tied:
         return f"{where}: with {seeds} seeds no two of {count} methods can be distinguished: all are tied."
-    top = [line for line in one.ranked if line.rank and line.rank.best == 1 and not line.twin]
+    top = [line for line in board.ranked if line.rank and line.rank.best == 1 and not line.twin]
     names = ", ".join(_label(paper, line.method) for line in top)
     return f"{where}: {len(top)} of {count} methods may be the best ({seeds} seeds): {names}."
 
 
-def _own(paper: Paper, shown: Sequence[Board]) -> list[str]:
+def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
     """Say of methods that this paper adds to another's board where they stand."""
-    own = paper.defined.get("methods", []) if paper.extends else []
+    added = paper.defined.get("methods", []) if paper.extends else []
     return [
         f"{_label(paper, line.method)} {f'on {board.dataset}' if board.dataset else 'on average'}: "
         f"rank {line.rank} of {board.count}{_front(paper, board, line)}."
         for board in shown
         for line in board.ranked
-        if line.method in own
+        if line.method in added
     ]
 
 

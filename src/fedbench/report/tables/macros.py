@@ -52,14 +52,14 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
 def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each part of a place, its text as the table shows it, and why there is none."""
     why = item.status
-    whole = why == FINISHED
+    finished = why == FINISHED
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one
         why = f"{item.n_seeds} of {item.n_wanted} seeds"
     spread = entry.spread.partition(" ")[0].removeprefix("±")
-    yield "", entry.value.rstrip(SHIPPED + AGAIN) if whole else "", why
-    yield "std", spread if whole else "", "one seed" if whole else why
-    yield "seeds", str(item.n_seeds) if whole else "", why
-    yield "scale", item.scale if whole else "", why
+    yield "", entry.value.rstrip(SHIPPED + AGAIN) if finished else "", why
+    yield "std", spread if finished else "", "one seed" if finished else why
+    yield "seeds", str(item.n_seeds) if finished else "", why
+    yield "scale", item.scale if finished else "", why
     yield "paper", entry.printed.replace(ABSENT, ""), NO_REFERENCE
     yield "difference", entry.delta.replace("−", "-"), item.verdict
     yield "verdict", item.verdict, ""

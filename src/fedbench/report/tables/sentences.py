@@ -60,11 +60,11 @@ def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
 def score(frame: pd.DataFrame, proposed: Collection[str], label: Callable[[str], str]) -> str:
     """Count the verdicts on what has run, those of the proposed methods apart from their rivals'."""
     ran = frame[frame["printed"].notna() & (frame["verdict"] != NOT_RUN)]
-    own = ran["method"].isin(proposed)
-    if not own.any() or own.all():
+    of_paper = ran["method"].isin(proposed)
+    if not of_paper.any() or of_paper.all():
         return f"Verdicts: {_counts(ran)}."
-    names = ", ".join(map(label, ran.loc[own, "method"].unique()))
-    return f"Verdicts: {names} {_counts(ran[own])}; rivals {_counts(ran[~own])}."
+    names = ", ".join(map(label, ran.loc[of_paper, "method"].unique()))
+    return f"Verdicts: {names} {_counts(ran[of_paper])}; rivals {_counts(ran[~of_paper])}."
 
 
 def _counts(frame: pd.DataFrame) -> str:
@@ -165,8 +165,8 @@ def verdicts(frame: pd.DataFrame, tolerance: float) -> str:
     counts = sorted({*rows["print_seeds"].fillna(1).astype(int)})
     runs = "one run" if counts in ([], [1]) else f"{' or '.join(map(str, counts))} runs"
     runs = "its own runs with their spread" if rows["comparable_std"].notna().any() else runs
-    one = (frame["basis"] == ONE_SEED).any()
-    return rule.sentences(tolerance, len(rows) > 0, bool(one), runs)
+    single = (frame["basis"] == ONE_SEED).any()
+    return rule.sentences(tolerance, len(rows) > 0, bool(single), runs)
 
 
 def devices(frame: pd.DataFrame) -> str:

@@ -31,14 +31,14 @@ def effect(low: Array, high: Array | None = None) -> Effect:
     Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers.
     """
     high = low if high is None else high
-    there = ~np.isnan(low)
-    known = there & ~(np.isinf(low) & (low == high))
+    present = ~np.isnan(low)
+    known = present & ~(np.isinf(low) & (low == high))
     low, high = low[known], high[known]
     ends = (_end(low, -1), _end(high, 1)) if known.any() else (math.nan, math.nan)
     shown = low if np.isfinite(low).all() else high
     mean = float(shown.mean()) if len(shown) and np.isfinite(shown).all() else math.nan
     sd = float(shown.std(ddof=1)) if len(shown) > 1 and math.isfinite(mean) else math.nan
-    return Effect(mean, ends[0], ends[1], int(there.sum()), sd)
+    return Effect(mean, ends[0], ends[1], int(present.sum()), sd)
 
 
 def _end(values: Array, side: int) -> float:

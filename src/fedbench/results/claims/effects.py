@@ -65,8 +65,8 @@ def _compared(claim: ClaimSpec, sign: int, table: _Cube, methods: Sequence[str])
 
 
 def _on(claim: ClaimSpec, place: Place) -> bool:
-    here = dict(place)
-    return all(str(here[name]) in map(str, values) for name, values in claim.only.items())
+    values_at = dict(place)
+    return all(str(values_at[name]) in map(str, values) for name, values in claim.only.items())
 
 
 class _Cube:
@@ -80,8 +80,8 @@ class _Cube:
         self._index = {frozenset(place): at for at, place in enumerate(places)}
         at, method, seed = (numbers[name].to_numpy() for name in ("place", "method", "seed"))
         known = numbers["value"].notna().to_numpy()  # variants know nothing of some
-        there = {*at[known]}
-        parts = [[place] if place in there else members(place) for place in places]
+        measured = {*at[known]}
+        parts = [[place] if place in measured else members(place) for place in places]
         code = {place: i for i, place in enumerate(dict.fromkeys(itertools.chain(*parts)))}
         codes = np.array([code.get(place, -1) for place in at], dtype=int)
         rows = np.flatnonzero((codes >= 0) & known)
@@ -148,9 +148,9 @@ def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:
     return rests, rows, names if len(rows) > 1 else []
 
 
-def _both(one: Array, other: Array, values: Array) -> Array:
+def _both(method: Array, other: Array, values: Array) -> Array:
     """Return values where both sides have the seed: others differ in partitions and batches too."""
-    return np.where(np.isnan(one) | np.isnan(other), math.nan, values)
+    return np.where(np.isnan(method) | np.isnan(other), math.nan, values)
 
 
 def _trend(claim: Trend, sign: int, table: _Cube, methods: Sequence[str]) -> Compared:
@@ -165,8 +165,10 @@ def _trend(claim: Trend, sign: int, table: _Cube, methods: Sequence[str]) -> Com
         others = [name for name in methods if name != mine]
 
     def value(level: Value) -> Array:
-        own, *rivals = (_finite(table.of(str(name), rests, {claim.along: level})) for name in (mine, *others))
-        return sign * (own - sign * np.max(sign * np.array(rivals), axis=0)) if rivals else own
+        ours, *rivals = (
+            _finite(table.of(str(name), rests, {claim.along: level})) for name in (mine, *others)
+        )
+        return sign * (ours - sign * np.max(sign * np.array(rivals), axis=0)) if rivals else ours
 
     return rests, [value(level) for level in levels], []
 

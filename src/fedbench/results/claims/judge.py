@@ -38,7 +38,7 @@ class Verdict:
 
     Attributes:
         kind: supported, contradicted, not supported, undecided, not testable or not run.
-        whole: the effect averaged over places, for `some` that of the best; of several rivals or conditions the least.
+        the effect averaged over places, for `some` that of the best; of several rivals or conditions the least.
         seeds: how many it rests on.
         places: of each place, the least effect over rivals or conditions.
         outcomes: of each place by itself, won, lost or open.
@@ -52,7 +52,7 @@ class Verdict:
     """
 
     kind: str
-    whole: Effect
+    overall: Effect
     seeds: int = 0
     places: list[Effect] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
@@ -85,24 +85,24 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
     bounds = bounds_of(array, rule)
     single = [bounds[:, :, i : i + 1] for i in range(bounds.shape[2])]
     places = [_least(place) for place in single]
-    whole = max(places, key=lambda p: p.mean) if rule.holds == "some" else _least(averaged(bounds))
+    overall = max(places, key=lambda p: p.mean) if rule.holds == "some" else _least(averaged(bounds))
     apart = [] if rule.holds == "average" else places
-    seeds = min(e.seeds for e in apart or [whole])
+    seeds = min(e.seeds for e in apart or [overall])
     p, against, small = _p_values(array, rule) if seeds >= FEWEST else (math.nan,) * 3
     lost = against <= LEVEL
     kind = SUPPORTED if p <= LEVEL else CONTRADICTED if lost else UNSUPPORTED if small <= LEVEL else UNDECIDED
     if rule.form == "exists" and not any(_mean(place[0, 0, 0]) > 0 for place in single):
         kind = NOT_TESTABLE
     at, component = _deciding(bounds, rule, lost)
-    widest = max([whole, *apart], key=lambda e: e.sd if math.isfinite(e.sd) else -1.0)
+    widest = max([overall, *apart], key=lambda e: e.sd if math.isfinite(e.sd) else -1.0)
     return Verdict(
-        kind, whole, seeds, places,
+        kind, overall, seeds, places,
         outcomes=[_outcome(place, rule) for place in single],
         shown=sum(rule.shown_by(place.mean) for place in places),
         p=p,
         p_places=_p_places([place.mean for place in places], rule),
         detectable=detectable(widest.seeds) * widest.sd,
-        decides=effect(*bounds[:, component, at]) if apart else whole,
+        decides=effect(*bounds[:, component, at]) if apart else overall,
         at=at if apart else None,
         against=component,
     )  # fmt: skip
@@ -176,8 +176,8 @@ def _deciding(bounds: Array, rule: Rule, lost: bool) -> tuple[int, int]:
 
 def _least(bounds: Array) -> Effect:
     """Return the least effect over components, of the seeds that all of them have; bounds [2, components, 1, seeds]."""
-    there = ~np.isnan(bounds[0]).any((0, 1))
-    effects = [effect(*part[:, 0, there]) for part in bounds.swapaxes(0, 1)]
+    present = ~np.isnan(bounds[0]).any((0, 1))
+    effects = [effect(*part[:, 0, present]) for part in bounds.swapaxes(0, 1)]
     return min(effects, key=lambda e: (math.isnan(e.mean), e.mean))
 
 
