@@ -17,10 +17,9 @@ from typing import Any
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell, matching
+from fedbench.plan.cells import Cell, matching, paper_of
 from fedbench.plan.configuration import check_mirror, load_config
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
 
 __all__ = ["Result", "cells", "run"]
 
@@ -67,7 +66,7 @@ def cells(
     Raises:
         UserError: nothing matches, or a name or value is wrong; the message says which.
     """
-    settings = _configured(pattern, paper, scale, config)
+    settings = load_config(overrides={**config, "paper": paper or paper_of(pattern), "scale": scale})
     return matching(Plan(settings).cells(), pattern)
 
 
@@ -116,8 +115,3 @@ def _refuse_what_is_fixed(cell: Cell, given: dict[str, Any]) -> None:
         del given["seeds"]
     if fixed := [name for name in OF_CELLS if given.get(name) is not None]:
         raise UserError(f"a cell has its {' and '.join(fixed)} already; give that to fedbench.cells instead")
-
-
-def _configured(pattern: str, paper: str | None, scale: str | None, config: dict[str, Any]) -> Config:
-    named = pattern.split("/")[0] if pattern.count("/") == 3 and not set(pattern) & set("*?[") else None
-    return load_config(overrides={**config, "paper": paper or named, "scale": scale})

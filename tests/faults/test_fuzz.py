@@ -240,26 +240,24 @@ def test_odd_archives_bring_whole_runs_or_none() -> None:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode=draw.choice(["w", "w:gz", "w:xz"])) as tar:
             for _ in range(draw.randrange(1, 6)):
-                key = draw.choice(
-                    [RUN.key, "0" * 16, "../../harm", "/tmp/harm", ".", f"{draw.getrandbits(64):016x}"]
-                )
-                info = tarfile.TarInfo(
-                    f"{key}/{draw.choice(['run.json', 'curve.csv', 'model.pt', 'x', '../harm'])}"
-                )
-                info.type = draw.choice(
-                    [tarfile.REGTYPE] * 4 + [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
-                )
+                other = f"{draw.getrandbits(64):016x}"
+                key = draw.choice([RUN.key, "0" * 16, "../../harm", "/tmp/harm", ".", other])
+                name = draw.choice(["run.json", "curve.csv", "model.pt", "x", "../harm"])
+                info = tarfile.TarInfo(f"{key}/{name}")
+                kinds = [tarfile.REGTYPE] * 4 + [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE]
+                info.type = draw.choice(kinds)
                 info.linkname = "/etc/passwd"
-                odd = facts | {
-                    draw.choice([*facts]): draw.choice([[1, 2], -5, ["x"], {"test_auc": "abc"}, None])
-                }
+                place, value = (
+                    draw.choice([*facts]),
+                    draw.choice([[1, 2], -5, ["x"], {"test_auc": "abc"}, None]),
+                )
+                odd = facts | {place: value}
                 text = draw.choice([json.dumps(odd).encode(), b"[" * 9999, b"", draw.randbytes(100)])
                 info.size = len(text) if info.type == tarfile.REGTYPE else 0
                 tar.addfile(info, io.BytesIO(text))
         content = buffer.getvalue()
-        Path("a.tar").write_bytes(
-            flipped(content, draw) if number % 2 else content[: draw.randrange(1, len(content))]
-        )
+        damaged = flipped(content, draw) if number % 2 else content[: draw.randrange(1, len(content))]
+        Path("a.tar").write_bytes(damaged)
         said(lambda: import_runs(Store(), Path("a.tar")))
     after = {path: path.read_bytes() for path in Path("results/runs").rglob("*") if path.is_file()}
     assert after == before and not Path("harm").exists() and not Path("../harm").exists()
@@ -268,12 +266,12 @@ def test_odd_archives_bring_whole_runs_or_none() -> None:
 
 def test_odd_published_tables_are_right_or_one_line(tmp_path: Path) -> None:
     """Whatever is accepted says what the text says: each mean is the decimal that stands in its cell."""
-    header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
     odd = [
         "", "nan", "inf", "8_0", "0x1", "1e400", "-1", "2.5", "\ufeff", '"', ";", "0,9", "²", "\0", "0.5 ",
         " 0.5",
     ]  # fmt: skip
     for draw in rounds("tables"):
+        header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
         rows = [header, *([["A", "M", str(n), "test_auc", "0.5", "0.1", "3"] for n in range(3)])]
         row = draw.choice(rows)
         row[draw.randrange(len(row))] = draw.choice(odd)
@@ -287,7 +285,6 @@ def test_odd_published_tables_are_right_or_one_line(tmp_path: Path) -> None:
             for value in table.values:
                 assert math.isnan(value.printed) or value.printed == float(value.printed_text)
                 assert math.isnan(value.print_seeds) or value.print_seeds >= 1
-        header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
 
 
 @pytest.mark.usefixtures("project")

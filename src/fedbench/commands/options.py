@@ -9,6 +9,7 @@ import typer
 
 from fedbench.errors import UserError, shortened
 from fedbench.plan import configuration
+from fedbench.plan.cells import paper_of
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.reading import parse_yaml
@@ -48,9 +49,7 @@ def configured(scale: str | None, paper: str | None, overrides: list[str] | None
 
 def configured_for(pattern: str, scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
     """Read the configuration likewise; the full name of a cell names its paper, unless the option does."""
-    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
-    exact = named if not set(named) & set("*?[") else ""
-    return configured(scale, paper or exact or None, overrides)
+    return configured(scale, paper or paper_of(pattern), overrides)
 
 
 def cores_of(text: str) -> int:

@@ -196,6 +196,12 @@ def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
     return ScalePaper(**overlaid(plan.model_dump(), own.model_dump(exclude_unset=True)))
 
 
+def paper_of(pattern: str) -> str | None:
+    """Return the paper that the full name of a cell begins with; None for a part of a name."""
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    return named if named and not set(named) & set("*?[") else None
+
+
 def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[Cell]:
     """Select the cell of that name, else those that match a shell pattern or hold the text.
 
