@@ -87,12 +87,12 @@ def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
         project.write(cell, runs)
 
 
-def made(project: Project, config: Config, table: str = "leaderboard", paper: str = "league") -> pd.DataFrame:
-    return tables.make(Plan(config, paper), table).rows.set_index(["dataset", "method"])
+def made(config: Config) -> pd.DataFrame:
+    return tables.make(Plan(config, "league"), "leaderboard").rows.set_index(["dataset", "method"])
 
 
 def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Project, config: Config) -> None:
-    rows = made(board, config).loc["Ones"]
+    rows = made(config).loc["Ones"]
     assert rows["rank_best"].dropna().to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
     assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
     said = tables.make(Plan(config, "league"), "leaderboard").markdown()
@@ -155,7 +155,7 @@ def test_a_twin_names_an_earlier_method_and_its_own_values(
 def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     two = Config(scale="reduced", seeds=[0, 1])
     fill(board, "league", two)
-    rows = made(board, two).loc["Ones"]
+    rows = made(two).loc["Ones"]
     assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
     said = tables.make(Plan(two, "league"), "leaderboard").markdown()
     assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
@@ -345,7 +345,7 @@ def test_a_profile_is_the_share_of_settings_and_seeds_within_a_factor(board: Pro
     assert [*dict.fromkeys(points.index)][2:] == ["Bad"] and {*points.index} == {"Good", "Fair", "Bad"}, (
         "controls are none of them"
     )
-    errors = {name: 1 - made(board, config).loc["Ones"].loc[name, "mean"] for name in ("Good", "Fair", "Bad")}
+    errors = {name: 1 - made(config).loc["Ones"].loc[name, "mean"] for name in ("Good", "Fair", "Bad")}
     assert errors["Bad"] / min(errors.values()) == pytest.approx(4, rel=0.1)
     bad = points.loc["Bad"]
     assert {*bad[bad["x"] < 3.5]["mean"]} == {0.0} and {*bad[bad["x"].between(4.5, 9)]["mean"]} == {0.5}

@@ -71,18 +71,21 @@ def test_of_a_curve_without_the_metric_nobody_knows() -> None:
 LEADS = {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}
 
 
-def save(project: Project, **form: object) -> None:
-    project.change(claims=[{"says": "it leads", "in": ["table1"], **(form or {"better": LEADS})}])
+@pytest.fixture
+def project(project: Project) -> Project:
+    """A paper that claims that its method leads."""
+    project.change(claims=[{"says": "it leads", "in": ["table1"], "better": LEADS}])
+    return project
 
 
-def finish(project: Project, config: Config, lead: float, mine: float, rivals: float, seeds: int = 3) -> None:
+def finish(project: Project, config: Config, lead: float, mine: float, rivals: float) -> None:
     """Let the first method end ``lead`` ahead, its curve rising by ``mine`` in each fifth, those of others likewise."""
 
     def make() -> None:
         for cell in project.cells("localscgdam", "table1", config):
             ahead = cell.method == METHODS[0]
             runs = []
-            for spec in cell.runs[:seeds]:
+            for spec in cell.runs:
                 end = 0.7 + 0.01 * spec.seed + 0.001 * spec.seed * ahead + lead * ahead
                 per_fifth = mine if ahead else rivals
                 values = [end - per_fifth * (10 - n) / 2 for n in range(11)]
@@ -90,10 +93,10 @@ def finish(project: Project, config: Config, lead: float, mine: float, rivals: f
                 runs.append(run_result(spec.seed, spec.key, {"test_auc": end}))
             project.write(cell, runs)
 
-    project.once(f"{lead} {mine} {rivals} {seeds} {config.model_dump_json()}", make)
+    project.once(f"{lead} {mine} {rivals} {config.model_dump_json()}", make)
 
 
-def at(project: Project, config: Config) -> AtScale:
+def at(config: Config) -> AtScale:
     """What the scale says of the one claim."""
     (one,) = find(Plan(config))
     return next(each for each in one.scales if each.scale == config.scale)
@@ -119,9 +122,8 @@ def config() -> Config:
 def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
     project: Project, config: Config, lead: float, mine: float, rivals: float, words: str
 ) -> None:
-    save(project)
     finish(project, config, lead, mine, rivals)
-    found = at(project, config)
+    found = at(config)
     if lead:
         assert found.words == words
         assert found.early == ("still move" in words)
@@ -130,42 +132,38 @@ def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
 
 
 def test_pace_is_bounded_by_what_the_metric_can_be(project: Project, config: Config) -> None:
-    save(project)
     finish(project, config, lead=0.25, mine=0.0, rivals=0.2)  # rivals at 0.7 could only come to 1, not to 1.7
-    assert dict(at(project, config).strip)["reduced, as long again"] is False
+    assert dict(at(config).strip)["reduced, as long again"] is False
     finish(project, config, lead=0.25, mine=0.2, rivals=0.2)  # both at 1, a tie leads nowhere
-    assert dict(at(project, config).strip)["reduced, as long again"] is False
+    assert dict(at(config).strip)["reduced, as long again"] is False
 
 
 def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
     config = Config(scale="paper", datasets=["FashionMNIST"])
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
-    found = at(project, config)
+    found = at(config)
     assert found.words == "supported: won 3, lost 0, open 0 of 18" and not found.early
     assert ("paper, as long again", False) in found.strip, "the strip shows it all the same"
 
 
 def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Project, config: Config) -> None:
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     cells = project.cells("localscgdam", "table1", config)
     (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 8))
     ends = [run_result(run.seed, run.key, {"test_auc": 0.72 + 0.011 * run.seed}) for run in cell.runs]
     project.write(cell, [end | {"facts": {}} for end in ends])
-    found = at(project, config)
+    found = at(config)
     assert found.words == "supported: won 3, lost 0, open 0 of 18" and found.unproven
     assert "reduced, as long again" not in dict(found.strip)
 
 
 def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: Config) -> None:
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.0)
     cells = project.cells("localscgdam", "table1", config)
     (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 16))
     project.forget(cell.runs)
     project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
-    found = at(project, config)
+    found = at(config)
     assert (
         found.words == "supported: won 2, lost 0, open 0 of 18; left out: 1 with fewer than 3 seeds"
         and found.waiting == 1
@@ -177,7 +175,6 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
 
 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     said = tables.make(Plan(config), "table1").markdown()
     note = "12 of 15 results were still changing at the end of training (by more than 0.005 in a fifth of it"
@@ -189,7 +186,7 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     rows = rows.query(f"p == 4 and method == '{METHODS[1]}' and metric == 'test_auc'")
     assert list(rows["seed"]) == [0, 1, 2] and list(rows["pace"]) == pytest.approx([0.006] * 3)
     shutil.rmtree(project.root / "results")
-    found = at(project, config)
+    found = at(config)
     assert found.shipped and found.early, "without the curves, from what was shipped"
     assert note in tables.make(Plan(config), "table1").markdown()
     text = claim_tables.make(Plan(config)).markdown()
@@ -198,7 +195,6 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
 
 def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Config) -> None:
     (project.root / "config/config.yaml").write_text("scale: reduced\n")
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     page = page_build(config).read_text(encoding="utf-8")
     assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 2 * 12, (
@@ -207,6 +203,5 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
 
 
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
-    save(project)
     finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
     assert "till changing" not in tables.make(Plan(config), "table1").markdown()

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,7 +19,6 @@ from fedbench.plan.claims import ClaimSpec
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import claims as forest
-from fedbench.report.numbers.finding import Finding
 from fedbench.report.numbers.findings import find
 from fedbench.report.tables import claim_words
 from fedbench.report.tables import claims as tables
@@ -46,12 +44,8 @@ CLAIMS = [
 @pytest.fixture
 def claimed(project: Project) -> Project:
     """A paper with three claims."""
-    save(project, CLAIMS)
+    project.change(claims=CLAIMS)
     return project
-
-
-def save(project: Project, claims: list[dict[str, Any]]) -> None:
-    project.change(claims=claims)
 
 
 def finish(project: Project, config: Config, lead: list[float], target: str = "table1") -> None:
@@ -66,17 +60,13 @@ def finish(project: Project, config: Config, lead: list[float], target: str = "t
     project.once(f"{target} {lead} {config.model_dump_json()}", make)
 
 
-def words(project: Project, config: Config, number: int = 1) -> dict[str, str]:
+def words(config: Config, number: int = 1) -> dict[str, str]:
     """What each scale says of a claim."""
-    return {at.scale: at.words for at in findings(project, config)[number - 1].scales}
-
-
-def findings(project: Project, config: Config) -> list[Finding]:
-    return find(Plan(config))
+    return {at.scale: at.words for at in find(Plan(config))[number - 1].scales}
 
 
 def test_nothing_run_shows_print_alone(claimed: Project, reduced: Config) -> None:
-    one, two, three = findings(claimed, reduced)
+    one, two, three = find(Plan(reduced))
     assert (str(one.printed), str(two.printed), str(three.printed)) == ("17 of 18", "5 of 6", "–")
     assert {at.words for at in one.scales} == {"not run"}
     assert [at.scale for at in one.scales] == ["demo", "reduced", "paper"], "the nearest to the paper last"
@@ -105,14 +95,14 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
 )
 def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
     finish(claimed, reduced, lead)
-    assert words(claimed, reduced)["reduced"] == says
+    assert words(reduced)["reduced"] == says
 
 
 def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
     for seeds in ([0], [0, 1]):
         config = Config(scale="reduced", seeds=seeds)
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
-        (one, *_) = findings(claimed, config)
+        (one, *_) = find(Plan(config))
         assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
         assert ("[" in claim_words.effect_text(one, Plan(config).study)) == (len(seeds) == 2)
         rows = pd.read_csv(io.StringIO(tables.make(Plan(config)).csv())).query("scale == 'reduced'")
@@ -128,7 +118,7 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
 ) -> None:
     """It has no ends where a rival diverged in all seeds but one."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    one = findings(claimed, reduced)[0]
+    one = find(Plan(reduced))[0]
     verdict = replace(one.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
     unbounded = replace(one, scales=[replace(one.main, verdict=verdict)])
     assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] at ")
@@ -144,7 +134,7 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     config = Config(scale="demo", seeds=[0, 1, 2])
     finish(claimed, config, [0.02, 0.021, 0.022])
-    (one, *_) = findings(claimed, config)
+    (one, *_) = find(Plan(config))
     demo = one.scales[0]
     assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
     table = tables.make(Plan(config))
@@ -169,7 +159,7 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
     for lead, main in (([0.05], "reduced"), ([0.03, 0.031, 0.032], "paper")):
         config = Config(scale="paper", seeds=list(range(len(lead))))
         finish(claimed, config, lead)
-        (one, *_) = findings(claimed, config)
+        (one, *_) = find(Plan(config))
         assert one.main.scale == main
 
 
@@ -193,8 +183,8 @@ def test_what_another_table_prints_stands_in_for_a_figure_without_it(
     path.write_text(yaml.safe_dump(scale))
     for target in ("table1", "figure4"):
         finish(claimed, reduced, [0.02, 0.021, 0.022], target)
-    assert words(claimed, reduced, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
-    assert words(claimed, reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown at 3 of 3"
+    assert words(reduced, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
+    assert words(reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown at 3 of 3"
 
 
 def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Config) -> None:
@@ -206,12 +196,12 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Confi
     table |= {"pool": ["p"], "columns": [], "published": "pooled.csv"}
     paper["claims"] = CLAIMS[:1]
     claimed.save_paper("localscgdam", paper)
-    (one,) = findings(claimed, reduced)
+    (one,) = find(Plan(reduced))
     assert one.printed.places == 6 and one.main.words == "not run"
     for cell in claimed.cells("localscgdam", "table1", reduced):
         ahead = {4: 0.01, 8: 0.02, 16: 0.06}[int(cell.setting["p"])] if cell.method == METHODS[0] else 0.0
         claimed.finish(cell, [0.9 + ahead, 0.91 + ahead, 0.92 + ahead])
-    (one,) = findings(claimed, reduced)
+    (one,) = find(Plan(reduced))
     assert one.main.words == "supported: won 2, lost 0, open 0 of 6"
     assert one.main.verdict.overall.mean == pytest.approx(0.03)
 
@@ -221,24 +211,24 @@ def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> 
     for cell in claimed.cells("localscgdam", "table1", reduced):
         if cell.method == METHODS[1] and cell.dataset == "CIFAR10":
             (claimed.root / cell.path).unlink()
-    assert words(claimed, reduced)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
+    assert words(reduced)["reduced"] == "supported: won 3, lost 0, open 0 of 18"
 
 
 def test_another_scale_leans_its_own_way(claimed: Project, reduced: Config) -> None:
     """It has its column: fragile is what another reading of the same runs turns."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    (one, *_) = findings(claimed, reduced)
+    (one, *_) = find(Plan(reduced))
     assert one.main.strip == (("reduced", True), ("reduced, without one seed", True))
     finish(claimed, Config(scale="paper"), [-0.02, -0.021, -0.022])
-    (one, *_) = findings(claimed, reduced)
+    (one, *_) = find(Plan(reduced))
     assert one.main.strip == (("paper", False), ("paper, without one seed", False)) and not one.main.fragile
     assert one.main.words == "contradicted: won 0, lost 18, open 0 of 18"
 
 
 def test_one_seed_that_carries_the_lead_is_fragile(claimed: Project, reduced: Config) -> None:
-    save(claimed, [{**CLAIMS[0], "holds": "average"}])
+    claimed.change(claims=[{**CLAIMS[0], "holds": "average"}])
     finish(claimed, reduced, [-0.01, -0.01, 0.05])
-    (one, *_) = findings(claimed, reduced)
+    (one, *_) = find(Plan(reduced))
     assert one.main.strip == (("reduced", True), ("reduced, without one seed", False)) and one.main.fragile
 
 
@@ -278,13 +268,13 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
             }
             project.write_curve(run.key, {**rounds, "test_auc": [0.5, best, best]})
         project.finish(cell, [0.95] * len(cell.runs))
-    (trained,) = findings(project, reduced)
+    (trained,) = find(Plan(reduced))
     export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
-    (shipped,) = findings(project, reduced)
+    (shipped,) = find(Plan(reduced))
     assert trained.main.words == shipped.main.words and not trained.main.shipped and shipped.main.shipped
     assert repr(shipped.main.verdict) == repr(trained.main.verdict)
-    (alone,) = findings(project, reduced.model_copy(update={"shipped": False}))
+    (alone,) = find(Plan(reduced.model_copy(update={"shipped": False})))
     assert alone.main.words == "not run"
 
 
@@ -293,7 +283,7 @@ def test_what_was_asked_goes_into_the_provenance(claimed: Project, reduced: Conf
     before = json.loads(tables.make(Plan(reduced)).json())["claims"][0]
     assert before["verdicts"]["reduced"] == "supported" and len(before["cells"]["reduced"]) == 30
     changed = {**CLAIMS[0], "better": {**LEADS["better"], "margin": 0.05}}  # type: ignore[dict-item]
-    save(claimed, [changed])
+    claimed.change(claims=[changed])
     after = json.loads(tables.make(Plan(reduced)).json())["claims"][0]
     assert after["digest"] != before["digest"] and after["verdicts"]["reduced"] == "not supported"
 
@@ -314,16 +304,15 @@ def test_all_forms_are_written_with_the_same_bytes(claimed: Project, reduced: Co
 
 def test_a_paper_without_claims_or_runs_has_its_forms_too(claimed: Project, reduced: Config) -> None:
     for claims in (CLAIMS, []):
-        save(claimed, claims)
+        claimed.change(claims=claims)
         table = tables.make(Plan(reduced))
         assert all(table.forms().values()) and all(forest.draw(table).forms().values())
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
 def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp_path: Path) -> None:
-    save(
-        claimed, [{**CLAIMS[0], "says": f"claim {n} with some_more words & 100 % of them"} for n in range(14)]
-    )
+    says = (f"claim {n} with some_more words & 100 % of them" for n in range(14))
+    claimed.change(claims=[CLAIMS[0] | {"says": sentence} for sentence in says])
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs}"
     frame += r"\begin{document}%s\end{document}"
@@ -336,9 +325,9 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
 def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
     claimed: Project, reduced: Config
 ) -> None:
-    save(claimed, [{**CLAIMS[0], "untested": "it is configured"}])
+    claimed.change(claims=[{**CLAIMS[0], "untested": "it is configured"}])
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    (one,) = findings(claimed, reduced)
+    (one,) = find(Plan(reduced))
     (claimed.root / "config/claims.csv").write_text(
         "date,paper,digest,replaces,after_results,reason\n2026-01-01,localscgdam,a,,no,the paper\n"
         f"2026-01-02,localscgdam,{one.claim.digest},a,yes,another margin\n"

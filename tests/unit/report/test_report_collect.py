@@ -24,13 +24,13 @@ def cell(project: Project, reduced: Config) -> Cell:
     return project.cells("localscgdam", "table1", reduced)[0]
 
 
-def row(project: Project, cell: Cell, metric: str = "test_auc") -> Any:
+def row(cell: Cell, metric: str = "test_auc") -> Any:
     return next(measure_cells([cell], [metric]).itertuples())
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, device_var_test_auc=0.001)
-    found = row(project, cell)
+    found = row(cell)
     assert (found.status, found.n_seeds) == ("finished", 3)
     assert found.mean == pytest.approx(0.9)
     assert found.std == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
@@ -42,19 +42,19 @@ def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: C
 def test_one_seed_has_no_standard_deviation(project: Project) -> None:
     alone = project.cells("localscgdam", "table1", Config(scale="reduced", seeds=[7]))[0]
     project.finish(alone, [0.8])
-    assert row(project, alone).status == "finished"
-    assert math.isnan(row(project, alone).std)
+    assert row(alone).status == "finished"
+    assert math.isnan(row(alone).std)
 
 
 def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7)
-    found = row(project, cell, "test_ap")
+    found = row(cell, "test_ap")
     assert found.status == "undefined"
     assert found.reason == "the runs have no test_ap, only test_auc"
 
 
 def test_a_cell_without_results_is_said_to_be_not_run(project: Project, cell: Cell) -> None:
-    found = row(project, cell)
+    found = row(cell)
     assert (found.status, found.n_seeds, found.n_wanted) == ("not run", 0, 3)
     assert math.isnan(found.mean)
 
@@ -63,7 +63,7 @@ def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> No
     runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
     runs[1] |= {"status": "diverged", "metrics": {}, "reason": "loss is nan at iteration 8"}
     project.write(cell, runs)
-    found = row(project, cell)
+    found = row(cell)
     assert (found.status, found.n_seeds, found.n_bad) == ("diverged", 2, 1)
     assert found.reason == "1 of 3 seeds: loss is nan at iteration 8"
     assert found.values == {0: 0.9, 2: 0.9}
@@ -72,7 +72,7 @@ def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> No
 
 def test_some_seeds_missing_is_said(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(cell.runs[0].seed, cell.runs[0].key, {"test_auc": 0.9})])
-    found = row(project, cell)
+    found = row(cell)
     assert (found.status, found.mean, found.n_seeds) == ("incomplete", 0.9, 1)
     assert found.reason == "1 of 3 seeds are done"
 
@@ -83,14 +83,14 @@ def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> 
         project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
     path = project.finish(cell, [0.8, 0.9, 1.0])
     project.write(cell, results.read(path)[:1])
-    assert row(project, cell).n_seeds == 3
+    assert row(cell).n_seeds == 3
     path.unlink()
-    assert row(project, cell).status == "not run"
+    assert row(cell).status == "not run"
 
 
 def test_results_of_another_configuration_are_not_shown(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(spec.seed, "0" * 16, {"test_auc": 0.9}) for spec in cell.runs])
-    found = row(project, cell)
+    found = row(cell)
     assert found.status == "not run"
     assert "other hyper-parameters" in found.reason
 
@@ -98,30 +98,30 @@ def test_results_of_another_configuration_are_not_shown(project: Project, cell: 
 def test_more_seeds_on_file_than_wanted_are_left_out(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0])
     fewer = cell.model_copy(update={"runs": cell.runs[:2]})
-    found = row(project, fewer)
+    found = row(fewer)
     assert (found.status, found.n_seeds) == ("finished", 2)
     assert found.mean == pytest.approx(0.85)
 
 
 def test_an_unreadable_file_fails_its_cell_by_name(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0]).write_text('{"runs": [')
-    found = row(project, cell)
+    found = row(cell)
     assert found.status == "failed"
     assert str(cell.path) in found.reason and "makes it again" in found.reason
 
 
 def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, math.nan, 1.0])
-    found = row(project, cell)
+    found = row(cell)
     assert found.status == "undefined" and "seed 1" in found.reason
-    assert row(project, cell, "test_ap").status == "undefined"
+    assert row(cell, "test_ap").status == "undefined"
 
 
 def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) -> None:
     for run, losses in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
         project.write_curve(run.key, {"round": [0, 5, 10], "test_loss": losses})
     project.finish(cell, [0.9] * 3)
-    found = row(project, cell, "rounds_to_test_loss_0.3")
+    found = row(cell, "rounds_to_test_loss_0.3")
     assert found.values == {0: 5, 1: 10, 2: math.inf} and found.reason == "1 of 3 seeds: best 0.4"
 
 
@@ -141,7 +141,7 @@ def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
     made = [run_result(run.seed, run.key, {"test_auc": 0.8}) | {"facts": facts} for run in cell.runs]
     project.write(cell, made)
     monkeypatch.setattr(pd, "read_csv", None)
-    found = row(project, cell)
+    found = row(cell)
     assert (found.pace, found.idle) == (pytest.approx(0.01), {"flat": [0, 1, 2]})
 
 

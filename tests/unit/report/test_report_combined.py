@@ -43,7 +43,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
     return {(cell.method, *cell.setting.values()): cell for cell in found}
 
 
-def rows(project: Project, config: Config, *index: str) -> pd.DataFrame:
+def rows(config: Config, *index: str) -> pd.DataFrame:
     return tables.make(Plan(config), "table1").rows.set_index(list(index))
 
 
@@ -53,7 +53,7 @@ def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> 
     project.finish(found["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
     project.finish(found["CoDA", 8, 0.1], [1.0, 0.9, 0.8])
     project.finish(found["LocalSGDM", 4, 0.1], [0.5, 0.5, 0.5])
-    made = rows(project, reduced, "method", "p")
+    made = rows(reduced, "method", "p")
     average = made.loc[("CoDA", "AVG")]
     assert average["mean"] == pytest.approx(0.9)
     assert average["std"] == pytest.approx(0.0, abs=1e-12), (
@@ -72,7 +72,7 @@ def test_the_published_average_is_what_the_average_is_held_against(project: Proj
     table(project, average="p", published="averages.csv")
     for cell in cells(project, reduced).values():
         project.finish(cell, [0.9, 0.9, 0.9])
-    made = rows(project, reduced, "method", "p")
+    made = rows(reduced, "method", "p")
     assert made.loc[("CoDA", "AVG"), "difference"] == pytest.approx(-0.05)
 
 
@@ -118,7 +118,7 @@ def test_cells_can_be_repeats_of_one_number(project: Project, reduced: Config) -
     project.finish(found["CoDA", 4, 0.1], [0.1, 0.2, 0.3])
     project.finish(found["CoDA", 8, 0.1], [0.4, 0.5, 0.6])
     project.finish(found["LocalSGDM", 4, 0.1], [0.1, 0.2, 0.3])
-    made = rows(project, reduced, "method")
+    made = rows(reduced, "method")
     assert made.loc["CoDA", "mean"] == pytest.approx(0.35)
     assert made.loc["CoDA", "std"] == pytest.approx(0.187083, rel=1e-5)  # of 0.1 ... 0.6 with ddof 1
     assert made.loc["CoDA", ["n_seeds", "n_wanted"]].tolist() == [6, 6]
@@ -172,7 +172,7 @@ def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: C
     for run in cell.runs:
         project.write_curve(run.key, {"round": [0, 5, 10, 15], "test_auc": curves[run.seed]})
     project.finish(cell, [0.9, 0.8, 0.96])
-    made = rows(project, reduced, "method", "p", "metric")
+    made = rows(reduced, "method", "p", "metric")
     early, late = (made.loc[("CoDA", 4, f"rounds_to_test_auc_{target}")] for target in (0.75, 0.95))
     assert (early["mean"], early["status"]) == ((10 + 5 + 15) / 3, "finished")
     assert (late["status"], late["n_seeds"]) == ("not reached", 3)
@@ -229,7 +229,7 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
     table(project, **changes, columns=["p"])
     for (method, p, *_), cell in cells(project, reduced).items():
         reaching(project, cell, [64 / p, 640 / p, 6.4 / p] if method == "CoDA" else [5.0, 7.0, 9.0])
-    made = rows(project, reduced, "method", "p")
+    made = rows(reduced, "method", "p")
     slope = made.loc[("CoDA", "slope")]
     assert (slope["mean"], slope["std"]) == (pytest.approx(-1), pytest.approx(0, abs=1e-12)), (
         "not of the means"

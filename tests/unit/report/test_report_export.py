@@ -23,7 +23,7 @@ FILE = "reproduced/reduced/localscgdam.csv"
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
 
 
-def exported(project: Project, config: Config) -> pd.DataFrame:
+def exported(config: Config) -> pd.DataFrame:
     """What an export of Table 1 leaves in the file."""
     path = export_reproduced(Plan(config), "table1")
     return pd.read_csv(path, dtype={"key": str, "commit": str}).set_index(["key", "metric"])
@@ -37,7 +37,7 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     ]
     runs[0] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cells[1], runs)
-    rows = exported(project, reduced)
+    rows = exported(reduced)
     path = project.root / FILE
     assert path.read_text().partition("\n")[0] == HEAD
     first, second, third = (run.key for run in cells[1].runs)
@@ -59,13 +59,13 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
 def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, reduced: Config) -> None:
     """Here seed 0 of everything, there seeds 1 and 2 of one dataset: the file has both."""
     project.fill("localscgdam", "table1", reduced.model_copy(update={"seeds": [0]}))
-    first = exported(project, reduced)
+    first = exported(reduced)
     shutil.rmtree(project.root / "results")
     with pytest.raises(UserError, match="no run of localscgdam/table1 at scale reduced was trained here"):
-        exported(project, reduced)
+        exported(reduced)
     there = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
     project.fill("localscgdam", "table1", there)
-    both = exported(project, there)
+    both = exported(there)
     assert both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict() == {
         "CIFAR10": [0, 1, 2],
         "FashionMNIST": [0],
@@ -80,14 +80,14 @@ def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
     project: Project, reduced: Config
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
-    before = exported(project, reduced)
+    before = exported(reduced)
     project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
     changed = [c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA"]
     for cell in changed[1:]:
         project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.1}) for run in cell.runs])
     bad = {"status": "diverged", "reason": "loss is nan"}
     project.write(changed[0], [run_result(run.seed, run.key, {}) | bad for run in changed[0].runs[:1]])
-    after = exported(project, reduced)
+    after = exported(reduced)
     now = {run.key for cell in changed for run in cell.runs}
     coda = after[after["method"] == "CoDA"].reset_index()
     of_first = (coda["dataset"] == changed[0].dataset) & (coda["p"] == changed[0].setting["p"])
@@ -102,11 +102,11 @@ def test_a_run_that_diverged_here_has_none_of_the_numbers_it_had_elsewhere(
     project: Project, reduced: Config
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
-    before = exported(project, reduced)
+    before = exported(reduced)
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
     runs = results.read(cell.path)
     project.write(cell, [runs[0] | {"status": "diverged", "reason": "loss is nan"}, *runs[1:]])
-    after = exported(project, reduced)
+    after = exported(reduced)
     (broken,) = after.loc[[cell.runs[0].key]]["status"]
     assert broken == "diverged" and len(after) == len(before) + 1 - len(before.loc[cell.runs[0].key])
 
@@ -132,14 +132,14 @@ def test_a_failed_job_hides_no_older_number_of_the_same_key(project: Project, re
 
 def test_rows_from_before_a_setting_was_there_stay(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
-    before = exported(project, reduced)
+    before = exported(reduced)
     for cell in project.cells("localscgdam", "table1", reduced)[1:]:
         (project.root / cell.path).unlink(missing_ok=True)
         project.forget(cell.runs)
     project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
     project.finish(cell, [0.5, 0.5, 0.5])
-    after = exported(project, reduced)
+    after = exported(reduced)
     assert set(before.index) == set(after.index) and set(after["budget"].dropna()) == {0}
     assert after["budget"].notna().sum() == 6
 

@@ -46,7 +46,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
     return {(c.method, *c.setting.values()): c for c in project.cells("localscgdam", "figure1", config)}
 
 
-def make(project: Project, config: Config) -> figures.Drawing:
+def make(config: Config) -> figures.Drawing:
     return figures.make(Plan(config), "figure1")
 
 
@@ -72,7 +72,7 @@ def test_final_values_stand_against_a_setting_with_their_interval(project: Proje
     project.finish(found["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
     runs = [run_result(s.seed, s.key, {}, "diverged", "nan") for s in found["CoDA", 8, 0.1].runs]
     project.write(found["CoDA", 8, 0.1], runs)
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     points = drawing.points.set_index("x")
     half = t.ppf(0.5 + COVERAGE / 2, 2) * 0.1 / np.sqrt(3)
     assert list(points.index) == [4, 16], "what diverged has no point"
@@ -104,12 +104,12 @@ def test_final_values_are_shown_from_what_is_shipped(project: Project, reduced: 
     export_reproduced(Plan(four), "table1")
     shutil.rmtree(project.root / "results")
     project.finish(cells(project, reduced)["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
     assert "mean over 4 seeds" in drawing.words and "is shipped with the repository" in drawing.words
     dots = drawing.picture.axes[0].collections[0].get_offsets()
     assert sorted(dots[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
-    without = make(project, reduced.model_copy(update={"shipped": False}))
+    without = make(reduced.model_copy(update={"shipped": False}))
     assert without.points["x"].tolist() == [16] and "shipped" not in without.words
 
 
@@ -120,7 +120,7 @@ def test_an_interval_does_not_press_the_means_together(project: Project, reduced
     for p, values in ((4, [0.80, 0.82]), (8, [0.84, 0.80]), (16, [0.9, 0.88])):
         found = cells(project, two)
         project.finish(found["CoDA", p, 0.1], values)
-    low, high = make(project, two).picture.axes[0].get_ylim()
+    low, high = make(two).picture.axes[0].get_ylim()
     assert 0.78 < low < 0.8 and 0.9 < high < 0.92, "with two seeds the intervals reach from 0.7 to 0.95"
 
 
@@ -128,7 +128,7 @@ def test_a_method_without_some_cells_has_points_where_it_has_cells(project: Proj
     figure(project, FINAL, {"CoDA": {"only": {"p": [4, 16]}}})
     for cell in cells(project, reduced).values():
         project.finish(cell, [0.9, 0.9, 0.9])
-    points = make(project, reduced).points
+    points = make(reduced).points
     assert points.loc[points["curve"] == "CoDA", "x"].tolist() == [4, 16]
     assert points.loc[points["curve"] == "LocalSGDM", "x"].tolist() == [4, 8, 16]
 
@@ -140,7 +140,7 @@ def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Conf
     for cell in project.cells("localscgdam", "figure1", reduced):
         if cell.setting["imratio"] == 0.2 or (cell.setting["imratio"] == 0.3 and cell.method == "CoDA"):
             (project.root / cell.path).unlink()
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     titles = [axes.get_title() for axes in drawing.picture.axes]
     places = [f"imbalance ratio = {r}, {m}" for r in (0.1, 0.3) for m in ("CoDA", "LocalSGDM")]
     assert titles == places
@@ -161,7 +161,7 @@ def test_curves_over_cycles_samples_and_seconds(project: Project, reduced: Confi
         (cell,) = cells(project, reduced).values()
         if name == "cycle":
             with_curves(project, cell, curve, curve_seconds=[0, 1.5, 3.5])
-        assert make(project, reduced).points["x"].tolist() == expected
+        assert make(reduced).points["x"].tolist() == expected
 
 
 def test_seconds_differ_between_seeds_and_are_averaged(project: Project, reduced: Config) -> None:
@@ -170,7 +170,7 @@ def test_seconds_differ_between_seeds_and_are_averaged(project: Project, reduced
     with_curves(project, cell, {"round": [0, 2], "test_auc": [0.5, 0.9]})
     for run, seconds in zip(cell.runs, (1, 2, 6), strict=True):
         remade(project, run.key, {"curve_seconds": [0, seconds]})
-    points = make(project, reduced).points
+    points = make(reduced).points
     assert points["x"].tolist() == [0, 3] and points["mean"].tolist() == pytest.approx([0.5, 0.9])
 
 
@@ -182,7 +182,7 @@ def test_what_no_curve_has_is_named(
 ) -> None:
     figure(project, BASE | change)
     project.fill("localscgdam", "figure1", reduced)
-    words = make(project, reduced).words
+    words = make(reduced).words
     assert f"the curves on file have no {missing}, only iteration, round, test_auc" in words
 
 
@@ -190,7 +190,7 @@ def test_a_logarithmic_axis_leaves_out_what_it_has_no_place_for(project: Project
     figure(project, BASE | {"settings": {"p": [4]}, "methods": ["CoDA"], "x": "round", "log": "xy"})
     (cell,) = cells(project, reduced).values()
     with_curves(project, cell, {"round": [0, 1, 10], "test_auc": [0.1, 0.0, 0.5]})
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     line, _published = drawing.picture.axes[0].lines
     assert line.get_xydata().tolist() == [[10, 0.5]]
     assert len(drawing.points) == 3, "the CSV keeps them"
@@ -223,7 +223,7 @@ def test_slips_are_named_when_the_paper_is_read(
 ) -> None:
     figure(project, spec)
     with pytest.raises(UserError, match=message):
-        make(project, reduced)
+        make(reduced)
 
 
 def test_every_kind_is_rendered(project: Project, reduced: Config, tmp_path: Path) -> None:

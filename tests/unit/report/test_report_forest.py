@@ -55,7 +55,7 @@ def finish(project: Project, cell: Cell, values: dict[str, list[float]]) -> None
     project.write(cell, runs)
 
 
-def make(project: Project, config: Config) -> figures.Drawing:
+def make(config: Config) -> figures.Drawing:
     return figures.make(Plan(config), "figure1")
 
 
@@ -63,7 +63,7 @@ def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients
     project: Project, cells: dict[str, Cell], reduced: Config
 ) -> None:
     finish(project, cells["CoDA"], CODA)
-    drawn = make(project, reduced).points
+    drawn = make(reduced).points
     assert drawn[["metric", "curve", "x"]].to_numpy().tolist() == [
         [name, "CoDA", row] for row, name in enumerate(SITES)
     ]
@@ -80,7 +80,7 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
 ) -> None:
     finish(project, cells["CoDA"], CODA)
     finish(project, cells["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     (axes,) = drawing.picture.axes
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert names == ["all test samples (30 of 70)", "Basel (28 of 60)", "Lyon (2 of 10)"]
@@ -99,7 +99,7 @@ def test_bars_are_explained_for_one_seed_too(
 ) -> None:
     one = reduced.model_copy(update={"seeds": [0]})
     finish(project, cells["CoDA"], CODA)
-    assert "over 1 seed, dots: each seed, bars: 90%" in make(project, one).words
+    assert "over 1 seed, dots: each seed, bars: 90%" in make(one).words
 
 
 def test_without_the_data_there_are_no_counts_and_no_intervals(
@@ -107,14 +107,14 @@ def test_without_the_data_there_are_no_counts_and_no_intervals(
 ) -> None:
     finish(project, cells["CoDA"], CODA)
     monkeypatch.setattr(forest, "by_site", lambda spec, seed, data_dir: {})
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     assert "bars" not in drawing.words and "not prepared here" in drawing.words
     assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()
     assert drawing.picture.axes[0].get_yticklabels()[1].get_text() == "Basel"
 
 
 def test_a_figure_without_results_says_so(project: Project, cells: dict[str, Cell], reduced: Config) -> None:
-    drawing = make(project, reduced)
+    drawing = make(reduced)
     assert drawing.points.empty and "no curve to draw" in [text.get_text() for text in drawing.picture.texts]
 
 

@@ -37,7 +37,7 @@ def shipped(project: Project, filled: Fill, reduced: Config) -> Project:
     return project
 
 
-def text(project: Project, config: Config) -> str:
+def text(config: Config) -> str:
     """The table as Markdown."""
     return tables.make(Plan(config), "table1").markdown()
 
@@ -92,12 +92,12 @@ def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) ->
 
 
 def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
-    said = text(shipped, Config(scale="demo"))
+    said = text(Config(scale="demo"))
     assert "**CIFAR10 (‡ scale reduced)**" in said and "CIFAR10 at scale reduced, 3 seeds" in said
     assert "); ‡: reduced." in said.splitlines()[0], "the caption names the scale of each number"
     rows = tables.make(Plan(Config(scale="demo")), "table1").rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
-    assert text(shipped, Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
+    assert text(Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
 
 
 def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
@@ -123,7 +123,7 @@ def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduce
 
 
 def test_they_can_be_left_out(shipped: Project) -> None:
-    assert "‡" not in text(shipped, Config(scale="reduced", shipped=False))
+    assert "‡" not in text(Config(scale="reduced", shipped=False))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_row_that_no_export_wrote_is_named(
     rows.loc[line, column] = value
     rows.to_csv(path, index=False)
     with pytest.raises(UserError, match=rf"localscgdam\.csv, line {line + 2}: "):
-        text(shipped, reduced)
+        text(reduced)
 
 
 def test_two_values_of_a_run_are_an_error(shipped: Project, reduced: Config) -> None:
@@ -154,7 +154,7 @@ def test_two_values_of_a_run_are_an_error(shipped: Project, reduced: Config) -> 
     with pytest.raises(
         UserError, match=rf"line {len(lines) + 1}: test_auc of the run .* is 0\.8\d+ in .*csv:{at + 1}"
     ):
-        text(shipped, reduced)
+        text(reduced)
 
 
 def test_a_file_of_another_form_is_named(shipped: Project, reduced: Config) -> None:
@@ -163,7 +163,7 @@ def test_a_file_of_another_form_is_named(shipped: Project, reduced: Config) -> N
     with pytest.raises(
         UserError, match=r"localscgdam\.csv lacks the column seed: it is not a file that `fedbench export`"
     ):
-        text(shipped, reduced)
+        text(reduced)
 
 
 def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, reduced: Config) -> None:
@@ -179,7 +179,7 @@ def test_a_changed_key_and_a_seed_of_its_own_do_not_count(shipped: Project, redu
     pd.concat([rows, more]).to_csv(path, index=False)
 
     def seeds() -> list[str]:
-        row = shown(shipped, reduced).iloc[0]
+        row = shown(reduced).iloc[0]
         assert row["n_wanted"] == 3
         return [pair.split(":")[0] for pair in row["values"].split()]
 
@@ -205,7 +205,7 @@ def without(project: Project, cell: Cell, seeds: list[int]) -> None:
         project.write(cell, others)
 
 
-def shown(project: Project, config: Config) -> pd.DataFrame:
+def shown(config: Config) -> pd.DataFrame:
     """The numbers of the table that any run is behind."""
     return tables.make(Plan(config), "table1").rows.query("n_wanted > 0")
 
@@ -214,16 +214,16 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     project: Project, reduced: Config
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
-    before = shown(project, reduced)
+    before = shown(reduced)
     finding = find(Plan(reduced))[0].scales[1]
     export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
     for cell in project.cells("localscgdam", "table1", reduced):
         without(project, cell, [0])
-    both = shown(project, reduced)
+    both = shown(reduced)
     assert list(both["values"]) == list(before["values"]) and set(both["status"]) == {"finished"}
     assert both["shipped"].all() and list(both["verdict"]) == list(before["verdict"])
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
-    assert "‡: not trained here, or not with all seeds." in text(project, reduced)
+    assert "‡: not trained here, or not with all seeds." in text(reduced)
     joined = find(Plan(reduced))[0].scales[1]
     assert joined.verdict == finding.verdict and joined.shipped
 
@@ -232,11 +232,11 @@ def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
     project: Project, reduced: Config
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
-    before = shown(project, reduced)
+    before = shown(reduced)
     export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
     for cell in project.cells("localscgdam", "table1", reduced)[:2]:
         without(project, cell, [0, 2])
-    both = shown(project, reduced)
+    both = shown(reduced)
     assert list(both["status"])[:3] == ["incomplete", "incomplete", "finished"]
     assert list(both["n_seeds"])[:3] == [2, 2, 3]
     assert both.iloc[0]["values"] == " ".join(before.iloc[0]["values"].split()[:2])
@@ -246,14 +246,14 @@ def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
     export_reproduced(Plan(reduced), "table1")
-    before = shown(project, reduced)
+    before = shown(reduced)
     cells = project.cells("localscgdam", "table1", reduced)
     for cell in cells[:2]:
         without(project, cell, [0, 1, 2])
     project.write(cells[0], [run_result(0, cells[0].runs[0].key, {"test_auc": 0.5})])
     bad = run_result(0, cells[1].runs[0].key, {}) | {"status": "diverged", "reason": "loss is nan"}
     project.write(cells[1], [bad])
-    row, broken = shown(project, reduced).iloc[0], shown(project, reduced).iloc[1]
+    row, broken = shown(reduced).iloc[0], shown(reduced).iloc[1]
     assert row["values"] == " ".join(["0:0.5", *before.iloc[0]["values"].split()[1:]]) and row["shipped"]
     assert (broken["status"], broken["n_seeds"]) == ("diverged", 2), "what went wrong here is not hidden"
 
@@ -271,7 +271,7 @@ def test_a_divergence_elsewhere_is_shown_until_that_seed_is_trained_here(
     for seeds in ([], [0, 1], [0, 1, 2]):
         without(project, cell, [0, 1, 2])
         project.write(cell, [run_result(i, cell.runs[i].key, {"test_auc": 0.5}) for i in seeds])
-        row = shown(project, reduced).iloc[0]
+        row = shown(reduced).iloc[0]
         seen.append((row["status"], row["shipped"], row["n_seeds"], row["reason"]))
     bad = "1 of 3 seeds: loss is nan"
     assert seen == [("diverged", True, 2, bad), ("diverged", True, 2, bad), ("finished", False, 3, "")]
@@ -299,7 +299,7 @@ def test_seeds_that_miss_a_target_join_those_that_were_shipped(
     for cell in cells:
         without(project, cell, [0])
     measured([1, 2], not shipped_reached)
-    after = shown(project, reduced)
+    after = shown(reduced)
     values, note = ("0:2 1:inf 2:inf", "2 of 3 seeds: best 0.81; best 0.82")
     if not shipped_reached:
         values, note = "0:inf 1:2 2:2", "1 of 3 seeds: best 0.8"

@@ -24,10 +24,10 @@ ELSEWHERE = {"commit": "ba9876543210", "hardware": "another machine"}
 def shipped(project: Project, reduced: Config) -> bytes:
     """What an export of Table 1 leaves in the file."""
     project.fill("localscgdam", "table1", reduced)
-    return export(project, reduced)
+    return export(reduced)
 
 
-def export(project: Project, config: Config) -> bytes:
+def export(config: Config) -> bytes:
     return export_reproduced(Plan(config), "table1").read_bytes()
 
 
@@ -49,14 +49,14 @@ def test_a_run_that_is_made_again_elsewhere_is_listed_and_its_row_stays(
 ) -> None:
     cell = project.cells("localscgdam", "table1", reduced)[1]
     again(project, cell, change=0.0003)  # less than the table's digits
-    assert export(project, reduced) == shipped, "the row of the first machine"
+    assert export(reduced) == shipped, "the row of the first machine"
     rows = listed(project)
     assert list(rows.columns) == ["key", "metric", "value", "hardware", "commit", "date"]
     auc = rows[rows["metric"] == "test_auc"]
     assert {*auc["key"]} == {run.key for run in cell.runs} and {*rows["hardware"]} == {"another machine"}
     assert not {"seconds", "floats_up"} & {*rows["metric"]}, "costs are no numbers to be found again"
     before = (project.root / verified.FILE).read_bytes()
-    export(project, reduced)
+    export(reduced)
     assert (project.root / verified.FILE).read_bytes() == before
 
 
@@ -72,7 +72,7 @@ def test_other_numbers_the_same_machine_and_code_or_local_changes_verify_nothing
     project: Project, reduced: Config, shipped: bytes, change: float, made: dict[str, str]
 ) -> None:
     again(project, project.cells("localscgdam", "table1", reduced)[1], change, **made)
-    export(project, reduced)
+    export(reduced)
     assert not (project.root / verified.FILE).exists()
 
 
@@ -83,7 +83,7 @@ def test_a_later_code_or_another_machine_is_enough_and_each_is_listed_once(
     cell = project.cells("localscgdam", "table1", reduced)[1]
     for more in (made, made | {"commit": "cd9876543210"}):
         again(project, cell, **more)
-        export(project, reduced)
+        export(reduced)
     auc = listed(project).query("metric == 'test_auc'")
     commits = [made.get("commit", "0123456789ab"), "cd9876543210"]
     assert sorted(auc["commit"]) == sorted(commits * len(cell.runs))
@@ -113,7 +113,7 @@ def test_a_cell_is_marked_once_all_of_its_runs_are_there_again(
     first, second = project.cells("localscgdam", "table1", reduced)[:2]
     again(project, first)
     again(project, second)
-    export(project, reduced)
+    export(reduced)
     rows = listed(project)
     path = project.root / verified.FILE
     rows[rows["key"] != second.runs[0].key].to_csv(path, index=False)

@@ -62,7 +62,7 @@ def test_longer_goes_on_at_the_pace_within_what_is_possible() -> None:
     )
 
 
-def finding(project: Project, config: Config) -> Finding:
+def finding(config: Config) -> Finding:
     """What is found of the one claim."""
     return find(Plan(config))[0]
 
@@ -76,7 +76,7 @@ def config() -> Config:
 def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, best=-0.02)
-    one = finding(project, config)
+    one = finding(config)
     assert ("reduced", True) in one.main.strip and ("reduced, another evaluation", False) in one.main.strip
     assert one.main.fragile
     text = make(Plan(config)).markdown()
@@ -89,17 +89,17 @@ def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Projec
 def test_where_the_best_is_reported_the_last_is_looked_at(project: Project, config: Config) -> None:
     save(project, select="val_auc")
     finish(project, config, lead=0.02, best=-0.02)  # the last row of each curve is the reported one here
-    assert ("reduced, another evaluation", True) in finding(project, config).main.strip
+    assert ("reduced, another evaluation", True) in finding(config).main.strip
 
 
 def test_published_constants_can_turn_a_claim(project: Project, config: Config) -> None:
     save(project)
     tuned(project)
     finish(project, config, lead=0.02, best=0.02)
-    assert not finding(project, config).main.fragile, "nobody has run the published constants"
+    assert not finding(config).main.fragile, "nobody has run the published constants"
     finish(project, config.model_copy(update={"constants": "paper"}), lead=-0.02, best=-0.02)
     finish(project, config, lead=0.02, best=0.02)  # the cells' files again those of this configuration
-    one = finding(project, config)
+    one = finding(config)
     assert ("reduced, published constants", False) in one.main.strip and one.main.fragile
 
 
@@ -110,7 +110,7 @@ def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config
     finish(project, config, lead=0.02, best=0.02)
     export_reproduced(Plan(config), "table1")
     shutil.rmtree(project.root / "results")
-    one = finding(project, config)
+    one = finding(config)
     assert one.main.shipped and "reduced, published constants" not in dict(one.main.strip)
     for constants, count in (("tuned", 15), ("paper", 0)):
         asked = config.model_copy(update={"constants": constants})
