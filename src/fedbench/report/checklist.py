@@ -15,7 +15,6 @@ from typing import Any
 
 from fedbench.data.summary import data_rows
 from fedbench.jobs.progress import duration
-from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR, read_tuned_file
 from fedbench.plan.plan import Plan
 from fedbench.report.files import REPORTS, REPRODUCED, write_forms
@@ -36,19 +35,6 @@ class Item:
     facts: list[str]
 
 
-@dataclass(frozen=True)
-class _Study:
-    """A paper at a scale, and the runs of its cells that ended."""
-
-    plan: Plan
-    behind: list[Behind]
-
-    @property
-    def measured(self) -> list[Cell]:
-        """The cells with a run that ended."""
-        return list({run.cell.name: run.cell for run in self.behind}.values())
-
-
 def build(plan: Plan) -> list[Path]:
     """Write ``reports/<paper>-checklist.{md,tex}`` and return the paths."""
     items = fill(plan)
@@ -59,18 +45,18 @@ def build(plan: Plan) -> list[Path]:
 
 def fill(plan: Plan) -> list[Item]:
     """Return the items with the facts of all cells of a paper at a scale, trained here or shipped."""
-    study = _Study(plan, runs_behind(plan.cells(), Shipped(plan)))
+    behind = runs_behind(plan.cells(), Shipped(plan))
     filled = [
-        ("Seeds and repetitions", "NeurIPS 4, 7; results", _seeds(study)),
-        ("Error bars", "NeurIPS 7; results", _error_bars(study)),
-        ("Search space, trials and choice", "NeurIPS 6; results", _search(study)),
-        ("Hyper-parameters", "NeurIPS 6; results", _values(study)),
-        ("Data and splits", "NeurIPS 6; datasets", _splits(study)),
-        ("Compute of a run and of all", "NeurIPS 8; results", _compute(study)),
-        ("Hardware", "NeurIPS 8; results", _hardware(study)),
-        ("Energy", "results", _energy(study)),
-        ("Sources and licences", "NeurIPS 5, 12; datasets", _licences(study)),
-        ("Code and versions", "NeurIPS 5; code", _code(study)),
+        ("Seeds and repetitions", "NeurIPS 4, 7; results", _seeds(plan, behind)),
+        ("Error bars", "NeurIPS 7; results", _error_bars(behind)),
+        ("Search space, trials and choice", "NeurIPS 6; results", _search(plan, behind)),
+        ("Hyper-parameters", "NeurIPS 6; results", _values(plan)),
+        ("Data and splits", "NeurIPS 6; datasets", _splits(plan)),
+        ("Compute of a run and of all", "NeurIPS 8; results", _compute(behind)),
+        ("Hardware", "NeurIPS 8; results", _hardware(behind)),
+        ("Energy", "results", _energy(behind)),
+        ("Sources and licences", "NeurIPS 5, 12; datasets", _licences(plan)),
+        ("Code and versions", "NeurIPS 5; code", _code(plan, behind)),
     ]
     return [Item(about, asked, facts or [f"{UNKNOWN.capitalize()}."]) for about, asked, facts in filled]
 
@@ -94,21 +80,21 @@ def latex(title: str, items: Sequence[Item]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _seeds(study: _Study) -> list[str]:
-    if not study.behind:
-        shipped = sorted(path.parent.name for path in REPRODUCED.glob(f"*/{study.plan.study.key}.csv"))
+def _seeds(plan: Plan, behind: Sequence[Behind]) -> list[str]:
+    if not behind:
+        shipped = sorted(path.parent.name for path in REPRODUCED.glob(f"*/{plan.study.key}.csv"))
         at = ", ".join(f"--scale {name}" for name in shipped)
         return [
             f"Not known: no run of this scale has ended{f'; some of others are shipped ({at})' if at else ''}."
         ]
     seeds: dict[str, list[int]] = {}
-    for run in study.behind:
+    for run in behind:
         seeds.setdefault(run.cell.name, []).append(run.spec.seed)
     counts = Counter(", ".join(map(str, sorted(of_cell))) for of_cell in seeds.values())
-    fixed = any(run.spec.data.draw is not None for run in study.behind)
+    fixed = any(run.spec.data.draw is not None for run in behind)
     return [
         *(f"{count} cells with the seeds {which}." for which, count in counts.most_common()),
-        f"{len(study.plan.cells()) - len(seeds)} of {len(study.plan.cells())} cells have not run.",
+        f"{len(plan.cells()) - len(seeds)} of {len(plan.cells())} cells have not run.",
         "A seed draws weights, mini-batches and participants"
         + (
             "; the data are drawn once."
@@ -118,11 +104,11 @@ def _seeds(study: _Study) -> list[str]:
     ]
 
 
-def _error_bars(study: _Study) -> list[str]:
-    if not study.behind:
+def _error_bars(behind: Sequence[Behind]) -> list[str]:
+    if not behind:
         return []
-    alone = sum(count == 1 for count in Counter(run.cell.name for run in study.behind).values())
-    diverged = [f"{run.cell.name} seed {run.spec.seed}" for run in study.behind if not run.finished]
+    alone = sum(count == 1 for count in Counter(run.cell.name for run in behind).values())
+    diverged = [f"{run.cell.name} seed {run.spec.seed}" for run in behind if not run.finished]
     return [
         "± is the standard deviation over seeds (divided by n - 1), not the standard error.",
         "Verdicts beside print: 90 % intervals of prediction by Student's t. Claims: tests paired by seed, after Holm.",
@@ -131,20 +117,20 @@ def _error_bars(study: _Study) -> list[str]:
     ]
 
 
-def _search(study: _Study) -> list[str]:
-    facts = []
-    for method in dict.fromkeys(cell.method for cell in study.measured):
-        space = "; ".join(_ranges(study.plan.study.methods[method].grid)) or "none"
+def _search(plan: Plan, behind: Sequence[Behind]) -> list[str]:
+    facts, measured = [], list({run.cell.name: run.cell for run in behind}.values())
+    for method in dict.fromkeys(cell.method for cell in measured):
+        space = "; ".join(_ranges(plan.study.methods[method].grid)) or "none"
         facts.append(f"Search space of {method}: {space}.")
     trials: dict[tuple[Path, str], str] = {}
-    for cell in study.measured:
-        tuned = study.plan.tuned(cell)
+    for cell in measured:
+        tuned = plan.tuned(cell)
         tried = read_tuned_file(tuned.path).get("scores", {}).get(cell.method, [])
         by, held = (tuned.protocol.get(name) or UNKNOWN for name in ("metric", "validation"))
         said = f"{len(tried) or UNKNOWN} trials, chosen by {by} (held out for them: {held})"
         if tuned.values:
             trials.setdefault((tuned.path, cell.method), f"{cell.method} on {cell.dataset}: {said}.")
-    return [*facts, *trials.values(), *described.chosen(study.plan, study.measured)]
+    return [*facts, *trials.values(), *described.chosen(plan, measured)]
 
 
 def _ranges(grid: Mapping[str, Sequence[Any]]) -> list[str]:
@@ -158,16 +144,16 @@ def _ranges(grid: Mapping[str, Sequence[Any]]) -> list[str]:
     return ranges
 
 
-def _values(study: _Study) -> list[str]:
-    places = f"{CONFIG_DIR}/papers/{study.plan.study.key}.yaml and {CONFIG_DIR}/tuned/{study.plan.study.key}"
+def _values(plan: Plan) -> list[str]:
+    places = f"{CONFIG_DIR}/papers/{plan.study.key}.yaml and {CONFIG_DIR}/tuned/{plan.study.key}"
     return [
         f"All values stand in {places}; `fedbench show CELL` prints those of a cell with the source of each."
     ]
 
 
-def _splits(study: _Study) -> list[str]:
-    firsts = {cell.dataset: cell.runs[0] for cell in reversed(study.plan.cells())}
-    rows = data_rows([(name, run.data, run.seed) for name, run in firsts.items()], study.plan.config.data_dir)
+def _splits(plan: Plan) -> list[str]:
+    firsts = {cell.dataset: cell.runs[0] for cell in reversed(plan.cells())}
+    rows = data_rows([(name, run.data, run.seed) for name, run in firsts.items()], plan.config.data_dir)
     facts = []
     for row in reversed(rows):
         data, seed = firsts[row.dataset].data, firsts[row.dataset].seed
@@ -188,51 +174,49 @@ def _splits(study: _Study) -> list[str]:
     return facts
 
 
-def _compute(study: _Study) -> list[str]:
-    if not study.behind:
+def _compute(behind: Sequence[Behind]) -> list[str]:
+    if not behind:
         return []
     facts = []
-    for dataset in dict.fromkeys(run.cell.dataset for run in study.behind):
-        runs = [run for run in study.behind if run.cell.dataset == dataset]
+    for dataset in dict.fromkeys(run.cell.dataset for run in behind):
+        runs = [run for run in behind if run.cell.dataset == dataset]
         known = [run.seconds for run in runs if math.isfinite(run.seconds)]
         time = f"time {UNKNOWN}"
         if known:
             span = f"{duration(min(known))} to {duration(max(known))}"
             time = f"{duration(sum(known) / len(known))} a run on average ({span})"
         facts.append(f"{dataset}: {len(runs)} runs, {time}.")
-    timed = [run.seconds for run in study.behind if math.isfinite(run.seconds)]
+    timed = [run.seconds for run in behind if math.isfinite(run.seconds)]
     total = f"{duration(sum(timed))} of training and evaluation" if timed else UNKNOWN
     return [
         *facts,
-        f"All runs together: {total}; {len(timed)} of {len(study.behind)} runs are timed.",
+        f"All runs together: {total}; {len(timed)} of {len(behind)} runs are timed.",
         f"Trials of hyper-parameters, and runs that no table shows: {UNKNOWN}.",
     ]
 
 
-def _hardware(study: _Study) -> list[str]:
-    counts = Counter(run.hardware or UNKNOWN for run in study.behind)
+def _hardware(behind: Sequence[Behind]) -> list[str]:
+    counts = Counter(run.hardware or UNKNOWN for run in behind)
     facts = [f"{name}: {count} runs." for name, count in counts.most_common()]
     return [*facts, f"Memory: {UNKNOWN}."] if facts else []
 
 
-def _energy(study: _Study) -> list[str]:
-    hours = sum(run.seconds for run in study.behind if math.isfinite(run.seconds)) / 3600
+def _energy(behind: Sequence[Behind]) -> list[str]:
+    hours = sum(run.seconds for run in behind if math.isfinite(run.seconds)) / 3600
     said = f"{UNKNOWN.capitalize()}: it was not measured. Hours of training: {hours:.1f}, a thread each."
     return [said] if hours else []
 
 
-def _licences(study: _Study) -> list[str]:
-    facts = [
-        f"{data.title}: {data.licence}. Source: {data.source}." for data in trained_on(study.plan.cells())
-    ]
+def _licences(plan: Plan) -> list[str]:
+    facts = [f"{data.title}: {data.licence}. Source: {data.source}." for data in trained_on(plan.cells())]
     return [*facts, "fedbench: Apache-2.0."]
 
 
-def _code(study: _Study) -> list[str]:
-    if not study.behind:
+def _code(plan: Plan, behind: Sequence[Behind]) -> list[str]:
+    if not behind:
         return []
-    commits = sorted({commit for run in study.behind for commit in run.commits})
-    versions = provenance(study.plan.cells())["versions"]
+    commits = sorted({commit for run in behind for commit in run.commits})
+    versions = provenance(plan.cells())["versions"]
     named = ", ".join(f"{name} {' and '.join(several)}" for name, several in versions.items())
     locked = Path("requirements.lock").is_file()
     return [
