@@ -175,7 +175,7 @@ def test_what_cannot_be_archived_is_told(clone: Path, target: str, words: str) -
     assert words in fedbench(clone, "artifact", target, "--scale", "tiny", fails=True)
 
 
-def test_code_of_no_commit_is_refused(clone: Path, tmp_path: Path) -> None:
+def test_code_of_no_commit_is_refused(clone: Path) -> None:
     changed = clone / "config/scales/tiny.yaml"
     before = changed.read_text()
     changed.write_text(before + "# a remark\n")

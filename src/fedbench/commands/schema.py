@@ -181,7 +181,7 @@ def reference() -> str:
         for name in _order(made):
             if name not in told:
                 told.add(name)
-                lines += _section(name, made["$defs"][name], made)
+                lines += _section(name, made["$defs"][name])
     return "\n".join(lines)
 
 
@@ -190,9 +190,8 @@ def _order(made: Schema) -> list[str]:
     todo, met = [made], list[str]()
     while todo:
         part = todo.pop(0)
-        for inner in _objects(
-            {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
-        ):
+        own = {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
+        for inner in _objects(own):
             name = str(inner.get("$ref", "")).rpartition("/")[2]
             if name and name not in met:
                 met.append(name)
@@ -200,7 +199,7 @@ def _order(made: Schema) -> list[str]:
     return met
 
 
-def _section(name: str, spec: Schema, made: Schema) -> list[str]:
+def _section(name: str, spec: Schema) -> list[str]:
     about = str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
     return [f"### {_heading(name)}", "", about, "", *_keys(spec)]
 
@@ -208,9 +207,8 @@ def _section(name: str, spec: Schema, made: Schema) -> list[str]:
 def _heading(name: str) -> str:
     """Return a model's name in words: ``part_DataSpec`` is ``Data``."""
     word = name.removeprefix("part_").removesuffix("Spec").removesuffix("Entry")
-    return (
-        "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in word).strip().capitalize()
-    )
+    apart = (f" {letter}" if letter.isupper() else letter for letter in word)
+    return "".join(apart).strip().capitalize()
 
 
 def _keys(spec: Schema) -> list[str]:

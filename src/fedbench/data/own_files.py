@@ -114,10 +114,9 @@ def _arranged(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
     if x.dtype.kind in "iu" and low >= 0 and high <= 255:
         return x.astype(np.uint8)
     if low >= 0 and high > 2:
-        most = 255 if high <= 255 else high
         raise UserError(
-            f"{where} holds images of fractions from {low:g} to {high:g}; they must lie in 0..1: divide by {most:g}, or"
-            " save whole numbers as uint8."
+            f"{where} holds images of fractions from {low:g} to {high:g}; they must lie in 0..1: divide by "
+            f"{max(255, high):g}, or save whole numbers as uint8."
         )
     return x
 

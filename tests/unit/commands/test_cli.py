@@ -141,7 +141,7 @@ def test_tune_writes_the_choice_that_run_uses() -> None:
     assert result.stdout.splitlines()[-1] == "config/tuned/toy/Digits.yaml"
 
 
-def test_doctor_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports() -> None:
     result = call("doctor")
     assert result.exit_code == 0, result.output
     for part in ("fedbench ", "Python ", "device: cpu", "disk: ", "run store: 0 finished runs", "digits"):

@@ -82,7 +82,7 @@ class Marker:
 
 
 @pytest.fixture
-def cifar(monkeypatch, tmp_path):
+def cifar(monkeypatch):
     """Small CIFAR-10 batches with their checksums told to torchvision; returns the files by name."""
     rng = np.random.default_rng(1)
     files = {

@@ -100,7 +100,7 @@ def test_groups_have_samples_in_each_part_unless_they_are_whole(own, tmp_path):
     assert not set.intersection(*(patients(tmp_path)[2])), "the change of the YAML was not seen"
 
 
-def test_groups_become_whole_where_the_file_has_a_test_part(own, tmp_path):
+def test_groups_become_whole_where_the_file_has_a_test_part(own):
     x, y, group = np.arange(80.0)[:, None], np.tile([0, 1], 40), np.repeat(np.arange(20), 4)
     arrays = {"x": x, "y": y, "group": group, "x_test": x, "y_test": y}
     spec = DataSpec(dataset="mine", clients=2, validation=0.2)

@@ -59,10 +59,8 @@ def test_mnist_ih_and_fashion_mnist_ih_have_an_equal_number_of_each_positive_cla
 CLASSES = st.lists(st.integers(1, 40), min_size=2, max_size=24)
 
 
-@given(CLASSES, st.integers(1, 12), st.integers(0, 4), st.booleans(), st.data())
-def test_each_class_lies_in_one_silo_whole(
-    counts: list[int], clients: int, seed: int, paired: bool, data: st.DataObject
-) -> None:
+@given(CLASSES, st.integers(1, 12), st.integers(0, 4), st.booleans())
+def test_each_class_lies_in_one_silo_whole(counts: list[int], clients: int, seed: int, paired: bool) -> None:
     classes = np.repeat(np.arange(len(counts)), counts)
     classes = np.random.default_rng(seed).permutation(classes)
     labels = relabel(classes, [str(c) for c in range(len(counts))], LabelSpec(rule="random_halves"), seed)

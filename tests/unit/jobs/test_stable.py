@@ -156,7 +156,7 @@ def test_a_protocol_without_them_stays_as_it_was(monkeypatch: pytest.MonkeyPatch
     assert all("short" not in row for row in content["scores"]["Plain"])
 
 
-def test_a_dataset_can_have_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_can_have_its_own() -> None:
     change(tune=PAPER["tune"] | {"per_dataset": {"Printed": {"stable": STABLE}}})
     paper = configuration.load_paper("toy")
     count = {name: len(trial_specs(paper, name, "Plain", {"lr": 0.1})) for name in ("Digits", "Printed")}

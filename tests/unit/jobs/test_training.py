@@ -176,7 +176,7 @@ class TestCell:
         train_cell(chosen, config(), Store())
         assert path.read_bytes() == before
 
-    def test_a_diverged_seed_is_a_result_and_the_others_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_diverged_seed_is_a_result_and_the_others_go_on(self) -> None:
         chosen = cell()
         bad = chosen.runs[0].model_copy(update={"params": {"lr": 1e30}})
         result = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
