@@ -199,11 +199,8 @@ LATEX = Marks(escape, lambda text: rf"\textbf{{{escape(text)}}}", _small)
 
 def fitting_size(grid: Grid) -> str | None:
     """Choose the largest type that fits a text width, the narrower one first; None if none does."""
-    for limit in TEXT_WIDTHS:
-        for name, (digit, _) in SIZES.items():
-            if _width(grid, digit) <= limit:
-                return name
-    return None
+    sizes = ((limit, name, digit) for limit in TEXT_WIDTHS for name, (digit, _) in SIZES.items())
+    return next((name for limit, name, digit in sizes if _width(grid, digit) <= limit), None)
 
 
 def _width(grid: Grid, digit: float) -> float:
