@@ -134,7 +134,7 @@ def _effects(one: Finding, paper: Paper) -> pd.DataFrame:
     """Return the effects of a claim, a row for each place and a last one for all of them; intervals take two seeds."""
     at, of_claim = one.main, {"paper": paper.key, "claim": one.number, "scale": one.main.scale}
     rows: list[dict[str, Any]] = []
-    for place, effect in [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.whole)]:
+    for place, effect in [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.overall)]:
         where = {"place": place_text(paper, place, at.places), **dict(place)} if place else {"place": "whole"}
         low, high = (effect.low, effect.high) if effect.seeds > 1 else (math.nan, math.nan)
         numbers = {"effect": effect.mean, "low": low, "high": high, "seeds": effect.seeds}
