@@ -1,9 +1,11 @@
-"""The linters are clean: Python, Snakemake, types, the citation, and imports go down."""
+"""The linters are clean: Python, Snakemake, types, the citation, and imports go down; names say what they hold."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,35 @@ def test_linter_is_clean(command: list[str]) -> None:
         [BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+EMPTY = {"found", "one", "each", "here", "there", "own", "whole", "joined"}
+"""Words that say nothing of what a name holds; a comprehension may have them."""
+CONTRACT = {"own", "each"}
+"""Fields that users write: what clients keep of a method, and the settings at which all is tuned anew."""
+
+
+def named(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each variable outside comprehensions, parameter, function and class."""
+    nodes = [*ast.walk(tree)]
+    loops = [name for node in nodes if isinstance(node, ast.comprehension) for name in ast.walk(node.target)]
+    annotated = [node.target for node in nodes if isinstance(node, ast.AnnAssign)]
+    fields = [name for name in annotated if isinstance(name, ast.Name) and name.id in CONTRACT]
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if node not in [*loops, *fields]:
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+
+
+@pytest.mark.parametrize("folder", ["src", "benchmarks", "examples", "data_prep", "workflow"])
+def test_names_say_what_they_hold(folder: str) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    bad = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in files
+        for line, name in named(ast.parse(path.read_text(encoding="utf-8")))
+        if name.strip("_") in EMPTY
+    ]
+    assert files and not bad, bad

@@ -30,7 +30,7 @@ class Point:
     """One reference cell: what it gave here and where its numbers are from, by seed; NaN where a run diverged."""
 
     name: str
-    here: Mapping[int, float]
+    trained: Mapping[int, float]
     reference: Mapping[int, float]
 
     @property
@@ -39,7 +39,7 @@ class Point:
 
         Seeds in common make it the more careful: their partitions and batches are the same.
         """
-        mine, ours = (np.array(list(side.values())) for side in (self.here, self.reference))
+        mine, ours = (np.array(list(side.values())) for side in (self.trained, self.reference))
         if np.isnan(mine).any():
             return 0.0
         if max(mine.std(), ours.std()) <= ROUNDING:
@@ -49,13 +49,13 @@ class Point:
     @property
     def equal(self) -> int:
         """How many seeds gave the same value to six digits."""
-        shared = (seed for seed in self.here if seed in self.reference)
-        return sum(abs(self.here[seed] - self.reference[seed]) <= DIGITS for seed in shared)
+        shared = (seed for seed in self.trained if seed in self.reference)
+        return sum(abs(self.trained[seed] - self.reference[seed]) <= DIGITS for seed in shared)
 
     @property
     def detectable(self) -> float:
         """The loss that is found with power 0.8, if runs here spread as much as there."""
-        n, m = len(self.here), len(self.reference)
+        n, m = len(self.trained), len(self.reference)
         spread = float(np.std(list(self.reference.values()), ddof=1)) * math.sqrt(1 / n + 1 / m)
         return spread * float(stats.t.isf(LEVEL, n + m - 2) + stats.t.ppf(POWER, n + m - 2))
 
@@ -67,10 +67,10 @@ def compared(points: Sequence[Point]) -> tuple[list[str], bool]:
     for point, p in zip(points, corrected, strict=True):
         sides = [
             f"{np.mean(values):.4f}" + (f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else "")
-            for values in (list(point.here.values()), list(point.reference.values()))
+            for values in (list(point.trained.values()), list(point.reference.values()))
         ]
         word = "worse" if p <= LEVEL else "like ours"
-        same = f"{point.equal} of {len(point.here)} seeds equal to six digits"
+        same = f"{point.equal} of {len(point.trained)} seeds equal to six digits"
         lines.append(
             f"{point.name}: {word}: {sides[0]} here, {sides[1]} there, p = {p:.3f}; {same}; "
             f"a loss of {point.detectable:.4f} would be found"
@@ -104,21 +104,21 @@ def check(config: Config, wanted: Sequence[str], seeds: int) -> Iterator[Point]:
     references = {name: _reference(shipped, cells[name]) for name in asked}
     with tempfile.TemporaryDirectory() as folder:
         for name, algorithm in asked.items():
-            here = {}
+            by_seed = {}
             for run in cells[name].runs:
                 spec = run.model_copy(update={"method": algorithm}) if algorithm else run
                 record = train_run(spec, config, Store(Path(folder)))
                 value = record.metrics.get(METRIC) if record.status == "finished" else None
-                here[run.seed] = math.nan if value is None else float(value)
-            yield Point(f"{name} as {algorithm}" if algorithm else name, here, references[name])
+                by_seed[run.seed] = math.nan if value is None else float(value)
+            yield Point(f"{name} as {algorithm}" if algorithm else name, by_seed, references[name])
 
 
 def _reference(shipped: Shipped, cell: Cell) -> dict[int, float]:
     runs = shipped.runs(cell)
-    found = {seed: run[METRIC].value for seed, run in runs.items() if METRIC in run}
-    if len(found) < 2:
+    by_seed = {seed: run[METRIC].value for seed, run in runs.items() if METRIC in run}
+    if len(by_seed) < 2:
         raise UserError(
             f"no shipped runs of {cell.name} under reproduced/{SCALE}/{PAPER} fit the configuration; "
             "bring config/papers/arena.yaml and check.yaml back to what the repository has"
         )
-    return found
+    return by_seed

@@ -114,7 +114,7 @@ def forget(
     from fedbench.store.runs import Store
 
     config = configured_for(pattern, scale, paper, set_)
-    chosen = cells.matching(Plan(config).cells(), pattern, whole=True)
+    chosen = cells.matching(Plan(config).cells(), pattern, whole_parts=True)
     print("\n".join(forget(chosen, Store())) or f"none of these cells has a run at scale {config.scale}")
 
 
@@ -173,7 +173,7 @@ def check(
 
     points = []
     for point in reference.check(configured(None, None, set_), cells_ or [], seeds):
-        print(f"{point.name}: {len(point.here)} runs trained", file=sys.stderr)
+        print(f"{point.name}: {len(point.trained)} runs trained", file=sys.stderr)
         points.append(point)
     lines, good = reference.compared(points)
     print("\n".join(lines))

@@ -21,8 +21,8 @@ def report(config: Config, folder: Path) -> Iterator[str]:
     """Yield the lines of the report."""
     yield f"fedbench {package_version('fedbench')}, Python {platform.python_version()}"
     for name in ("torch", "torchvision", "scikit-learn", "snakemake"):
-        found = importlib.util.find_spec({"scikit-learn": "sklearn"}.get(name, name)) is not None
-        yield f"  {name:14} {package_version(name) if found else 'not installed'}"
+        installed = importlib.util.find_spec({"scikit-learn": "sklearn"}.get(name, name)) is not None
+        yield f"  {name:14} {package_version(name) if installed else 'not installed'}"
     yield f"  {'latexmk':14} {shutil.which('latexmk') or 'not installed: tables are built without PDFs'}"
     device = choose_device(config.device)
     yield f"device: {device.type} (config: {config.device})"

@@ -109,8 +109,8 @@ def _check_name(kind: str, name: str) -> None:
 
 def _check_clone(what: Kind) -> None:
     """Refuse to write where Python would not find it: next to a fedbench that is not the one installed."""
-    here, used = what.folder.resolve(), Path(what.package.__path__[0]).resolve()
-    if here != used:
+    written_to, used = what.folder.resolve(), Path(what.package.__path__[0]).resolve()
+    if written_to != used:
         raise UserError(
             f"{what.folder} is not the fedbench that is installed, which is {used}. Run this in a clone after "
             "`make setup`; in a package of your own, use entry points (docs/package.md)"

@@ -64,12 +64,12 @@ def _one_cell(plan: Plan, pattern: str) -> Cell:
     others, wanted = [*plan.study.tables, *plan.study.figures], pattern.removeprefix(f"{plan.study.key}/")
     if difflib.get_close_matches(wanted, others, n=1):
         raise unknown("table or figure", wanted, others)
-    found = matching(plan.cells(), pattern)
-    if len(found) > 1:
-        named = ", ".join(cell.name for cell in found[:MOST])
-        more = f" and {len(found) - MOST} more" if len(found) > MOST else ""
-        raise UserError(f"{pattern!r} is {len(found)} cells; show takes one of them: {named}{more}")
-    return found[0]
+    fitting = matching(plan.cells(), pattern)
+    if len(fitting) > 1:
+        named = ", ".join(cell.name for cell in fitting[:MOST])
+        more = f" and {len(fitting) - MOST} more" if len(fitting) > MOST else ""
+        raise UserError(f"{pattern!r} is {len(fitting)} cells; show takes one of them: {named}{more}")
+    return fitting[0]
 
 
 def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:

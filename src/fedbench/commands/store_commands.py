@@ -33,7 +33,7 @@ def names(seeds: Iterable[int] = ()) -> Known:
     All datasets of a paper count, whether or not the scale runs them unasked, and besides the scale's seeds those
     given. What has a mistake in its configuration stays without a name; one warning for each paper says so.
     """
-    found: Known = {}
+    by_key: Known = {}
     mistakes: dict[str, UserError] = {}
     for paper, scale in itertools.product(configuration.paper_keys(), configuration.scale_names()):
         try:
@@ -42,12 +42,12 @@ def names(seeds: Iterable[int] = ()) -> Known:
             for dataset in plan.study.datasets:
                 for cell in plan.at(Config(scale=scale, seeds=wanted, datasets=[dataset])).cells():
                     for run in cell.runs:
-                        found.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
+                        by_key.setdefault(run.key, []).append(f"{scale}/{cell.name}/seed{run.seed}")
         except UserError as error:
             mistakes.setdefault(paper, error)
     for paper, mistake in mistakes.items():
         log.warning("runs of the paper %s are not all named: %s", paper, " ".join(str(mistake).split()))
-    return {key: sorted(called) for key, called in found.items()}
+    return {key: sorted(called) for key, called in by_key.items()}
 
 
 def _named(key: str, spec: dict[str, Any], known: Known) -> list[str]:
@@ -174,14 +174,14 @@ def import_(sources: Annotated[list[Path], typer.Argument(help="archives, or fol
 
     refused = 0
     for source in sources:
-        found = import_runs(Store(), source)
-        print(f"{source}: {len(found.new)} new runs, {len(found.present)} here already", end="")
-        print(f", {len(found.refused)} refused" if found.refused else "")
-        for key in found.kept:
+        imported = import_runs(Store(), source)
+        print(f"{source}: {len(imported.new)} new runs, {len(imported.present)} here already", end="")
+        print(f", {len(imported.refused)} refused" if imported.refused else "")
+        for key in imported.kept:
             print(f"  {key}: here already with other numbers (another device or version): kept what is here")
-        for name, why in found.refused.items():
+        for name, why in imported.refused.items():
             print(f"  {shortened(name)}: refused, {shortened(why)}")
-        refused += len(found.refused)
+        refused += len(imported.refused)
     print("The next `snakemake` or `fedbench run` takes them into the tables without training.")
     if refused:
         raise UserError(f"{refused} things were refused, as said above; everything else was imported")

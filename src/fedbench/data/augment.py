@@ -75,14 +75,14 @@ def _crop_and_flip(inputs: Tensor, height: int, width: int, rng: np.random.Gener
     top, left, flip = (rng.random((len(inputs), 3)) * (rows, columns, 2)).astype(np.int64).T
     if inputs.device.type != "cpu":
         return scaled(_gathered(inputs, (height, width), top, left, flip))
-    whole, large = inputs.dtype == torch.uint8, height * width > _SMALL
-    crops = torch.empty((*inputs.shape[:2], height, width), dtype=None if whole else inputs.dtype)
+    integers, large = inputs.dtype == torch.uint8, height * width > _SMALL
+    crops = torch.empty((*inputs.shape[:2], height, width), dtype=None if integers else inputs.dtype)
     for crop, sample, y, x, turned in zip(crops.numpy(), inputs.numpy(), top, left, flip, strict=True):
         window = sample[:, y : y + height, x : x + width]
         if turned:  # NumPy turns number by number, PyTorch many at once
             window = torch.from_numpy(window).flip(-1).numpy() if large else window[..., ::-1]
         crop[:] = window
-        if whole:  # while the sample is in the processor's cache
+        if integers:  # while the sample is in the processor's cache
             crop *= 1 / 255
     return crops
 

@@ -138,9 +138,9 @@ class ClientData:
     def epoch_batches(self) -> Tensor:
         """Return how many mini-batches an epoch of each client has, [N], an incomplete last one too if used."""
         sizes = np.array(self.sizes)
-        each = np.array([self.batch_size(client) for client in range(len(sizes))])
-        whole = sizes // each if self.spec.local_epochs is None else -(-sizes // each)
-        return torch.tensor(np.maximum(whole, 1), device=self.device)
+        batch_sizes = np.array([self.batch_size(client) for client in range(len(sizes))])
+        batches = sizes // batch_sizes if self.spec.local_epochs is None else -(-sizes // batch_sizes)
+        return torch.tensor(np.maximum(batches, 1), device=self.device)
 
     def plan(self, client: int, round_index: int, purpose: str = "batches") -> list[np.ndarray]:
         """Return the positions (in the client's own samples) of each batch of its round.

@@ -80,8 +80,8 @@ def obtain(item: Download, folder: Path, mirror: str | None, *, dataset: str, cu
             return
     target = folder / item.path
     sources = [*(_join(base, item.path) for base in bases if item.unpacks), *item.urls]
-    found = item.unpacks and usable(target, item.md5)
-    if not found and not any(_get(source, target, item.md5, tried) for source in sources):
+    present = item.unpacks and usable(target, item.md5)
+    if not present and not any(_get(source, target, item.md5, tried) for source in sources):
         reasons = "; ".join(tried) or "it has no public address"
         raise UserError(f"dataset {dataset!r} needs {target}, which could not be obtained: {reasons}. {cure}")
     if item.unpacks:
@@ -106,12 +106,12 @@ def usable(path: Path, md5: str | None) -> bool:
     """Say whether ``path`` exists with this checksum; a corrupt file is named in the log and moved aside."""
     if not path.is_file():
         return False
-    found = checksum(path, "md5") if md5 else None
-    if found == md5:
+    actual = checksum(path, "md5") if md5 else None
+    if actual == md5:
         return True
     aside = _aside(path)
     path.replace(aside)
-    log.warning("%s is corrupt (md5 %s, expected %s): moved to %s", path, found, md5, aside)
+    log.warning("%s is corrupt (md5 %s, expected %s): moved to %s", path, actual, md5, aside)
     return False
 
 

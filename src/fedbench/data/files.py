@@ -56,17 +56,17 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 @contextlib.contextmanager
-def new_npz(path: Path, arrays: Mapping[str, np.ndarray], own: Path | None = None) -> Iterator[str]:
+def new_npz(path: Path, arrays: Mapping[str, np.ndarray], begun_in: Path | None = None) -> Iterator[str]:
     """Write as :func:`write_npz`, and yield the SHA-256; the archive becomes ``path`` if the block succeeds.
 
-    A file of the folder ``own`` that holds all of the first array where :func:`content_start` says becomes the archive:
-    the array is not copied. If anything fails, the file stays, with the array in it.
+    A file of the folder ``begun_in`` that holds all of the first array where :func:`content_start` says becomes the
+    archive: the array is not copied. If anything fails, the file stays, with the array in it.
     """
-    begun = None if own is None else _begun(own, *next(iter(arrays.items())))
-    there = range(0) if begun is None else range(begun.offset, begun.offset + begun.nbytes)
+    begun = None if begun_in is None else _begun(begun_in, *next(iter(arrays.items())))
+    filled = range(0) if begun is None else range(begun.offset, begun.offset + begun.nbytes)
     with atomic(path, None if begun is None else Path(str(begun.filename))) as temporary:
         temporary.touch()
-        with _Partial(temporary, there) as file, zipfile.ZipFile(file, "w") as archive:
+        with _Partial(temporary, filled) as file, zipfile.ZipFile(file, "w") as archive:
             for name, array in arrays.items():
                 stored = np.ascontiguousarray(array)
                 with _member(archive, name, stored.dtype, stored.shape) as member:
@@ -97,26 +97,26 @@ def _member(
         yield member
 
 
-def _begun(own: Path, name: str, array: np.ndarray) -> np.memmap | None:
+def _begun(folder: Path, name: str, array: np.ndarray) -> np.memmap | None:
     """Return an archive's first array if all of it lies in a file of a folder, where it is in the archive."""
     base: object = array.base
     if not isinstance(array, np.memmap) or not isinstance(base, mmap.mmap):
         return None  # in memory, or a part of another array
-    ours = Path(str(array.filename)).parent == own.resolve()
+    ours = Path(str(array.filename)).parent == folder.resolve()
     return array if ours and array.offset == content_start(name, array.dtype, array.shape) else None
 
 
 class _Partial(io.BufferedRandom):
     """A file that holds some bytes of what is written to it already: these are passed over."""
 
-    def __init__(self, path: Path, there: range) -> None:
+    def __init__(self, path: Path, filled: range) -> None:
         super().__init__(io.FileIO(path, "r+"))
-        self.there = there
-        self.truncate(there.stop)
+        self.filled = filled
+        self.truncate(filled.stop)
 
     def write(self, content: ReadableBuffer, /) -> int:
         size = memoryview(content).nbytes
-        if self.tell() not in self.there:
+        if self.tell() not in self.filled:
             return super().write(content)
         self.seek(size, io.SEEK_CUR)
         return size

@@ -72,12 +72,12 @@ class Mapped:
     def _gathered(self, index: np.ndarray) -> Tensor:
         shape = (len(index), *self.shape[1:])
         pinned = self.device.type == "cuda" and torch.cuda.is_available()
-        found = torch.empty(shape, dtype=self.dtype, pin_memory=pinned)
-        _take(self._rows, self._used[index], found.numpy())
-        return found
+        rows = torch.empty(shape, dtype=self.dtype, pin_memory=pinned)
+        _take(self._rows, self._used[index], rows.numpy())
+        return rows
 
-    def _sent(self, found: Tensor) -> Tensor:
-        return found.to(self.device, non_blocking=True)
+    def _sent(self, rows: Tensor) -> Tensor:
+        return rows.to(self.device, non_blocking=True)
 
 
 class Coming:
@@ -87,8 +87,8 @@ class Coming:
         self._inputs, self._read, self._shape = inputs, read, shape
 
     def __call__(self) -> Tensor:
-        found = self._inputs._sent(self._read.result())
-        return found.view(*self._shape, *found.shape[1:])
+        rows = self._inputs._sent(self._read.result())
+        return rows.view(*self._shape, *rows.shape[1:])
 
 
 Inputs = Tensor | Mapped
@@ -128,18 +128,18 @@ def chosen(inputs: Inputs, at: np.ndarray) -> Inputs:
 
 def copied(rows: np.ndarray, used: np.ndarray, device: torch.device) -> Tensor:
     """Copy rows to a device, a part at a time: ``[len(used), ...]``."""
-    shape, each = rows.shape[1:], max(1, _BLOCK // max(1, size_of((rows, 1))))
-    starts = range(0, len(used), each)
+    shape, at_a_time = rows.shape[1:], max(1, _BLOCK // max(1, size_of((rows, 1))))
+    starts = range(0, len(used), at_a_time)
     if device.type == "cpu":
         held = np.empty((len(used), *shape), rows.dtype)
         for at in starts:
-            _take(rows, used[at : at + each], held[at : at + each])
+            _take(rows, used[at : at + at_a_time], held[at : at + at_a_time])
         return torch.from_numpy(held)
     block = torch.from_numpy(np.empty(0, rows.dtype))
     result = torch.empty((len(used), *shape), dtype=block.dtype, device=device)
     for at in starts:
-        part = used[at : at + each]
-        result[at : at + each] = torch.from_numpy(
+        part = used[at : at + at_a_time]
+        result[at : at + at_a_time] = torch.from_numpy(
             _take(rows, part, np.empty((len(part), *shape), rows.dtype))
         )
     return result

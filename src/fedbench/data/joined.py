@@ -83,8 +83,8 @@ def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
 
 def checksum(spec: DataSpec, data_dir: str | Path) -> str:
     """Return the checksum of the prepared arrays: the file's, or a digest of those of several files."""
-    found: list[str] = [read_summary(name, data_dir)["sha256"] for name in spec.datasets]
-    return found[0] if len(found) == 1 else digest(found)
+    checksums: list[str] = [read_summary(name, data_dir)["sha256"] for name in spec.datasets]
+    return checksums[0] if len(checksums) == 1 else digest(checksums)
 
 
 def _numbered(parts: Sequence[Prepared]) -> np.ndarray | None:

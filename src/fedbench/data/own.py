@@ -156,8 +156,8 @@ class OwnDataset(Dataset):
         spec = self.spec
         parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
         labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
-        found, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
-        parts |= found
+        numbers, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
+        parts |= numbers
         if "x_test" not in parts:
             parts |= self._split(parts)
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
@@ -210,8 +210,8 @@ class OwnDataset(Dataset):
             top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
             return arrays.x_train.shape[1:], int(top) + 1
         labels = {"y_train": self._table()["y_train"]}
-        found, _ = own_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
-        return self.shape, len(found["classes"])
+        numbers, _ = own_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
+        return self.shape, len(numbers["classes"])
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part."""

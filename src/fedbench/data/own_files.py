@@ -46,34 +46,36 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
     """
     names = FORMATS[form] if form else ALIASES
     arrays = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", delete="")
-    found: dict[str, np.ndarray] = {}
+    by_name: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         if name not in names:
             what = f"array of format {form} in {file}" if form else f"array in {file}"
             raise unknown(what, name, names)
-        if names[name] in found:
+        if names[name] in by_name:
             raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
-        found[names[name]] = array
-    if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in found]):
+        by_name[names[name]] = array
+    if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in by_name]):
         raise UserError(f"{file} is not a file of format medmnist: it has no array {', '.join(missing)}.")
     pairs = [("x_train", "y_train")]
-    pairs += [(f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*found}]
+    pairs += [
+        (f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*by_name}
+    ]
     for needed in (name for pair in pairs for name in pair):
-        if needed not in found:
+        if needed not in by_name:
             raise UserError(f"{file} has no array {needed.removesuffix('_train')!r}.")
-    wanted = {"site_train", *(["site_test"] if "x_test" in found else [])}
-    given = {"site_train", "site_test"} & {*found}
+    wanted = {"site_train", *(["site_test"] if "x_test" in by_name else [])}
+    given = {"site_train", "site_test"} & {*by_name}
     if given and given != wanted:
         raise UserError(f"{file}: give the arrays site and x_test with site_test, or site alone.")
-    if "group_test" in found and not {"group_train", "x_test"} <= {*found}:
+    if "group_test" in by_name and not {"group_train", "x_test"} <= {*by_name}:
         raise UserError(f"{file}: group_test goes with the arrays group and x_test.")
-    return _parts(file, layout, found)
+    return _parts(file, layout, by_name)
 
 
-def _parts(file: Path, layout: str | None, found: dict[str, np.ndarray]) -> dict[str, Any]:
+def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> dict[str, Any]:
     """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
     parts: dict[str, Any] = {}
-    for name, array in found.items():
+    for name, array in by_name.items():
         where = f"{file}: array {name.removesuffix('_train')!r}"
         parts[name] = _inputs(array, layout, where) if name.startswith("x") else _one_each(array, where)
     if "site_train" in parts:
@@ -177,18 +179,18 @@ def npz_has_both(file: Path) -> bool:
 def npz_sites(file: Path) -> tuple[str, ...]:
     """Return the names of the sites in an ``.npz``, sorted; none where it has no such array."""
     wanted = [name for name, ours in ALIASES.items() if ours in ("site_train", "site_test")]
-    found = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", wanted, "")
-    return numbered_sites(file, found)["sites"] if found else ()
+    owners = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", wanted, "")
+    return numbered_sites(file, owners)["sites"] if owners else ()
 
 
 def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
-    whole = {
+    as_integers = {
         name: array.astype(np.int64) if array.dtype.kind == "f" and (array % 1 == 0).all() else array
         for name, array in owned.items()
     }
     try:
-        texts = {name: array.astype(str) for name, array in whole.items()}
+        texts = {name: array.astype(str) for name, array in as_integers.items()}
     except (UnicodeError, SystemError):
         raise UserError(f"{file}: its sites are not text; save them as str") from None
     names = np.unique(np.concatenate([*texts.values()]))

@@ -71,16 +71,16 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
         UserError: the dataset is not prepared, or the rule does not fit it.
     """
     path = partition_path(spec, seed, data_dir)
-    whole = (
+    whole_groups = (
         isinstance(spec.validation, float)
         and spec.validation > 0
         and any(datasets.get(name).whole_groups for name in spec.datasets)
     )
-    if _current(path, spec, data_dir, whole):
+    if _current(path, spec, data_dir, whole_groups):
         return path
     prepared = joined.load(spec, data_dir, inputs=False)
-    arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole)
-    made = {"whole_groups": whole, "sha256": write_npz(path, arrays)}
+    arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole_groups)
+    made = {"whole_groups": whole_groups, "sha256": write_npz(path, arrays)}
     summary = _summary(spec, seed, prepared, arrays, deal) | made
     seal.write(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
@@ -157,11 +157,13 @@ def _check_both(spec: DataSpec, part: str, labels: np.ndarray, cure: str = "") -
         raise UserError(f"{spec.dataset}: the {part} part has no {lacking} sample: an AUC needs both{cure}.")
 
 
-def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[dict[str, np.ndarray], Deal]:
+def _apply(
+    spec: DataSpec, seed: int, prepared: Prepared, whole_groups: bool
+) -> tuple[dict[str, np.ndarray], Deal]:
     """Return the arrays of a partition, its validation part of whole groups or not, and how it was dealt."""
     names = prepared.classes
     labels = relabel(prepared.y_train, names, spec.labels, seed)
-    validation, pool = _parts(labels, spec, seed, prepared, whole)
+    validation, pool = _parts(labels, spec, seed, prepared, whole_groups)
     labels[pool] = flip(labels[pool], spec.labels.flip, stream(seed, "flip"))
     groups = prepared.group_train
     left, sites = (None if of is None else of[pool] for of in (groups, prepared.site_train))
@@ -186,7 +188,7 @@ def _apply(spec: DataSpec, seed: int, prepared: Prepared, whole: bool) -> tuple[
 
 
 def _parts(
-    labels: np.ndarray, spec: DataSpec, seed: int, prepared: Prepared, whole: bool
+    labels: np.ndarray, spec: DataSpec, seed: int, prepared: Prepared, whole_groups: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the validation part, and of what is dealt to clients.
 
@@ -208,7 +210,7 @@ def _parts(
         return np.flatnonzero(official), kept(pool)
     if spec.validation_of == "kept":
         pool = kept(pool)
-    held = _hold_out(labels, pool, spec.validation, prepared, spec.dataset, seed, whole)
+    held = _hold_out(labels, pool, spec.validation, prepared, spec.dataset, seed, whole_groups)
     validation, pool = pool[held], np.delete(pool, held)
     return validation, pool if spec.validation_of == "kept" else kept(pool)
 
@@ -220,18 +222,20 @@ def _hold_out(
     prepared: Prepared,
     dataset: str,
     seed: int,
-    whole: bool,
+    whole_groups: bool,
 ) -> np.ndarray:
     """Return the places in ``pool`` of the validation part, which is of whole groups or not."""
     groups = prepared.group_train
-    if whole and groups is None:
+    if whole_groups and groups is None:
         raise UserError(
             f"{dataset} has whole_groups, but was prepared without groups: prepare it again with --force."
         )
     try:
-        within = groups[pool] if whole and groups is not None else None
+        within = groups[pool] if whole_groups and groups is not None else None
         # where each class lies in one group, whole groups are drawn whatever their class
-        stratify = np.zeros_like(pool) if whole and datasets.get(dataset).disjoint_classes else labels[pool]
+        stratify = (
+            np.zeros_like(pool) if whole_groups and datasets.get(dataset).disjoint_classes else labels[pool]
+        )
         return hold_out(stratify, share, stream(seed, "validation"), within)
     except UserError as error:
         raise UserError(f"{dataset}: validation: {error}") from None
@@ -269,12 +273,12 @@ def _summary(
     }
 
 
-def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole: bool) -> bool:
+def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole_groups: bool) -> bool:
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
-        found = read_partition(path).summary
-        same = found["whole_groups"] == whole and found["key"] == path.stem
-        return bool(same and found["prepared_sha256"] == joined.checksum(spec, data_dir))
+        summary = read_partition(path).summary
+        same = summary["whole_groups"] == whole_groups and summary["key"] == path.stem
+        return bool(same and summary["prepared_sha256"] == joined.checksum(spec, data_dir))
     except DiskError:
         raise
     except (UserError, KeyError):

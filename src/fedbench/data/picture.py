@@ -75,11 +75,11 @@ def _dicom(content: bytes, name: str) -> np.ndarray:
     except ImportError as error:
         raise UserError(f"reading {name} needs pydicom: pip install 'fedbench[vision]' ({error}).") from None
     try:
-        found = pydicom.dcmread(io.BytesIO(content))
-        pixels: np.ndarray = found.pixel_array.astype(np.float64)
+        picture = pydicom.dcmread(io.BytesIO(content))
+        pixels: np.ndarray = picture.pixel_array.astype(np.float64)
     except (InvalidDicomError, AttributeError, NotImplementedError, RuntimeError) as error:
         raise ValueError(str(error)) from None
-    return -pixels if found.PhotometricInterpretation == "MONOCHROME1" else pixels  # there white is 0
+    return -pixels if picture.PhotometricInterpretation == "MONOCHROME1" else pixels  # there white is 0
 
 
 def _stretched(pixels: np.ndarray) -> np.ndarray:

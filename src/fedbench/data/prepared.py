@@ -181,8 +181,8 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
     for part, x, y in (("train", arrays.x_train, arrays.y_train), ("test", arrays.x_test, arrays.y_test)):
         check(len(x) == len(y) > 0, f"{len(x)} {part} inputs and {len(y)} labels")
         check(x.shape[1:] == shape, f"a {part} input has shape {x.shape[1:]}, expected {shape}")
-        whole = np.issubdtype(y.dtype, np.integer) and y.min() >= 0 and y.max() < n_classes
-        check(whole, f"{part} labels must be whole numbers from 0 to {n_classes - 1}")
+        are_classes = np.issubdtype(y.dtype, np.integer) and y.min() >= 0 and y.max() < n_classes
+        check(are_classes, f"{part} labels must be whole numbers from 0 to {n_classes - 1}")
         with np.errstate(over="ignore"):  # said below: 1e300 is finite, but not in single precision
             stored = x if x.dtype == np.uint8 else x.astype(np.float32)
         check(

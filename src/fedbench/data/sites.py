@@ -21,8 +21,8 @@ def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ..
     if len(names) > 1:
         return tuple(names)
     dataset = datasets.get(names[0], folder)
-    found = dataset.site_names()
-    return () if found is None and names[0] not in registry.origins(datasets) else found
+    names_of_sites = dataset.site_names()
+    return () if names_of_sites is None and names[0] not in registry.origins(datasets) else names_of_sites
 
 
 def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
@@ -31,10 +31,10 @@ def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
     Raises:
         UserError: the samples have no sites, or these are not known yet.
     """
-    found = site_names(names, folder)
-    if not found:
+    names_of_sites = site_names(names, folder)
+    if not names_of_sites:
         raise UserError(
             f"data.clients is sites, but {names[0]!r} does not say who owns its samples: name the column with `site:` "
             "in its YAML, or give a number"
         )
-    return len(found)
+    return len(names_of_sites)

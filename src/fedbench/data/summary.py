@@ -57,10 +57,10 @@ def data_rows(entries: Iterable[tuple[str, DataSpec, int]], data_dir: str | Path
 def _row(label: str, spec: DataSpec, seed: int, data_dir: str | Path) -> DataRow:
     try:
         prepared = read_summary(spec.dataset, data_dir)
-        found = read_facts(spec, seed, data_dir)
+        facts = read_facts(spec, seed, data_dir)
     except UserError as error:
         return DataRow(label, clients=spec.clients, missing=str(error))
-    train = found["train"]
+    train = facts["train"]
     binary = train["positive_ratio"] is not None
     return DataRow(
         label,
@@ -68,11 +68,11 @@ def _row(label: str, spec: DataSpec, seed: int, data_dir: str | Path) -> DataRow
         positive=train["class_counts"]["1"] if binary else None,
         negative=train["class_counts"]["0"] if binary else None,
         ratio=train["positive_ratio"],
-        validation=found["validation"]["n"],
-        test=found["test"]["n"],
+        validation=facts["validation"]["n"],
+        test=facts["test"]["n"],
         classes=len(prepared["classes"]),
         shape=tuple(prepared["shape"]),
-        clients=found["n_clients"],
+        clients=facts["n_clients"],
     )
 
 
@@ -97,14 +97,14 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
     """Return the facts about a binary task; None if it has more classes, or its partition is not on this machine."""
     try:
         sources = [read_summary(name, data_dir) for name in spec.datasets]
-        found = read_facts(spec, seed, data_dir)
+        facts = read_facts(spec, seed, data_dir)
     except UserError:
         return None
-    train, names = found["train"], sources[0]["classes"]
+    train, names = facts["train"], sources[0]["classes"]
     if train["positive_ratio"] is None:
         return None
     label = relabel(np.arange(len(names)), names, spec.labels, spec.seed_of(seed))
-    used = train["n"] + found["validation"]["n"]
+    used = train["n"] + facts["validation"]["n"]
     if spec.validation != "own":  # then the official validation part is not used
         used += sum(source.get("official_validation", 0) for source in sources)
     return BinaryTask(
@@ -171,19 +171,19 @@ def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> tuple[dict[
     The whole dataset is counted from what was prepared, or else from its label files alone, where it can
     (:meth:`fedbench.data.dataset.Dataset.count_labels`); the parts from the partition.
     """
-    found, reason = dict[str, Counts](), ""
+    counts, reason = dict[str, Counts](), ""
     classes = _all_classes(spec.dataset, Path(data_dir))
     if classes is not None:
-        found[ALL] = _whole(spec, seed, classes)
+        counts[ALL] = _counts_of_all(spec, seed, classes)
     try:
         summary = read_facts(spec, seed, data_dir)
     except UserError as error:
-        return found, str(error)
+        return counts, str(error)
     for split, part in SPLITS.items():
         of = summary[part]["class_counts"]
         both = (of["1"], of["0"]) if spec.labels.rule != "original" else (None, None)
-        found[split] = Counts(summary[part]["n"], *both)
-    return found, reason
+        counts[split] = Counts(summary[part]["n"], *both)
+    return counts, reason
 
 
 def _all_classes(dataset: str, data_dir: Path) -> dict[str, int] | None:
@@ -197,7 +197,7 @@ def _all_classes(dataset: str, data_dir: Path) -> dict[str, int] | None:
     return None
 
 
-def _whole(spec: DataSpec, seed: int, classes: dict[str, int]) -> Counts:
+def _counts_of_all(spec: DataSpec, seed: int, classes: dict[str, int]) -> Counts:
     n = sum(classes.values())
     if spec.labels.rule == "original":
         return Counts(n)

@@ -53,8 +53,8 @@ class Work:
         self._index = torch.from_numpy(index).to(data.device)
         self._labels = data.labels[self._index]
         self._labels_of_step = self._labels.unbind()
-        each = len(clients) * width * math.prod(data.inputs.shape[1:])
-        self._ahead = max(1, AHEAD.get(data.device.type, AHEAD["cuda"]) // each)
+        numbers_of_step = len(clients) * width * math.prod(data.inputs.shape[1:])
+        self._ahead = max(1, AHEAD.get(data.device.type, AHEAD["cuda"]) // numbers_of_step)
         self._begun, self._ready = -1, tuple[Tensor, ...]()
         self._coming: tuple[int, Coming] | None = None
         self._active = torch.from_numpy(counts > 0).to(data.device)

@@ -104,7 +104,7 @@ class Simulation:
         return self.state.server
 
     @property
-    def own(self) -> State:
+    def client_state(self) -> State:
         """What each client keeps for itself now, [N, ...] each."""
         return self.state.own
 

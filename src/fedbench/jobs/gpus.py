@@ -61,12 +61,12 @@ def installed() -> list[str]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    found: list[str] = []
+    identifiers: list[str] = []
     for kind, rest in re.findall(r"\(UUID: (GPU|MIG)(-[\w/-]+)\)", said):
-        if kind == "MIG" and found and found[-1].startswith("GPU"):
-            found.pop()  # the GPU whose parts follow: CUDA sees the parts alone
-        found.append(kind + rest)
-    return found
+        if kind == "MIG" and identifiers and identifiers[-1].startswith("GPU"):
+            identifiers.pop()  # the GPU whose parts follow: CUDA sees the parts alone
+        identifiers.append(kind + rest)
+    return identifiers
 
 
 def _offered(visible: str | None) -> dict[str, str]:

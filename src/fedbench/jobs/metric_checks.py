@@ -65,17 +65,17 @@ def _one_each(paper: Paper, spec: TableSpec | FigureSpec, shown: Sequence[Cell])
     """
     first = shown[0]
     scale = load_scale(first.scale)
-    found: dict[str, list[RunSpec]] = {}
+    by_dataset: dict[str, list[RunSpec]] = {}
     for cell in shown:
-        found.setdefault(cell.dataset, []).append(cell.runs[0])
-    for dataset in dict.fromkeys([*found, *spec.datasets]):
+        by_dataset.setdefault(cell.dataset, []).append(cell.runs[0])
+    for dataset in dict.fromkeys([*by_dataset, *spec.datasets]):
         place = {"dataset": dataset, **first.setting}
-        there = [name for name in spec.methods if paper.methods[name].has(place)]
-        for method in {repr(paper.methods[name].task): name for name in there}.values():
+        methods = [name for name in spec.methods if paper.methods[name].has(place)]
+        for method in {repr(paper.methods[name].task): name for name in methods}.values():
             with contextlib.suppress(UserError):  # it is said when that one is asked for
                 run = resolve(paper, scale, dataset, first.setting, method)
-                found.setdefault(dataset, []).append(run)
-    return found
+                by_dataset.setdefault(dataset, []).append(run)
+    return by_dataset
 
 
 def _unavailable_metrics(
@@ -112,8 +112,8 @@ def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
 
 def _on_part(metric: str) -> tuple[str, str] | None:
     """Return the part and the metric on it, ``("test", "auc")``; None for what is no task's, such as floats sent."""
-    if found := measures.target(metric):
-        metric = found[0]
+    if target := measures.target(metric):
+        metric = target[0]
     metric = metric.partition("@")[0]
     for prefix in measures.DEVICES | measures.SITES:
         metric = metric.removeprefix(prefix)
@@ -134,12 +134,12 @@ def lacks(run: RunSpec, metric: str, classes: Classes) -> str:
     if n_classes is None:
         return ""
     task = tasks.make(run.task)
-    found = task.measured(n_classes, run.train)
-    if name in found:
+    measured = task.measured(n_classes, run.train)
+    if name in measured:
         return ""
     label = run.task.name if run.task else tasks.DEFAULT
     text = f"{{metric}} is not measured on {{dataset}} ({n_classes} classes): task {label!r} measures "
-    text += ", ".join(f"{part}_{each}" for each in found)
+    text += ", ".join(f"{part}_{each}" for each in measured)
     if name in detailed.NAMES or name.startswith("recall_"):
         text += "; task 'detailed' measures more, see docs/task.md"
     return text

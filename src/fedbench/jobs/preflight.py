@@ -58,10 +58,10 @@ def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
 
 
 def _refuse(mistakes: Iterable[str]) -> None:
-    found = list(dict.fromkeys(mistakes))
-    if found:
-        more = [f"... and {len(found) - LISTED} more"] if len(found) > LISTED else []
-        raise ListedError("\n  ".join([*found[:LISTED], *more]))
+    listed = list(dict.fromkeys(mistakes))
+    if listed:
+        more = [f"... and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+        raise ListedError("\n  ".join([*listed[:LISTED], *more]))
 
 
 def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple[str, str, str, RunSpec]]:
@@ -209,8 +209,8 @@ def _check_partition(data: DataSpec) -> None:
     if data.partition.rule in registry.origins(partitions):
         return
     # a positive and a negative class of every client, which is a group
-    each = 2 * max(2, data.partition.least)
-    client = np.repeat(np.arange(data.clients), each)
+    of_client = 2 * max(2, data.partition.least)
+    client = np.repeat(np.arange(data.clients), of_client)
     labels = np.arange(len(client)) % 2
     sites: np.ndarray | None = client
     with contextlib.suppress(UserError):  # what cannot be read is said when it is prepared

@@ -73,8 +73,8 @@ def race(trials: Sequence[Sequence[RunSpec]], rule: Rule) -> Race:
     runs: list[Runs] = [{spec.key: score} for spec, score in zip(firsts, (yield firsts), strict=True)]
 
     def mean(place: int, seeds: int | None = None) -> float:
-        found = rule.mean(runs[place], seeds)
-        return -math.inf if found is None else rule.sign * found
+        value = rule.mean(runs[place], seeds)
+        return -math.inf if value is None else rule.sign * value
 
     def following(place: int) -> Sequence[RunSpec]:
         left = trials[place][len(runs[place]) :]
@@ -105,10 +105,10 @@ def margin(runs: Sequence[Runs], best: int, rule: Rule) -> tuple[int, float, int
 
     The seeds are those that both have; None where no other trial has a score.
     """
-    found = []
+    behind = []
     for place, made in enumerate(runs):
         shared = min(rule.seeds(made), rule.seeds(runs[best]))
         means = [rule.mean(runs[p], shared) for p in (best, place)]
         if place != best and means[0] is not None and means[1] is not None:
-            found.append((place, round(rule.sign * (means[0] - means[1]), 5), shared))
-    return min(found, key=lambda item: item[1], default=None)
+            behind.append((place, round(rule.sign * (means[0] - means[1]), 5), shared))
+    return min(behind, key=lambda item: item[1], default=None)

@@ -81,8 +81,8 @@ class Scores:
     def _row(self, params: Mapping[str, Any], made: Runs) -> dict[str, Any]:
         runs = {key: score for key, score in made.items() if key not in self._rule.short}
         short = {key: score for key, score in made.items() if key in self._rule.short}
-        found = {**params, self._rule.metric: self._rule.mean(made), "runs": runs}
-        return found | {"short": short} if short else found
+        row = {**params, self._rule.metric: self._rule.mean(made), "runs": runs}
+        return row | {"short": short} if short else row
 
     def _score(self, record: Record, metric: str) -> float | None:
         if record.status == "diverged":

@@ -57,8 +57,8 @@ def check(run: RunSpec, shape: Sequence[int]) -> None:
     """
     if run.start is None or run.start.run is not None:
         return
-    found = _of_file(run.start)
-    heads = [len(value) for value in found.values() if value.dim() == 2]
+    loaded = _of_file(run.start)
+    heads = [len(value) for value in loaded.values() if value.dim() == 2]
     if "imagenet" in run.data.datasets and heads and heads[-1] == IMAGENET:
         raise UserError(
             f"start.weights {run.start.weights} has {IMAGENET} outputs, as networks trained on ImageNet have: they know"
@@ -67,7 +67,7 @@ def check(run: RunSpec, shape: Sequence[int]) -> None:
     # how many outputs a task has is known with its data
     binary = run.data.labels.rule != "original" and run.task is None
     net = network.build(run.network.name, as_seen(shape, run.train), 1, 0, run.network.options)
-    start_from(net, found, run.start.drop_head or not binary)
+    start_from(net, loaded, run.start.drop_head or not binary)
 
 
 def model_bytes(model: Weights) -> bytes:
@@ -86,9 +86,9 @@ def _of_file(start: StartSpec) -> Weights:
         raise UserError(f"cannot read start.weights {start.weights}: No such file") from None
     except ValueError as error:
         raise UserError(f"cannot read start.weights {start.weights}: {error}") from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != start.sha256:
-        raise UserError(f"start.weights {start.weights} is not the file meant: its SHA-256 is {found}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != start.sha256:
+        raise UserError(f"start.weights {start.weights} is not the file meant: its SHA-256 is {digest}")
     return _read(content, f"start.weights {start.weights}")
 
 
@@ -96,15 +96,15 @@ def _read(content: bytes, what: str) -> Weights:
     """Read a dict of tensors without executing code."""
     wanted = "a dict of tensors by name, as torch.save(module.state_dict(), path) writes"
     try:
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", loadedonly=True)
     except Exception as error:  # torch raises many kinds for what it cannot read
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"{what} does not hold {wanted} ({first})") from None
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and _plain(of) for name, of in found.items()
+    if not isinstance(loaded, dict) or not all(
+        isinstance(name, str) and _plain(of) for name, of in loaded.items()
     ):
         raise UserError(f"{what} does not hold {wanted}")
-    return found
+    return loaded
 
 
 def _plain(value: object) -> bool:

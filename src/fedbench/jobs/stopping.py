@@ -25,17 +25,17 @@ def held_back() -> Iterator[Callable[[], bool]]:
         restore()
 
     def restore() -> None:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    found = {each: signal.getsignal(each) or signal.SIG_DFL for each in SIGNALS}
-    before = {each: handler for each, handler in found.items() if handler is not signal.SIG_IGN}
+    handlers = {signum: signal.getsignal(signum) or signal.SIG_DFL for signum in SIGNALS}
+    before = {signum: handler for signum, handler in handlers.items() if handler is not signal.SIG_IGN}
     try:
-        for each in before:
-            signal.signal(each, note)
+        for signum in before:
+            signal.signal(signum, note)
         yield lambda: bool(came)
     finally:
         restore()

@@ -94,10 +94,10 @@ def train_run(
     spec: RunSpec, config: Config, store: Store, on_round: Callable[[Progress], None] = lambda progress: None
 ) -> Record:
     """Return the finished run: from the store, else trained now (from its checkpoint where there is one)."""
-    found = store.load(spec.key)
-    if found is not None:
+    finished = store.load(spec.key)
+    if finished is not None:
         store.tidy(spec.key)
-        return found
+        return finished
     start = None
     if spec.start is not None:
         # before the claim: what it starts from may take hours, and others may start from it too
@@ -109,9 +109,9 @@ def train_run(
         compiled.check(device.type)
         compiled.keep_at(Path(config.data_dir) / "compiled")
     with store.claim(spec.key) as folder:
-        found = store.load(spec.key)  # another process may have finished it while this one waited
-        if found is not None:
-            return found
+        finished = store.load(spec.key)  # another process may have finished it while this one waited
+        if finished is not None:
+            return finished
         files.check_room(folder)
         arrays = load_arrays(spec, config.data_dir, config.mirror)
         data = joined.checksum(spec.data, config.data_dir)  # now: what it trains on may be gone when it ends

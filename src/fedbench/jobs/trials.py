@@ -26,15 +26,17 @@ def tunable(
     Raises:
         UserError: there is none left, or one that was named has no grid.
     """
-    here = [name for name in methods or _with_cells(paper, str(at["dataset"])) if paper.methods[name].has(at)]
-    fixed = [name for name in here if not paper.methods[name].grid]
+    asked = [
+        name for name in methods or _with_cells(paper, str(at["dataset"])) if paper.methods[name].has(at)
+    ]
+    fixed = [name for name in asked if not paper.methods[name].grid]
     if fixed and methods:
         raise UserError(f"{source}: methods.{fixed[0]} has no grid: there is nothing to try")
     if fixed:
         say(f"not tuned, as {source} gives no grid: {', '.join(fixed)}")
-    if here and len(fixed) == len(here):
+    if asked and len(fixed) == len(asked):
         raise UserError(f"{source}: no method has a grid: there is nothing to try")
-    return [name for name in here if name not in fixed]
+    return [name for name in asked if name not in fixed]
 
 
 def _with_cells(paper: Paper, dataset: str) -> list[str]:
@@ -88,9 +90,9 @@ def trial_specs(
     given = overrides(given or {})
 
     def run(seed: int, setting: Mapping[str, Value], train: Mapping[str, Any]) -> RunSpec:
-        own = overlaid(overlaid(extra, {"train": train}), given)
+        changes = overlaid(overlaid(extra, {"train": train}), given)
         at = _setting(paper, method, setting)
-        return cells.resolve(paper, scale, dataset, at, method, own, tuned={}).seeded(seed)
+        return cells.resolve(paper, scale, dataset, at, method, changes, tuned={}).seeded(seed)
 
     runs = [run(seed, tune.setting, {}) for seed in tune.seeds]
     if tune.stable is not None:
@@ -106,7 +108,7 @@ def trial_specs(
 def _setting(paper: Paper, method: str, values: Mapping[str, Value]) -> dict[str, Value]:
     """Complete the values of a trial's settings; where the method has no cell there, it is tuned at its own first."""
     setting = {name: values.get(name, entry.default) for name, entry in paper.settings.items()}
-    for name, own in paper.methods[method].only.items():
-        if name in setting and setting[name] not in own:
-            setting[name] = own[0]
+    for name, allowed in paper.methods[method].only.items():
+        if name in setting and setting[name] not in allowed:
+            setting[name] = allowed[0]
     return setting

@@ -82,17 +82,17 @@ class Tuning:
         Methods without cells at this value are left out.
         """
         at = {"dataset": self._dataset, **self._values}
-        here = tunable(self._paper, methods, at, self._source, self._say)
+        tuned = tunable(self._paper, methods, at, self._source, self._say)
         self._check_seeds()
-        known = {name: self._choices.known(name) for name in here}
-        trials = {name: self._trials(name) for name in here}
+        known = {name: self._choices.known(name) for name in tuned}
+        trials = {name: self._trials(name) for name in tuned}
         self._check(trials)
-        rules = {name: self._rule(trials[name]) for name in here}
+        rules = {name: self._rule(trials[name]) for name in tuned}
         scores = {
             name: Scores(trials[name], rules[name], known[name], f"{self._path.stem} {name}", self._say)
-            for name in here
+            for name in tuned
         }
-        races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in here}
+        races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in tuned}
         chosen = dict[str, Choice]()
         for name, (runs, best) in _run(races, scores, pool):
             if rules[name].mean(runs[best]) is None:
@@ -104,8 +104,8 @@ class Tuning:
             commits = " ".join(sorted(scores[name].commits))
             chosen[name] = Choice(commits, tried[best], scores[name].rows(runs))
             self._choices.write(chosen)
-        if here:
-            self._tell_waiting(here)
+        if tuned:
+            self._tell_waiting(tuned)
         return self._path
 
     def _trials(self, method: str) -> list[Trial]:
@@ -153,11 +153,11 @@ class Tuning:
             short_sign=self._paper.measure(self._short_metric).sign,
         )
 
-    def _tell_waiting(self, here: Sequence[str]) -> None:
+    def _tell_waiting(self, tuned: Sequence[str]) -> None:
         """Say which other methods have to be tuned too before the file is replaced."""
-        if not (waiting := self._choices.waiting(here)):
+        if not (waiting := self._choices.waiting(tuned)):
             return
-        command = f"fedbench tune {self._dataset} {' '.join([*here, *waiting])} --paper {self._paper.key}"
+        command = f"fedbench tune {self._dataset} {' '.join([*tuned, *waiting])} --paper {self._paper.key}"
         self._say(
             f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune all in one call "
             f"({command}{', with the same --set' if self._config.set else ''}): the trials made now are in "

@@ -97,15 +97,15 @@ class Processes:
 
     def _done(self, connection: Connection) -> tuple[RunSpec, Record]:
         try:
-            found = connection.recv()
+            result = connection.recv()
         except (EOFError, ConnectionError):
             raise UserError(
                 f"a training was killed, perhaps for lack of memory: use fewer --cores, {AGAIN}"
             ) from None
-        if isinstance(found, Exception):
-            raise found
+        if isinstance(result, Exception):
+            raise result
         self._idle.append(connection)
-        return self._busy.pop(connection), found
+        return self._busy.pop(connection), result
 
 
 Workers = Here | Processes
@@ -141,11 +141,11 @@ def _serve(connection: Connection, config: Config) -> None:
         while True:
             spec = connection.recv()
             try:
-                found: Record | Exception = train_run(spec, config, Store())
+                result: Record | Exception = train_run(spec, config, Store())
             except (UserError, OSError, MemoryError) as error:
-                found = error
+                result = error
             except Exception as error:
                 if not lacks_memory(error):
                     traceback.print_exc()  # what is sent has none
-                found = RuntimeError(str(error))
-            connection.send(found)
+                result = RuntimeError(str(error))
+            connection.send(result)

@@ -90,8 +90,8 @@ def described(
     layers = layers_of(paper, scale, dataset, setting, method, tuned)
     run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
     data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
-    if (own := _own_content(data.get("dataset"), folder)) is not None:
-        data["content"] = own
+    if (content := _own_content(data.get("dataset"), folder)) is not None:
+        data["content"] = content
     if data.get("clients") == "sites":
         data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], folder)
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
@@ -120,8 +120,8 @@ def layers_of(
     """Return the layers of a run by name, later ones win."""
     data, how = paper.datasets[dataset], paper.methods[method]
     source = f"{CONFIG_DIR / 'papers' / paper.key}.yaml"
-    found = tuned_for(paper, dataset, setting, method, scale)
-    path, chosen = ("tuning", tuned) if tuned is not None else (found.path, found.values)
+    tuned_values = tuned_for(paper, dataset, setting, method, scale)
+    path, chosen = ("tuning", tuned) if tuned is not None else (tuned_values.path, tuned_values.values)
     shorter, scaled = at_scale(paper, scale), f"scale {scale.name}"
     layers = [
         Layer(f"defaults of {source}", paper.defaults),
@@ -141,10 +141,10 @@ def layers_of(
             Layer(f"setting {name} = {value}", meant if place == "." else nested(place, meant))
             for place in entry.sets
         ]
-    here = {"dataset": dataset, **{name: setting[name] for name in held}}
+    at = {"dataset": dataset, **{name: setting[name] for name in held}}
     for name, pieces in how.at.items():
-        if name in here:
-            layers.append(Layer(f"method {method} at {name} = {here[name]}", pieces.get(here[name], {})))
+        if name in at:
+            layers.append(Layer(f"method {method} at {name} = {at[name]}", pieces.get(at[name], {})))
     layers.append(Layer(f"dataset {dataset} of {source}, fixed", data.fixed))
     return layers
 
@@ -190,10 +190,10 @@ def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
         if plan.datasets is not None:
             datasets = dict.fromkeys([*plan.datasets, *paper.defined.get("datasets", [])])
             plan = plan.model_copy(update={"datasets": list(datasets)})
-    own = paper.scales.get(scale.name)
-    if plan is None or own is None:
-        return plan or own or ScalePaper()
-    return ScalePaper(**overlaid(plan.model_dump(), own.model_dump(exclude_unset=True)))
+    of_paper = paper.scales.get(scale.name)
+    if plan is None or of_paper is None:
+        return plan or of_paper or ScalePaper()
+    return ScalePaper(**overlaid(plan.model_dump(), of_paper.model_dump(exclude_unset=True)))
 
 
 def paper_of(pattern: str) -> str | None:
@@ -202,10 +202,10 @@ def paper_of(pattern: str) -> str | None:
     return named if named and not set(named) & set("*?[") else None
 
 
-def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[Cell]:
+def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> list[Cell]:
     """Select the cell of that name, else those that match a shell pattern or hold the text.
 
-    With ``whole``, for what cannot be undone, the pattern has to match one or more whole parts of the name, which
+    With ``whole_parts``, for what cannot be undone, the pattern has to match one or more whole parts of the name, which
     are paper, dataset, setting and method: ``LocalSGDM`` is not ``LocalSGDM_RL`` too, ``LocalSGDM*`` is.
 
     Raises:
@@ -213,14 +213,14 @@ def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[C
     """
 
     def fits(name: str) -> bool:
-        if whole:
+        if whole_parts:
             return fnmatch.fnmatchcase(f"/{name}/", f"*/{pattern}/*")
         return fnmatch.fnmatchcase(name, pattern) or pattern in name
 
     exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
-    found = exact or [cell for cell in cells if fits(cell.name)]
-    if not found:
-        hint = "a word has to be a whole part of a name, * matches anything; " if whole else ""
+    chosen = exact or [cell for cell in cells if fits(cell.name)]
+    if not chosen:
+        hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
         parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
         folded = {part.lower(): part for part in sorted(parts)}
         near = difflib.get_close_matches(pattern.lower(), folded, n=1)
@@ -228,4 +228,4 @@ def matching(cells: Sequence[Cell], pattern: str, whole: bool = False) -> list[C
         raise UserError(
             f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
         )
-    return found
+    return chosen

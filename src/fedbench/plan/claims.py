@@ -87,7 +87,7 @@ class Trend(Spec):
     """Whether the end of training or the mean of the curve is looked at, which is larger where training is faster."""
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
+    def _method_or_gap(self) -> Self:
         if (self.method is None) == (self.gap is None):
             raise ValueError("give either method or gap: [one, other]")
         return self
@@ -204,9 +204,9 @@ class ClaimSpec(Spec):
         """The metric that is looked at; of a ratio of costs the cost."""
         if self.ratio:
             return self.ratio.metric or next(iter(self.ratio.to), self.ratio.needs or "")
-        one = self.comparison or self.trend or self.exists
-        assert one is not None
-        return one.metric
+        asked = self.comparison or self.trend or self.exists
+        assert asked is not None
+        return asked.metric
 
     @property
     def digest(self) -> str:
@@ -216,8 +216,8 @@ class ClaimSpec(Spec):
     def methods(self) -> list[str]:
         """List the methods it names."""
         named: list[str] = []
-        if one := self.comparison:
-            named = [*one.method, *(one.than if isinstance(one.than, list) else [])]
+        if asked := self.comparison:
+            named = [*asked.method, *(asked.than if isinstance(asked.than, list) else [])]
         if self.exists:
             named = [self.exists.method]
         if self.trend:
@@ -230,13 +230,13 @@ class ClaimSpec(Spec):
 
     def settings(self) -> Iterator[tuple[str, Sequence[Value]]]:
         """List the settings it names with their values, none for a setting as a whole."""
-        one: Comparison | Ratio | None = self.comparison or self.ratio
-        if one:
-            yield from ((name, [value]) for name, value in one.when.items())
-            if isinstance(one.than, dict):
-                yield from ((name, [value]) for name, value in one.than.items())
-        if isinstance(one, Comparison):
-            yield from one.change.items()
+        asked: Comparison | Ratio | None = self.comparison or self.ratio
+        if asked:
+            yield from ((name, [value]) for name, value in asked.when.items())
+            if isinstance(asked.than, dict):
+                yield from ((name, [value]) for name, value in asked.than.items())
+        if isinstance(asked, Comparison):
+            yield from asked.change.items()
         if self.trend:
             yield self.trend.along, []
         if self.ratio and self.ratio.largest:

@@ -139,8 +139,8 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
                 yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
     if paper.tune is not None:
         yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
-        own = [name for stable in paper.tune.stables() for name in stable.setting]
-        yield "tune", "setting", [*paper.tune.setting, *own, *paper.tune.each], paper.settings
+        short = [name for stable in paper.tune.stables() for name in stable.setting]
+        yield "tune", "setting", [*paper.tune.setting, *short, *paper.tune.each], paper.settings
 
 
 def _values(paper: Paper, setting: str) -> set[str]:
@@ -256,10 +256,10 @@ def read_tuned(path: Path) -> dict[str, Any]:
     content: dict[str, Any] = read_yaml(path)
     given = content.pop("checksum", None)
     try:
-        whole = given is None or given == seal.checksum(content)
+        unchanged = given is None or given == seal.checksum(content)
     except TypeError:  # a date or the like, which no trial writes
-        whole = False
-    if not whole:
+        unchanged = False
+    if not unchanged:
         raise UserError(
             f"{path} is not what `fedbench tune` wrote: bring it back, or remove the line `checksum` if you changed it"
         )

@@ -12,34 +12,34 @@ OVERLAID = ("defaults", *ENTRIES)
 PUBLISHED = "tables/published"
 
 
-def extended(base_key: str, base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:
     """Lay a paper's YAML over the one it extends.
 
-    Whatever defines experiments (defaults, datasets, methods, settings, tuning) is taken over, changed where ``own``
-    repeats it. A table or figure is there only if ``own`` names it; one that the base has too keeps what ``own``
+    Whatever defines experiments (defaults, datasets, methods, settings, tuning) is taken over, changed where ``paper``
+    repeats it. A table or figure is there only if ``paper`` names it; one that the base has too keeps what ``paper``
     leaves out, its published numbers included. Claims are about the base's own tables and are left behind.
 
-    A dataset that is added keeps its labels and all of its samples unless its entry, or the defaults of ``own``, say
+    A dataset that is added keeps its labels and all of its samples unless its entry, or the defaults of ``paper``, say
     otherwise: what the base does to labels is about the base's data. A table that names it holds what it names.
 
     Returns:
-        The keys of :class:`fedbench.plan.schema.Paper`; ``defined`` lists what ``own`` adds or changes.
+        The keys of :class:`fedbench.plan.schema.Paper`; ``defined`` lists what ``paper`` adds or changes.
     """
     result = {key: value for key, value in base.items() if key not in ("tables", "figures", "claims")}
-    result |= {key: value for key, value in own.items() if key not in OVERLAID}
+    result |= {key: value for key, value in paper.items() if key not in OVERLAID}
     for key in OVERLAID:
-        if key in base or key in own:
-            result[key] = overlaid(base.get(key, {}), own.get(key, {}))
+        if key in base or key in paper:
+            result[key] = overlaid(base.get(key, {}), paper.get(key, {}))
     for kind in ("tables", "figures"):
-        if isinstance(own.get(kind), Mapping):
+        if isinstance(paper.get(kind), Mapping):
             result[kind] = {
                 name: overlaid(_with_file(base.get(kind, {}).get(name, {}), base_key), entry)
-                for name, entry in own[kind].items()
+                for name, entry in paper[kind].items()
             }
-    listed = [*own["datasets"]] if isinstance(own.get("datasets"), Mapping) else []
+    listed = [*paper["datasets"]] if isinstance(paper.get("datasets"), Mapping) else []
     added = [name for name in listed if name not in base.get("datasets", {})]
     for name in added:
-        result["datasets"][name] = _as_it_is(result["datasets"][name], own.get("defaults") or {})
+        result["datasets"][name] = _as_it_is(result["datasets"][name], paper.get("defaults") or {})
     for entry in result.get("tables", {}).values() if listed else []:
         if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
             entry.setdefault("additions", [])  # a table of one's own data holds what it names
@@ -47,8 +47,10 @@ def extended(base_key: str, base: Mapping[str, Any], own: Mapping[str, Any]) -> 
         scale: {**plan, "datasets": [*plan["datasets"], *listed]} if plan.get("datasets") else plan
         for scale, plan in base.get("scales", {}).items()
     }
-    result["scales"] = overlaid(inherited, own.get("scales", {}))
-    return result | {"defined": {key: [*own[key]] for key in ENTRIES if isinstance(own.get(key), Mapping)}}
+    result["scales"] = overlaid(inherited, paper.get("scales", {}))
+    return result | {
+        "defined": {key: [*paper[key]] for key in ENTRIES if isinstance(paper.get(key), Mapping)}
+    }
 
 
 def _as_it_is(entry: Any, defaults: Mapping[str, Any]) -> Any:

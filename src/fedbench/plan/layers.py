@@ -44,11 +44,11 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def overlaid(base: Any, own: Any) -> Any:
+def overlaid(base: Any, over: Any) -> Any:
     """Lay one piece of YAML over another key by key: a ``null`` is kept, to remove a key when layers are merged."""
-    if not isinstance(base, dict) or not isinstance(own, dict):
-        return own
-    return {**base, **{key: overlaid(base.get(key), value) for key, value in own.items()}}
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return {**base, **{key: overlaid(base.get(key), value) for key, value in over.items()}}
 
 
 def nested(dotted: str, value: Any) -> dict[str, Any]:
@@ -62,19 +62,19 @@ def places(value: Any, prefix: str = "") -> dict[str, Any]:
     """Return the values of nested mappings by their places; an empty mapping is a value."""
     if not isinstance(value, Mapping) or not value:
         return {prefix: value}
-    found: dict[str, Any] = {}
+    by_place: dict[str, Any] = {}
     for key, inner in value.items():
-        found |= places(inner, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        by_place |= places(inner, f"{prefix}.{key}" if prefix else str(key))
+    return by_place
 
 
 def origins(layers: Sequence[Layer]) -> dict[str, str]:
     """Return which layer has the last word on each place that the layers give a value."""
-    found: dict[str, str] = {}
+    layer_of: dict[str, str] = {}
     for layer in layers:
-        found |= dict.fromkeys(places(layer.piece) if layer.piece else (), layer.name)
+        layer_of |= dict.fromkeys(places(layer.piece) if layer.piece else (), layer.name)
     kept = places(merged(*(layer.piece for layer in layers)))
-    return {place: name for place, name in found.items() if place in kept}
+    return {place: name for place, name in layer_of.items() if place in kept}
 
 
 def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -84,24 +84,24 @@ def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
         UserError: it is nothing of the kind, or a place that no run has.
     """
     if isinstance(text, Mapping):
-        found = {str(place): value for place, value in text.items()}
+        by_place = {str(place): value for place, value in text.items()}
     elif not isinstance(text, str):
         raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {shortened(text)}")
     else:
-        found = {}
+        by_place = {}
         for item in re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip()):
             place, equals, value = item.partition("=")
             if not equals:
                 raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {item!r}")
             try:
-                found[place] = parse_yaml(value)
+                by_place[place] = parse_yaml(value)
             except ValueError:
                 raise UserError(f"set {place}: {shortened(value)!r} is not valid YAML") from None
-    for place in found:
+    for place in by_place:
         root, dot, _ = place.partition(".")
         if not dot or root not in ROOTS:
             raise unknown("place of a run", place, [f"{name}.…" for name in ROOTS])
-    return found
+    return by_place
 
 
 def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,14 +39,14 @@ def resolved(
 
 def runs_before(cell: Cell) -> list[RunSpec]:
     """List the runs that those of a cell start from, and what these start from: the first to train comes first."""
-    found: dict[str, RunSpec] = {}
+    by_key: dict[str, RunSpec] = {}
     for run in cell.runs:
         chain = []
         while run.start is not None and run.start.run is not None:
             run = run.start.run
             chain.append(run)
-        found |= {parent.key: parent for parent in reversed(chain)}
-    return list(found.values())
+        by_key |= {parent.key: parent for parent in reversed(chain)}
+    return list(by_key.values())
 
 
 def cells_before(cell: Cell, cells: Iterable[Cell]) -> list[Cell]:

@@ -90,8 +90,8 @@ class TableSpec(Spec):
         board = self.board
         if board is None or board.budget is None:
             return self.metrics
-        found = [measures.within(metric, board.budget, board.within[dataset]) for metric in self.metrics]
-        return [*found, measures.rounds_to(self.metrics[0], board.to[dataset], board.budget)]
+        within = [measures.within(metric, board.budget, board.within[dataset]) for metric in self.metrics]
+        return [*within, measures.rounds_to(self.metrics[0], board.to[dataset], board.budget)]
 
     @model_validator(mode="before")
     @classmethod
@@ -99,10 +99,10 @@ class TableSpec(Spec):
         """Write the targets of ``rounds_to`` as metrics."""
         if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
             return data
-        found = [*data.get("metrics", [])]
+        metrics = [*data.get("metrics", [])]
         for metric, values in data["rounds_to"].items():
-            found += [
+            metrics += [
                 measures.rounds_to(metric, value)
                 for value in (values if isinstance(values, list) else [values])
             ]
-        return {**data, "metrics": list(dict.fromkeys(found))}
+        return {**data, "metrics": list(dict.fromkeys(metrics))}

@@ -48,9 +48,11 @@ class Tuned:
         unit = next((name for name in LENGTHS if train.get(name) is not None), None)
         if unit is None or not self.values:
             return ""
-        own = getattr(run.train, unit)
-        far = own is not None and own >= FAR * train[unit]
-        return f"trials of {train[unit]} {unit}" + (f", {own / train[unit]:.3g} times shorter" if far else "")
+        length = getattr(run.train, unit)
+        far = length is not None and length >= FAR * train[unit]
+        return f"trials of {train[unit]} {unit}" + (
+            f", {length / train[unit]:.3g} times shorter" if far else ""
+        )
 
 
 def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -58,14 +60,14 @@ def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list
 
     What was tried with another word counts for nothing: how large a step may be for sigmoids says little of logits.
     """
-    found, rows = [], list(tried)
+    on_edge, rows = [], list(tried)
     words = {name: value for name, value in values.items() if isinstance(value, str)}
     alike = [row for row in rows if all(row.get(name, word) == word for name, word in words.items())]
     for name, value in values.items():
         numbers, varied = _numbers(alike, name), len(_numbers(rows, name)) > 1
         if varied and value in (min(numbers), max(numbers)) and not _at_bound(name, value):
-            found.append(name)
-    return found
+            on_edge.append(name)
+    return on_edge
 
 
 def _at_bound(name: str, value: float) -> bool:
@@ -98,13 +100,13 @@ def tuned_for(paper: Paper, dataset: str, setting: Mapping[str, Value], method: 
     lent = None if paper.defines(dataset, method) else paper.extends
     files = ((path, read_tuned_file(path)) for path in _paths(usual, scale.name, lent))
     has = ((path, content) for path, content in files if method in content.get("chosen", {}))
-    path, found = next(has, (usual, {}))
-    values: dict[str, Any] = found.get("chosen", {}).get(method, {})
+    path, content_ = next(has, (usual, {}))
+    values: dict[str, Any] = content_.get("chosen", {}).get(method, {})
     keep = {*paper.methods[method].published} if scale.constants == "paper" else set()
     return Tuned(
         path,
         {name: value for name, value in values.items() if name not in keep},
         {name: value for name, value in values.items() if name in keep},
-        found.get("scores", {}).get(method, []),
-        found.get("protocol", {}),
+        content_.get("scores", {}).get(method, []),
+        content_.get("protocol", {}),
     )

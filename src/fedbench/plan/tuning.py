@@ -96,10 +96,10 @@ class TuneSpec(Spec):
 
     @model_validator(mode="after")
     def _fits_together(self) -> TuneSpec:
-        for dataset, own in self.per_dataset.items():
-            if (own.trials or 0) > self.trials:
+        for dataset, changes in self.per_dataset.items():
+            if (changes.trials or 0) > self.trials:
                 raise ValueError(
-                    f"per_dataset.{dataset}.trials: {own.trials} are more than the {self.trials} of every grid"
+                    f"per_dataset.{dataset}.trials: {changes.trials} are more than the {self.trials} of every grid"
                 )
         for tune in (self, *map(self.on, self.per_dataset)):
             if tune.stable is not None and (twice := {*tune.seeds} & {*tune.stable.seeds}):
@@ -111,22 +111,22 @@ class TuneSpec(Spec):
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""
-        own = self.per_dataset.get(dataset, TrialSpec())
+        changes = self.per_dataset.get(dataset, TrialSpec())
         changed = {
-            "trials": own.trials or self.trials,
-            "metric": own.metric or self.metric,
-            "validation": own.validation or self.validation,
-            "train": {**self.train, **own.train},
-            "seeds": own.seeds or self.seeds,
-            "stable": own.stable or self.stable,
+            "trials": changes.trials or self.trials,
+            "metric": changes.metric or self.metric,
+            "validation": changes.validation or self.validation,
+            "train": {**self.train, **changes.train},
+            "seeds": changes.seeds or self.seeds,
+            "stable": changes.stable or self.stable,
             "per_dataset": {},
         }
         return self.model_copy(update=changed)
 
     def stables(self) -> list[StableSpec]:
         """List the short runs of all datasets."""
-        found = [self.stable, *(own.stable for own in self.per_dataset.values())]
-        return [stable for stable in found if stable is not None]
+        stables = [self.stable, *(own.stable for own in self.per_dataset.values())]
+        return [stable for stable in stables if stable is not None]
 
     def protocol(self) -> dict[str, Any]:
         """Return how the trials of a dataset are made, as their file says it."""

@@ -95,25 +95,25 @@ def import_runs(store: Store, source: Path) -> Imported:
         UserError: there is no such archive or folder, or it is none.
         WriteError: the store cannot be written; every run is there whole or not at all.
     """
-    found = Imported()
+    imported = Imported()
     if not source.exists():
         raise UserError(f"{source} does not exist")
     if not source.is_dir() and not source.is_file():
         raise UserError(f"{source} is a device or a pipe, which may never end; save it as a file first")
     try:
         with _staging(store) as staging:
-            _stage(source, staging, found)
+            _stage(source, staging, imported)
             for folder in sorted(staging.iterdir()):
-                if folder.name not in found.refused:
-                    _place(folder, store, found)
+                if folder.name not in imported.refused:
+                    _place(folder, store, imported)
     except OSError as error:
         raise cannot_write(f"the run store {store.root}", error) from None
-    if found == Imported():
+    if imported == Imported():
         raise UserError(f"{source} holds no runs")
-    return found
+    return imported
 
 
-def _stage(source: Path, staging: Path, found: Imported) -> None:
+def _stage(source: Path, staging: Path, imported: Imported) -> None:
     """Copy the files of runs to ``staging/<key>/``."""
     if source.is_dir():
         inside = source / "results" / "runs"
@@ -135,15 +135,15 @@ def _stage(source: Path, staging: Path, found: Imported) -> None:
                     raise UserError(
                         f"{source} unpacks to more than {PACKED} times its size: it is not an archive of runs"
                     )
-                if len(found.refused) > MOST_REFUSED:
+                if len(imported.refused) > MOST_REFUSED:
                     raise UserError(
                         f"{source} holds more than {MOST_REFUSED} things that are not files of a run"
                     )
-                _take(tar, item, staging, found)
+                _take(tar, item, staging, imported)
     except _UNREADABLE as error:
-        if not found.refused and not any(staging.iterdir()):
+        if not imported.refused and not any(staging.iterdir()):
             raise UserError(f"{source} is not an archive of runs ({_reason(error)})") from None
-        found.refused[source.name] = f"it ends early or is corrupt ({error}): its last runs are missing"
+        imported.refused[source.name] = f"it ends early or is corrupt ({error}): its last runs are missing"
     except OSError as error:
         if is_write_error(error):
             raise
@@ -191,19 +191,19 @@ class _Reader:
         return data or bytes(self._file.read(size))
 
 
-def _take(tar: tarfile.TarFile, item: tarfile.TarInfo, staging: Path, found: Imported) -> None:
+def _take(tar: tarfile.TarFile, item: tarfile.TarInfo, staging: Path, imported: Imported) -> None:
     """Copy one member of an archive, if it is a file of a run; refuse it, and its run, if it pretends to be one."""
     *_, key, name = ("", "", *PurePosixPath(item.name).parts)
     if item.isdir() or key.endswith(".unfinished") or item.name == journal.NAME:
         return
     if not _KEY.fullmatch(key) or name not in FILES:
-        found.refused[item.name] = "it is not a file of a run"
+        imported.refused[item.name] = "it is not a file of a run"
     elif not item.isreg() or item.issparse():
-        found.refused[key] = f"{name} is a link, a device or a file with holes, not a plain file"
+        imported.refused[key] = f"{name} is a link, a device or a file with holes, not a plain file"
     elif item.size > LARGEST:
-        found.refused[key] = f"{name} has {item.size} bytes, more than a run can have"
+        imported.refused[key] = f"{name} has {item.size} bytes, more than a run can have"
     elif (staging / key / name).exists():
-        found.refused[key] = f"{name} is there twice"
+        imported.refused[key] = f"{name} is there twice"
     else:
         content = tar.extractfile(item)
         assert content is not None
@@ -217,13 +217,13 @@ def _copy(content: IO[bytes], path: Path) -> None:
     files.sync(path)
 
 
-def _place(folder: Path, store: Store, found: Imported) -> None:
+def _place(folder: Path, store: Store, imported: Imported) -> None:
     """Check a run that was copied beside the store, and move it in unless there is one."""
     key = folder.name
     try:
         theirs = read_run(folder, key)
     except ValueError as error:
-        found.refused[key] = str(error).replace(f"{folder}/", "")
+        imported.refused[key] = str(error).replace(f"{folder}/", "")
         return
     for name in set(FILES) - {"run.json", *theirs.files}:
         (folder / name).unlink(missing_ok=True)
@@ -234,13 +234,13 @@ def _place(folder: Path, store: Store, found: Imported) -> None:
             store.set_aside(key)  # damaged: the one that arrives takes its place
         else:
             same = (ours.files, ours.metrics) == (theirs.files, theirs.metrics)
-            (found.present if same else found.kept).append(key)
+            (imported.present if same else imported.kept).append(key)
             return
     files.sync(folder)
     folder.rename(store.path(key))
     files.sync(store.root)
     journal.note(store.root, "imported", key)
-    found.new.append(key)
+    imported.new.append(key)
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
     """
     for cell in cells:
         gone = sum(_forget_run(run.key, store) for run in cell.runs)
-        there = cell.path.exists()
+        shown = cell.path.exists()
         cell.path.unlink(missing_ok=True)
-        if gone or there:
+        if gone or shown:
             yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
     for path in results.drop([run.key for cell in cells for run in cell.runs]):
         yield f"{path} showed one of them and is made again"

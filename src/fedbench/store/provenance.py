@@ -19,12 +19,12 @@ def commit() -> str:
 def commit_of(root: Path) -> str:
     """Return the commit of a checkout, as :func:`commit`."""
     try:
-        here = ["git", "-C", str(root)]
+        git = ["git", "-C", str(root)]
         head = subprocess.run(
-            [*here, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
         )
         changed = subprocess.run(
-            [*here, "status", "--porcelain", "--", "src", "config"],
+            [*git, "status", "--porcelain", "--", "src", "config"],
             capture_output=True,
             text=True,
             check=True,

@@ -44,12 +44,12 @@ class Store:
     def keys(self, damaged: bool = False) -> list[str]:
         """List the keys of all finished runs; with ``damaged``, also of folders in their place that lack the record."""
         try:
-            found = [path for path in self.root.iterdir() if "." not in path.name]
+            folders = [path for path in self.root.iterdir() if "." not in path.name]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise cannot_read(f"the run store {self.root}", error) from None
-        return sorted(path.name for path in found if damaged or files.mark(path / "run.json"))
+        return sorted(path.name for path in folders if damaged or files.mark(path / "run.json"))
 
     def has(self, key: str) -> bool:
         """Say whether there is a finished run, which may be damaged."""

@@ -78,7 +78,7 @@ def _library() -> Iterator[Path]:
 
 def _content(paths: Iterable[Path], root: Path = Path()) -> str:
     """Digest the names and the bytes of files; those that are not there have neither."""
-    there = sorted({path for path in paths if path.is_file()})
+    present = sorted({path for path in paths if path.is_file()})
     return digest(
-        [[str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in there]
+        [[str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in present]
     )

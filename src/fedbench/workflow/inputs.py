@@ -209,8 +209,8 @@ class Inputs:
 
     def besides_page(self) -> list[str]:
         """Name and digest what the report page shows besides this call's results: others on disk too."""
-        here = self.cells_by_path(self.config.paper)
-        return [*besides.of_all(self.config), f"results {_results_but(here)}"]
+        of_call = self.cells_by_path(self.config.paper)
+        return [*besides.of_all(self.config), f"results {_results_but(of_call)}"]
 
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
@@ -219,9 +219,9 @@ class Inputs:
         return [*spec.tables, *claims], [*spec.figures, *claims]
 
 
-def _results_but(here: Collection[str], paper: str = "*") -> str:
+def _results_but(of_call: Collection[str], paper: str = "*") -> str:
     """Digest the results on disk of a paper, or of all, that are none of this call's."""
-    others = (path for path in RESULTS.glob(f"*/{paper}/**/*.json") if str(path) not in here)
+    others = (path for path in RESULTS.glob(f"*/{paper}/**/*.json") if str(path) not in of_call)
     return digest(sorted([str(path), path.stat().st_mtime_ns] for path in others))
 
 

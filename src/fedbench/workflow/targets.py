@@ -50,19 +50,19 @@ def _known(path: str, inputs: Inputs, rules: Sequence[str]) -> None:
     """Raise UserError with the nearest names for a path that no rule makes."""
     if path in {*rules, PAGE} or Path(path).exists() or path.startswith(f"{inputs.config.data_dir}/"):
         return
-    if found := re.fullmatch(r"results/cells/([^/]+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)\.json", path):
-        inputs.cell(*found.groups())
+    if match := re.fullmatch(r"results/cells/([^/]+)/([^/]+)/([^/]+)/([^/]+)/([^/]+)\.json", path):
+        inputs.cell(*match.groups())
         return
-    if found := re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.([\w.]+)", path):
-        kind, paper, name, form = found.groups()
+    if match := re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.([\w.]+)", path):
+        kind, paper, name, form = match.groups()
         spec = inputs.paper(paper or inputs.config.paper)
         known = [*(spec.tables if kind == "table" else spec.figures), *["claims"] * bool(spec.claims)]
         if name not in known:
             raise unknown(f"{kind} of {spec.key}", name, known)
         if form in FORMS[kind]:
             return
-    if found := re.fullmatch(r"reports/([^/]+)\.pdf", path):
-        inputs.paper(found[1])
+    if match := re.fullmatch(r"reports/([^/]+)\.pdf", path):
+        inputs.paper(match[1])
         return
     near = difflib.get_close_matches(path, _targets(path, inputs, rules), n=3, cutoff=0.4)
     raise UserError(

@@ -126,7 +126,7 @@ def test_the_global_variate_is_the_mean_of_the_clients_after_each_window(rule: s
 
     def check(progress: Progress) -> None:
         nonlocal repeats
-        own = simulation.own
+        own = simulation.client_state
         repeats = max(repeats, int(own["steps"].max()) // 4)
         if progress.round % 3:
             return
@@ -182,7 +182,7 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
     resumed = Simulation(run, images(SIZES), CPU, saved(path))
     outcome = resumed.run()
     assert csv_text(outcome.curve) == csv_text(expected.curve)
-    assert same(resumed.server, whole.server) and same(resumed.own, whole.own)
+    assert same(resumed.server, whole.server) and same(resumed.client_state, whole.client_state)
 
 
 @pytest.mark.parametrize(
@@ -212,5 +212,5 @@ def test_a_scaffold_keeps_two_vectors_a_client() -> None:
     own = dict.fromkeys(a_scaffold.Method.own, 0)
     simulation, _ = simulate(spec("a_scaffold", **cycles(1, evaluations=1)), images(SIZES))
     d = simulation.problem.net.d
-    sizes = [tensor.numel() for name, tensor in simulation.own.items() if name in own]
+    sizes = [tensor.numel() for name, tensor in simulation.client_state.items() if name in own]
     assert sum(size >= len(SIZES) * d for size in sizes) == 2

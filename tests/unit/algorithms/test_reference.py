@@ -85,7 +85,7 @@ def compare(
         ),
     )
     expected = reference.method(method)(world, **(PARAMS[method] | params))
-    found = {**simulation.server, **simulation.own}
+    found = {**simulation.server, **simulation.client_state}
     assert found.keys() - expected.keys() <= {"anchor", "holders", "path", "passed", "kept", *A_SCAFFOLD}
     for name in found.keys() & expected.keys():
         torch.testing.assert_close(

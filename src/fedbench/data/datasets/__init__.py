@@ -54,12 +54,12 @@ def get(name: str, folder: Path = own.FOLDER, _above: tuple[str, ...] = ()) -> D
     if (name in registry.names(_HERE) or in_family) and path.is_file():
         raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
     if name in registry.names(_HERE):
-        found = registry.find(_HERE, "dataset", name, "dataset")
-        if not isinstance(found, Dataset):
-            raise UserError(f"dataset {name!r}: {found!r} is not a fedbench.data.dataset.Dataset")
-        if found.name != name:
-            raise UserError(f"dataset {name!r} calls itself {found.name!r}; its name is that of its file")
-        return found
+        dataset = registry.find(_HERE, "dataset", name, "dataset")
+        if not isinstance(dataset, Dataset):
+            raise UserError(f"dataset {name!r}: {dataset!r} is not a fedbench.data.dataset.Dataset")
+        if dataset.name != name:
+            raise UserError(f"dataset {name!r} calls itself {dataset.name!r}; its name is that of its file")
+        return dataset
     if in_family is not None:
         return in_family
     if path.is_file():

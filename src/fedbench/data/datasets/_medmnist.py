@@ -72,10 +72,8 @@ class MedSet(Dataset):
 
     def cure(self, folder: Path) -> str:
         """Say also what to do with a copy that is of another edition."""
-        own = "file: COPY.npz and format: medmnist in config/datasets/NAME.yaml"
-        return (
-            f"{super().cure(folder)} A copy with another checksum is another edition: describe it with {own}."
-        )
+        keys = "file: COPY.npz and format: medmnist in config/datasets/NAME.yaml"
+        return f"{super().cure(folder)} A copy with another checksum is another edition: describe it with {keys}."
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the parts: images ``[n, C, size, size]`` uint8."""

@@ -54,8 +54,8 @@ class XraySet(PictureSet):
 
     def sources(self, folder: Path) -> list[Path]:
         """Take the first of the tables that is there; pictures are too many for checksums."""
-        there = [folder / name for name in self.tables if (folder / name).is_file()]
-        return (there or [folder / self.tables[0]])[:1]
+        present = [folder / name for name in self.tables if (folder / name).is_file()]
+        return (present or [folder / self.tables[0]])[:1]
 
     @abstractmethod
     def studies(self, folder: Path) -> pd.DataFrame:
@@ -120,11 +120,11 @@ class XraySet(PictureSet):
 
 def codes(table: pd.DataFrame) -> np.ndarray:
     """Return each picture's class, ``[n]`` int64."""
-    found: np.ndarray = sum(
+    classes: np.ndarray = sum(
         (table[name].to_numpy(np.int64) << place for place, name in enumerate(FINDINGS)),
         start=np.zeros(len(table), dtype=np.int64),
     )
-    return found
+    return classes
 
 
 def drawn(patients: pd.Series, share: float, name: str) -> np.ndarray:

@@ -42,14 +42,14 @@ class CatVsDog(PictureSet):
         """Decode, resize and split the pictures; class 0 is cat, class 1 is dog."""
         place = raw_dir / "train"
         with Pictures(place if place.is_dir() else raw_dir / "train.zip") as pictures:
-            found = {name for name in pictures.names() if _NAME.fullmatch(name)}
+            present = {name for name in pictures.names() if _NAME.fullmatch(name)}
             wanted = [(n, label) for n in range(self.per_class) for label in (0, 1)]
             names = [f"{self.classes[label]}.{n}.jpg" for n, label in wanted]
-            if found != set(names):
-                odd = sorted(found ^ set(names))[0]
+            if present != set(names):
+                odd = sorted(present ^ set(names))[0]
                 raise UserError(
                     f"{pictures.path} must hold cat.N.jpg and dog.N.jpg for N below {self.per_class}: "
-                    f"{odd} is {'too much' if odd in found else 'missing'} ({len(found)} of {len(names)})."
+                    f"{odd} is {'too much' if odd in present else 'missing'} ({len(present)} of {len(names)})."
                 )
             height, width = self.shape[1:]
             x = pictures.load(names, (height, width), draft=self.draft)

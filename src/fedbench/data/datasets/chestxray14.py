@@ -30,8 +30,10 @@ class ChestXray14(XraySet):
         listed = table["Finding Labels"].str.split("|").map(lambda names: {name.strip() for name in names})
         if strange := sorted(set().union(*listed) - {*KNOWN}):
             raise UserError(f"{path}: {unknown('finding', strange[0], KNOWN)}")
-        found = {key: listed.map(lambda names, name=name: int(name in names)) for key, name in NAMES.items()}
-        return pd.DataFrame({"image": table["Image Index"], "patient": table["Patient ID"], **found})
+        findings = {
+            key: listed.map(lambda names, name=name: int(name in names)) for key, name in NAMES.items()
+        }
+        return pd.DataFrame({"image": table["Image Index"], "patient": table["Patient ID"], **findings})
 
 
 dataset = ChestXray14(

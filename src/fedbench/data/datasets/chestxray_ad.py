@@ -46,11 +46,11 @@ class ChestXrayAD(XraySet):
                 {key: table[name].eq("1").astype(int) if name in table else 0 for key, name in NAMES.items()}
             )
         said = said.set_axis(table.index).assign(image_id=table["image_id"], rad_id=table["rad_id"])
-        each = said.groupby(["image_id", "rad_id"], sort=True).max()
-        votes = each.groupby(level="image_id").mean()
-        found = (votes > (0 if self.vote == "any" else 0.5)).astype(int).reset_index()
-        ending = self._ending(folder, found["image_id"])
-        return found.assign(image=found["image_id"] + ending, patient=found["image_id"]).drop(
+        by_radiologist = said.groupby(["image_id", "rad_id"], sort=True).max()
+        votes = by_radiologist.groupby(level="image_id").mean()
+        findings = (votes > (0 if self.vote == "any" else 0.5)).astype(int).reset_index()
+        ending = self._ending(folder, findings["image_id"])
+        return findings.assign(image=findings["image_id"] + ending, patient=findings["image_id"]).drop(
             columns="image_id"
         )
 

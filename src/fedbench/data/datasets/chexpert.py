@@ -42,11 +42,11 @@ class CheXpert(XraySet):
         for path in self.sources(folder):
             table = read_table(path, ("Path", "Frontal/Lateral", *COLUMNS.values()))
             table = table[table["Frontal/Lateral"].str.strip() == "Frontal"]
-            found = labelled(table, COLUMNS, self.uncertain, path)
-            image = named(found["Path"], self.depth)
-            found = found.assign(image=image, patient=image.str.split("/").str[0])
-            found = found[["image", "patient", *FINDINGS]]
-            parts.append(found.assign(test=path.name == "valid.csv") if self.official else found)
+            frontal = labelled(table, COLUMNS, self.uncertain, path)
+            image = named(frontal["Path"], self.depth)
+            frontal = frontal.assign(image=image, patient=image.str.split("/").str[0])
+            frontal = frontal[["image", "patient", *FINDINGS]]
+            parts.append(frontal.assign(test=path.name == "valid.csv") if self.official else frontal)
         return pd.concat(parts, ignore_index=True)
 
     def repeated(self, train: pd.DataFrame) -> pd.DataFrame:

@@ -44,7 +44,7 @@ class ImageNet(PictureSet):
                 f"{raw_dir / 'train'} has {len(names)} folders of classes: it should have one for each."
             )
         number = {name: place for place, name in enumerate(names)}
-        found = {}
+        loaded = {}
         for part in ("train", "val"):
             with Pictures(raw_dir / part, depth=2) as pictures:
                 listed = pictures.names()
@@ -53,9 +53,9 @@ class ImageNet(PictureSet):
                     raise UserError(f"{raw_dir / part}: {strange[0]} is not a class of the folder train.")
                 height, width = self.shape[1:]
                 labels = np.array([number[name] for name in owner], dtype=np.int64)
-                found[part] = pictures.load(listed, (height, width), draft=self.draft), labels
+                loaded[part] = pictures.load(listed, (height, width), draft=self.draft), labels
         note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: the official validation part"
-        return Arrays(*found["train"], *found["val"], classes=tuple(names), notes=(note,))
+        return Arrays(*loaded["train"], *loaded["val"], classes=tuple(names), notes=(note,))
 
     def _classes(self, raw_dir: Path, part: str, listed: list[str]) -> list[str]:
         """Return the class of each picture: its folder, or what the solution says of it."""

@@ -84,11 +84,11 @@ class Insurance(Dataset):
         excluded = _excluded(raw_dir / LIST)
         dropped: Counter[str] = Counter()
         years = {year: self._read(files[year], columns, excluded, dropped) for year in self.years}
-        train = _joined([years[year] for year in self.train_years])
+        train = _concatenated([years[year] for year in self.train_years])
         self._check(train, years)
         encode = _Encoder(train)
         held = np.repeat([False, True], [len(train.label), len(years[self.validation_year].label)])
-        both = _joined([train, years[self.validation_year]])
+        both = _concatenated([train, years[self.validation_year]])
         notes = [
             f"{len(columns)} numbers, {len(encode.kinds)} provider types, gender: {bool(encode.genders)}"
         ]
@@ -106,17 +106,17 @@ class Insurance(Dataset):
         )
 
     def _one_file_a_year(self, folder: Path) -> dict[int, Path]:
-        found: dict[int, Path] = {}
+        by_year: dict[int, Path] = {}
         for year, path in _files(folder):
-            if year in found and year in self.years:
-                raise UserError(f"{folder} has two files of {year}: {found[year].name} and {path.name}.")
-            found[year] = path
-        if lacking := [year for year in self.years if year not in found]:
+            if year in by_year and year in self.years:
+                raise UserError(f"{folder} has two files of {year}: {by_year[year].name} and {path.name}.")
+            by_year[year] = path
+        if lacking := [year for year in self.years if year not in by_year]:
             raise UserError(
                 f"{folder} has no file of {', '.join(map(str, lacking))}: CMS calls it like"
                 f" MUP_PHY_R24_P05_V10_D{lacking[0] % 100}_Prov.csv. {self.cure(folder)}"
             )
-        return found
+        return by_year
 
     def _read(self, path: Path, columns: Sequence[str], excluded: set[int], dropped: Counter[str]) -> Year:
         """Read a year in portions, without providers outside the states."""
@@ -139,7 +139,7 @@ class Insurance(Dataset):
                     np.isin(npi, list(excluded)).astype(np.int64),
                 )
             )
-        return _joined(parts)
+        return _concatenated(parts)
 
     def _check(self, train: Year, years: dict[int, Year]) -> None:
         empty = [name for at, name in enumerate(self.states) if at not in train.state]
@@ -182,12 +182,12 @@ class _Encoder:
 
 def _files(folder: Path) -> list[tuple[int, Path]]:
     """List the CSV files whose names tell a year."""
-    found = []
+    by_year = []
     for path in sorted(folder.glob("*.csv")):
         match = _YEAR.search(path.name) if path.name != LIST else None
         if match:
-            found.append((2000 + int(match[1]) if match[1] else int(match[2]), path))
-    return found
+            by_year.append((2000 + int(match[1]) if match[1] else int(match[2]), path))
+    return by_year
 
 
 def _header(path: Path) -> list[str]:
@@ -263,7 +263,7 @@ def _excluded(path: Path) -> set[int]:
     return {int(number) for number in numbers if number}
 
 
-def _joined(parts: Sequence[Year]) -> Year:
+def _concatenated(parts: Sequence[Year]) -> Year:
     return Year(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

@@ -57,12 +57,12 @@ class Omniglot(Dataset):
 
     def status(self, data_dir: Path, mirror: str | None = None) -> Status:
         """Say where it stands; packed images in a mirror will do."""
-        found = super().status(data_dir, mirror)
+        status = super().status(data_dir, mirror)
         place = None if mirror is None else Path(mirror).expanduser()
         packed = place is not None and any((at / PACKED).is_file() for at in (place, place / self.name))
-        return (
-            Status(self.name, "in mirror", str(mirror)) if packed and found.state == "downloadable" else found
-        )
+        if packed and status.state == "downloadable":
+            return Status(self.name, "in mirror", str(mirror))
+        return status
 
     def cure(self, folder: Path) -> str:
         """Name both forms."""

@@ -33,11 +33,11 @@ class PadChest(XraySet):
         table = table[table["Projection"].str.strip().isin(FRONTAL)]
         listed = [_labels(text, path) for text in table["Labels"]]
         words = {finding: f"pleural {finding}" if finding == "effusion" else finding for finding in FINDINGS}
-        found = {
+        findings = {
             finding: [int(any(label.endswith(word) for label in labels)) for labels in listed]
             for finding, word in words.items()
         }
-        return pd.DataFrame({"image": table["ImageID"], "patient": table["PatientID"], **found})
+        return pd.DataFrame({"image": table["ImageID"], "patient": table["PatientID"], **findings})
 
 
 def _labels(text: str, path: Path) -> list[str]:
@@ -45,12 +45,12 @@ def _labels(text: str, path: Path) -> list[str]:
     if not text.strip():
         return []
     try:
-        found = ast.literal_eval(text)
+        labels = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        found = None
-    if not isinstance(found, list):
+        labels = None
+    if not isinstance(labels, list):
         raise UserError(f"{path}, column 'Labels': {text!r} is not a list of labels.")
-    return [str(label).strip().lower() for label in found]
+    return [str(label).strip().lower() for label in labels]
 
 
 dataset = PadChest(

@@ -92,13 +92,13 @@ def _legend(ran: Sequence[Finding]) -> str:
     return f"{dots} Grey band: what does not matter, or the margin.\n{colours}"
 
 
-def _panel(axes: Axes, one: Finding, effects: pd.DataFrame, width: float) -> None:
-    at = one.main
+def _panel(axes: Axes, finding: Finding, effects: pd.DataFrame, width: float) -> None:
+    at = finding.main
     colour = GREY if at.stand_in else COLOURS.get(at.verdict.kind, BLUE)
     *places, _ = effects.index
     shown = places[:MOST]
     more = [f"and {len(places) - MOST} more"] if len(places) > MOST else []
-    labels = [*effects.loc[shown, "place"], *more, "whole" if one.rule.holds != "some" else "best"]
+    labels = [*effects.loc[shown, "place"], *more, "whole" if finding.rule.holds != "some" else "best"]
     marks = effects.loc[[*shown, len(places)]].rename(columns={"effect": "mean"})
     marks = marks.assign(
         row=[*range(len(shown)), len(labels) - 1], colour=colour,
@@ -108,20 +108,20 @@ def _panel(axes: Axes, one: Finding, effects: pd.DataFrame, width: float) -> Non
     axes.locator_params(axis="x", nbins=4)
     draw_rows(axes, marks, labels)
     low, high = axes.get_xlim()
-    band = one.rule.margin if one.rule.form in ("no_worse", "equal") else one.rule.matters
+    band = finding.rule.margin if finding.rule.form in ("no_worse", "equal") else finding.rule.matters
     if band:
         axes.axvspan(-band, band, color="#e4e4e4", zorder=0, linewidth=0)
     axes.axvline(0, color="#444444", linewidth=0.6)
-    if one.rule.margin and one.rule.form not in ("no_worse", "equal"):
-        axes.axvline(one.rule.margin, color="#444444", linewidth=0.6, linestyle=(0, (3, 2)))
-        high = max(high, one.rule.margin * 1.1)
+    if finding.rule.margin and finding.rule.form not in ("no_worse", "equal"):
+        axes.axvline(finding.rule.margin, color="#444444", linewidth=0.6, linestyle=(0, (3, 2)))
+        high = max(high, finding.rule.margin * 1.1)
     room = max(1.5 * band, 0.05 * (high - low))
     axes.set_xlim(min(low, -room), max(high, room))
     axes.yaxis.get_major_ticks()[-1].label1.set_fontweight("bold")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_label_coords(0, 0)  # of no label: without a place it would have all ticks laid out twice
-    says = f"{one.number}. {one.claim.says}"
-    unit = " (logarithm of the ratio)" if one.claim.ratio else ""
+    says = f"{finding.number}. {finding.claim.says}"
+    unit = " (logarithm of the ratio)" if finding.claim.ratio else ""
     title = f"{_cut(says, round(18 * (width + LABELS)))}\n{at.scale}: {at.words}{unit}"
     axes.set_title(title, fontsize=7.2, loc="left", x=(0.06 - LABELS) / width, y=1)
 
@@ -130,9 +130,9 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
-def _effects(one: Finding, paper: Paper) -> pd.DataFrame:
+def _effects(finding: Finding, paper: Paper) -> pd.DataFrame:
     """Return the effects of a claim, a row for each place and a last one for all of them; intervals take two seeds."""
-    at, of_claim = one.main, {"paper": paper.key, "claim": one.number, "scale": one.main.scale}
+    at, of_claim = finding.main, {"paper": paper.key, "claim": finding.number, "scale": finding.main.scale}
     rows: list[dict[str, Any]] = []
     for place, effect in [*zip(at.places, at.verdict.places, strict=True), (None, at.verdict.overall)]:
         where = {"place": place_text(paper, place, at.places), **dict(place)} if place else {"place": "whole"}

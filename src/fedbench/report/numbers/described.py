@@ -130,13 +130,13 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
     for dataset in _unique(cell.dataset for cell in cells):
         first = [cell.runs[0] for cell in cells if cell.dataset == dataset]
         rules = {run.data.partition_key(run.seed): run for run in first}
-        found = [task for run in rules.values() if (task := binary_task(run.data, run.seed, data_dir))]
+        binary = [task for run in rules.values() if (task := binary_task(run.data, run.seed, data_dir))]
         known = _unique(remark for run in rules.values() for remark in remarks(run.data, data_dir))
-        if found:
-            positive = " or ".join(_unique(_positive(task.positive) for task in found))
-            share = _span([f"{task.share:.1%}".replace("%", " %") for task in found])
-            train = _span([f"{task.train:,}" for task in found])
-            dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in found])
+        if binary:
+            positive = " or ".join(_unique(_positive(task.positive) for task in binary))
+            share = _span([f"{task.share:.1%}".replace("%", " %") for task in binary])
+            train = _span([f"{task.train:,}" for task in binary])
+            dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in binary])
             lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines

@@ -107,21 +107,21 @@ class Board:
 def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
     """Collect the boards of a table: averages first, where a scale has several datasets."""
     assert spec.board is not None
-    found, paper = [], plan.study
+    shown, paper = [], plan.study
     shipped = Shipped(plan)
     for dataset in axes(plan, spec)["dataset"]:
         name = str(dataset)
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
-        own = [cell for cell in cells if cell.dataset == name]
-        frame = compare.comparisons(plan, spec.model_copy(update=alone), own, shipped)
+        on_dataset = [cell for cell in cells if cell.dataset == name]
+        frame = compare.comparisons(plan, spec.model_copy(update=alone), on_dataset, shipped)
         if frame["status"].isin((FINISHED, INCOMPLETE)).any():
-            found.append(
-                board_of(name, spec.board, frame, paper.measure(spec.metrics[0]), _twins(paper, own))
+            shown.append(
+                board_of(name, spec.board, frame, paper.measure(spec.metrics[0]), _twins(paper, on_dataset))
             )
     by_scale: dict[frozenset[str], list[Board]] = {}
-    for board in found:
+    for board in shown:
         by_scale.setdefault(board.scales, []).append(board)
-    return [*(_averaged(alike, spec.board) for alike in by_scale.values() if len(alike) > 1), *found]
+    return [*(_averaged(alike, spec.board) for alike in by_scale.values() if len(alike) > 1), *shown]
 
 
 def _twins(paper: Paper, cells: Sequence[Cell]) -> dict[str, str]:
@@ -155,15 +155,15 @@ def board_of(
     return _ranked(dataset, measure, lines, spec.controls)
 
 
-def _averaged(found: Sequence[Board], spec: BoardSpec) -> Board:
+def _averaged(parts: Sequence[Board], spec: BoardSpec) -> Board:
     """Average over datasets, seed by seed; a method without all of them stands apart."""
     lines = []
-    for method in dict.fromkeys(line.method for board in found for line in board.lines):
-        same = [line for board in found for line in board.lines if line.method == method]
+    for method in dict.fromkeys(line.method for board in parts for line in board.lines):
+        same = [line for board in parts for line in board.lines if line.method == method]
         twins = {line.twin for line in same}
-        means = by_seed([line.values for line in same], np.mean) if len(same) == len(found) else {}
+        means = by_seed([line.values for line in same], np.mean) if len(same) == len(parts) else {}
         lines.append(Line(method, [], means, twin=twins.pop() if len(twins) == 1 else ""))
-    return replace(_ranked(None, found[0].measure, lines, spec.controls), over=found)
+    return replace(_ranked(None, parts[0].measure, lines, spec.controls), over=parts)
 
 
 def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], controls: Sequence[str]) -> Board:
@@ -185,7 +185,7 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
     return Board(dataset, measure, [*placed, *rest], seeds)
 
 
-def _values(one: Any, measure: Measure) -> dict[Repeat, float]:
-    if one.status not in (FINISHED, INCOMPLETE):
+def _values(measured: Any, measure: Measure) -> dict[Repeat, float]:
+    if measured.status not in (FINISHED, INCOMPLETE):
         return {}
-    return {seed: measure.sign * value for seed, value in one.values.items() if math.isfinite(value)}
+    return {seed: measure.sign * value for seed, value in measured.values.items() if math.isfinite(value)}
