@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,37 @@ from fedbench.report.numbers.published import Published, PublishedTable, load
 from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import At, Axes, Entry, Grid, arranged
-from fedbench.results.places import Place
-from fedbench.specs import RunSpec
 
 EQUAL, DIFFERENT = "=", "≠"
+
+
+@dataclass
+class Facts:
+    """Counts a table's facts; each dataset and setting is read once, what is missing is remembered."""
+
+    plan: Plan
+    splits: Sequence[str]
+    keys: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
+
+    def value(self, place: At) -> float | None:
+        """Return one fact, None where it is not known here."""
+        setting = {name: place[name] for name in self.plan.study.settings}
+        where = (place["dataset"], *setting.values())
+        if where not in self._known:
+            self._known[where] = self._read(str(place["dataset"]), setting)
+        counts = self._known[where].get(str(place["split"]))
+        return None if counts is None else counts.fact(str(place["metric"]))
+
+    def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
+        method = next(iter(self.plan.study.methods))
+        run = self.plan.cell(dataset, setting, method).runs[0]
+        counts, reason = split_counts(run.data, run.seed, Path(self.plan.config.data_dir))
+        if reason and not {*self.splits} <= counts.keys():
+            self.missing[dataset] = reason
+        self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
+        return counts
 
 
 def make(plan: Plan, name: str) -> Table:
@@ -33,17 +60,16 @@ def make(plan: Plan, name: str) -> Table:
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
     paper, spec = plan.study, plan.table(name)
-    datasets: list[Value] = [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])]
-    where = {"dataset": datasets, **paper.values(spec)}
-    axes: dict[str, list[Value]] = {**where, "split": [*spec.splits], "metric": [*spec.metrics]}
+    axes: dict[str, list[Value]] = {
+        "dataset": [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])],
+        **paper.values(spec),
+        "split": [*spec.splits],
+        "metric": [*spec.metrics],
+    }
     check_axes(spec, axes, f"{paper.key}/{name}")
-    runs = _runs(plan, where)
-    read = {at: split_counts(run.data, run.seed, Path(plan.config.data_dir)) for at, run in runs.items()}
-    counts = {at: known for at, (known, _) in read.items()}
-    lacking = [str(at[0][1]) for at, (known, why) in read.items() if why and {*spec.splits} - known.keys()]
-    keys = {f"{at[0][1]} {dict(at[1:])}": run.data.partition_key(run.seed) for at, run in runs.items()}
+    facts = Facts(plan, spec.splits)
     print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
-    said, rows = _counted(paper, axes, counts, print_)
+    said, rows = _counted(paper, axes, facts, print_)
     compares = any(row["published"] for row in rows)
     doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]
     cells = arranged(
@@ -54,23 +80,14 @@ def make(plan: Plan, name: str) -> Table:
         name=name,
         title=described.caption(plan, name),
         grid=Grid(axis_name(paper, spec.rows[-1]), cells, compares, absent=NOT_PREPARED),
-        notes=_notes(plan.seeds[0], lacking, compares, doubts),
+        notes=_notes(facts, compares, doubts),
         rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in rows]),
-        provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=keys),
+        provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
     )
-
-
-def _runs(plan: Plan, where: Axes) -> dict[Place, RunSpec]:
-    """Return a run at each place, whose data are counted there."""
-    method = next(iter(plan.study.methods))
-    places: Iterable[Place] = (
-        tuple(zip(where, at, strict=True)) for at in itertools.product(*where.values())
-    )
-    return {place: plan.cell(str(place[0][1]), dict(place[1:]), method).runs[0] for place in places}
 
 
 def _counted(
-    paper: Paper, axes: Axes, counts: Mapping[Place, Mapping[str, Counts]], print_: PublishedTable | None
+    paper: Paper, axes: Axes, facts: Facts, print_: PublishedTable | None
 ) -> tuple[list[tuple[At, Entry, str]], list[dict[str, Any]]]:
     """Return what stands at each place, and the rows of the CSV."""
     said, rows = list[tuple[At, Entry, str]](), []
@@ -78,10 +95,10 @@ def _counted(
     prints = print_.at(where, [*map(str, axes["metric"])]) if print_ else {}
     for values in itertools.product(*axes.values()):
         place = dict(zip(axes, values, strict=True))
-        metric, at = str(place["metric"]), tuple(place.items())
-        known = counts[at[:-2]].get(str(place["split"]))
-        value = None if known is None else known.fact(metric)
-        entry = _entry(value, prints.get((at[:-1], metric)), paper.measure(metric).decimals)
+        metric = str(place["metric"])
+        printed = prints.get((tuple(place.items())[:-1], metric))
+        value = facts.value(place)
+        entry = _entry(value, printed, paper.measure(metric).decimals)
         said.append((place, entry, ""))
         varying = {a: v for a, v in place.items() if len(axes[a]) > 1 or a in ("dataset", "metric")}
         equal = entry.symbol == EQUAL if entry.symbol else ""
@@ -106,10 +123,10 @@ def _entry(value: float | None, printed: Published | None, decimals: int) -> Ent
     return replace(entry, symbol=DIFFERENT, delta=signed(difference, decimals))
 
 
-def _notes(seed: int, lacking: Sequence[str], compares: bool, doubts: Sequence[str]) -> list[str]:
-    lines = [f"Ours: counted from the data as prepared here (seed {seed})."]
+def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
+    lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
     if compares:
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
-    if lacking:
-        lines.append(f"{', '.join(dict.fromkeys(lacking))}: `fedbench doctor` says what is needed.")
+    if facts.missing:
+        lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
     return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])
