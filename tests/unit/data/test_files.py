@@ -193,7 +193,7 @@ def test_a_full_disk_costs_no_pixel_that_a_file_holds(tmp_path, monkeypatch):
     x, real = in_a_file(tmp_path / "own"), files._Partial.write
 
     def full(file: files._Partial, content: bytes) -> int:
-        if file.tell() > file.there.stop + 1000:
+        if file.tell() > file.filled.stop + 1000:
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(file, content)
 
