@@ -86,14 +86,10 @@ def duals(plan: Plan, name: str) -> Content:
             [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
         )
 
-    content = _content(plan, name, draw, across_of(spec), _clients)
+    content = _content(plan, name, draw, across_of(spec), lambda _: "one line per client, first seed")
     drawn = {bundle.label for panel in content.panels for bundle in panel.bundles}
     styles = {label: style for label, style in BUNDLES.items() if label in drawn}
     return replace(content, styles=styles, what="curve")
-
-
-def _clients(seeds: str) -> str:
-    return "one line per client, first seed"
 
 
 def _content(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -144,13 +143,13 @@ def interval(measured: Any) -> dict[str, float]:
 
 def mean_over(spread: str, alone: str = "one seed") -> Callable[[str], str]:
     """Return the words for means over a number of seeds with a ``spread``; of one seed it is ``alone``."""
-    return functools.partial(_mean_over, spread, alone)
 
+    def words(seeds: str) -> str:
+        if seeds == "1" and alone:
+            return alone
+        return f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}" if seeds else ""
 
-def _mean_over(spread: str, alone: str, seeds: str) -> str:
-    if seeds == "1" and alone:
-        return alone
-    return f"mean over {seeds} seed{'s' * (seeds != '1')}, {spread}" if seeds else ""
+    return words
 
 
 @dataclass(frozen=True)
