@@ -190,8 +190,8 @@ def _order(made: Schema) -> list[str]:
     todo, met = [made], list[str]()
     while todo:
         part = todo.pop(0)
-        own = {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
-        for inner in _objects(own):
+        content = {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
+        for inner in _objects(content):
             name = str(inner.get("$ref", "")).rpartition("/")[2]
             if name and name not in met:
                 met.append(name)
