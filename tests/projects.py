@@ -81,11 +81,11 @@ class Project:
 
     def runs(self) -> dict[str, tuple[str, int]]:
         """The finished runs by key: their method, and when they were made."""
-        found = {}
+        collected = {}
         for path in self.root.glob("results/runs/*/run.json"):
             spec = yaml.safe_load(path.read_text())["spec"]
-            found[path.parent.name] = (f"{spec['method']} {spec['seed']}", path.stat().st_mtime_ns)
-        return found
+            collected[path.parent.name] = (f"{spec['method']} {spec['seed']}", path.stat().st_mtime_ns)
+        return collected
 
     def curves(self) -> dict[str, bytes]:
         """The curves of the finished runs by key."""

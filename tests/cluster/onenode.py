@@ -150,12 +150,12 @@ class OneNode:
 
     def jobs(self) -> dict[str, dict[str, str]]:
         """All jobs since the start, finished ones too, by their number: what ``scontrol show job`` says of each."""
-        found = {}
+        collected = {}
         for line in self.run("scontrol", "--oneliner", "show", "job", check=False).splitlines():
             facts = dict(part.split("=", 1) for part in line.split(" ") if "=" in part)
             if "JobId" in facts:
-                found[facts["JobId"]] = facts
-        return found
+                collected[facts["JobId"]] = facts
+        return collected
 
     def logs(self) -> str:
         """The last lines of the daemons' logs."""
@@ -170,9 +170,9 @@ class OneNode:
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for part in sockets:
+            part.bind(("127.0.0.1", 0))
+        return [part.getsockname()[1] for part in sockets]
 
 
 def _wait_for_end(pid: int, seconds: float = 10) -> None:

@@ -52,15 +52,15 @@ class Call:
 
 def results(project: Project) -> dict[str, bytes]:
     """What was computed, by the file it is in."""
-    found = {path for pattern in RESULTS for path in project.root.glob(pattern)}
-    return {str(path.relative_to(project.root)): path.read_bytes() for path in found}
+    names = {path for pattern in RESULTS for path in project.root.glob(pattern)}
+    return {str(path.relative_to(project.root)): path.read_bytes() for path in names}
 
 
 def trained_on(project: Project) -> dict[str, str]:
     """The card that each method's job saw, by the method."""
     logs = (project.root / "logs/train").rglob("*.log")
-    found = {path.stem: re.search(r"CUDA_VISIBLE_DEVICES=(\S*)", path.read_text()) for path in logs}
-    return {method: match[1] if match else "" for method, match in found.items()}
+    names = {path.stem: re.search(r"CUDA_VISIBLE_DEVICES=(\S*)", path.read_text()) for path in logs}
+    return {method: match[1] if match else "" for method, match in names.items()}
 
 
 def begun(project: Project) -> tuple[Path, int, str] | None:
@@ -80,9 +80,9 @@ def test_a_table_on_slurm_with_a_cancelled_job(project: Project, built_here: Pro
         "--slurm-init-seconds-before-status-checks", "1",
     )  # fmt: skip
     slurm.wait(lambda: begun(project) is not None or not call.running(), "a run to begin", 120)
-    found = begun(project)
-    assert found is not None, call.said.read_text()
-    folder, pid, cancelled = found
+    result = begun(project)
+    assert result is not None, call.said.read_text()
+    folder, pid, cancelled = result
     os.kill(pid, signal.SIGSTOP)  # or it would be done before it is cancelled; SLURM lets it go on
     slurm.run("scancel", cancelled)
     said = call.finish()

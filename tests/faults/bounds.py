@@ -26,7 +26,7 @@ def bounded(seconds: float = SECONDS, size: int = BYTES) -> Iterator[None]:
         raise TooMuch(f"more than {seconds} s")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    old = {each: signal.signal(each, stop) for each in (signal.SIGPROF, signal.SIGALRM)}
+    old = {part: signal.signal(part, stop) for part in (signal.SIGPROF, signal.SIGALRM)}
     if sys.platform == "linux":
         now = int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
         resource.setrlimit(resource.RLIMIT_AS, (now + size, before[1]))
@@ -38,5 +38,5 @@ def bounded(seconds: float = SECONDS, size: int = BYTES) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, before)
-        for each, handler in old.items():
-            signal.signal(each, handler)
+        for part, handler in old.items():
+            signal.signal(part, handler)

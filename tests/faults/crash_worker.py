@@ -108,9 +108,10 @@ def torn(expected: dict[str, bytes]) -> str:
 
 def trouble(expected: dict[str, bytes]) -> str:
     """Say what is wrong with the results after the last, undisturbed life; '' if nothing is."""
-    found = content()
-    if found != expected:
-        return f"files differ: {sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))}"
+    result = content()
+    if result != expected:
+        names = sorted(name for name in {*result, *expected} if result.get(name) != expected.get(name))
+        return f"files differ: {names}"
     events = [line["event"] for line in journal.read(Store().root)]
     if "finished" in events[:-1]:
         return f"trained again after it was finished: {events}"

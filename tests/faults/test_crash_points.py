@@ -21,8 +21,8 @@ def test_dying_before_any_change_to_a_file_loses_nothing_and_repeats_nothing(tmp
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["wrong"] == {}, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["wrong"] == {}, done.stderr
     # folder, lock, journal, checkpoints, curve, record, the rename, cleaning up, the cell
-    assert found["changes"] > 20
-    assert [Path(name).name for name in found["files"]] == ["FedAvg.json", "curve.csv"]
+    assert said["changes"] > 20
+    assert [Path(name).name for name in said["files"]] == ["FedAvg.json", "curve.csv"]

@@ -117,25 +117,27 @@ def read_cell() -> Any:
 
 
 def read_prepared() -> Any:
-    found = load_prepared("digits", "data")
-    return [part.tobytes() for part in (found.x_train, found.y_train, found.x_test, found.y_test)]
+    prepared = load_prepared("digits", "data")
+    return [part.tobytes() for part in (prepared.x_train, prepared.y_train, prepared.x_test, prepared.y_test)]
 
 
 def read_partition() -> Any:
-    found = load_partition(RULE, 0, "data")
-    return [part.tobytes() for part in (found.indices, found.offsets, found.y_train, found.y_test)]
+    partition = load_partition(RULE, 0, "data")
+    return [
+        part.tobytes() for part in (partition.indices, partition.offsets, partition.y_train, partition.y_test)
+    ]
 
 
 def read_checkpoint() -> Any:
-    found = checkpoint.load(Path("checkpoint.pt"), "k", torch.device("cpu"), {"x": torch.rand(300)})
-    if found is None:
+    loaded = checkpoint.load(Path("checkpoint.pt"), "k", torch.device("cpu"), {"x": torch.rand(300)})
+    if loaded is None:
         raise UserError("the run starts again")
-    return found["x"].tolist()
+    return loaded["x"].tolist()
 
 
 def read_published() -> Any:
-    found = published.load("localscgdam", "localscgdam_table1.csv")
-    return found.values, found.rows
+    table = published.load("localscgdam", "localscgdam_table1.csv")
+    return table.values, table.rows
 
 
 def read_shipped() -> Any:
@@ -166,11 +168,11 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
 def test_a_changed_byte_is_the_same_number_or_an_error(kind: str) -> None:
     name, read = READERS[kind]
     path = Path(name)
-    whole, right = path.read_bytes(), read()
+    content, right = path.read_bytes(), read()
     for draw in rounds("flips"):
-        path.write_bytes(flipped(whole, draw))
-        found, line = said(read)
-        assert line or found == right, "another number"
+        path.write_bytes(flipped(content, draw))
+        result, line = said(read)
+        assert line or result == right, "another number"
         for left in path.parent.glob("*.unusable"):
             left.unlink()
 
@@ -187,22 +189,22 @@ TRACKED: dict[str, Callable[[], Any]] = {
 def test_a_changed_byte_of_a_tracked_file_is_read_or_one_line(name: str) -> None:
     """Whether it is what was committed says git: what is asked here is that it never ends in a traceback."""
     path, read = Path(name), TRACKED[name]
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for draw in rounds("flips"):
-        path.write_bytes(flipped(whole, draw))
+        path.write_bytes(flipped(content, draw))
         said(read)
 
 
 @pytest.mark.usefixtures("project")
 def test_a_changed_byte_of_data_is_made_good() -> None:
     path, other = Path("data/prepared/digits.npz"), Path(READERS["partition.npz"][0])
-    whole, dealt = path.read_bytes(), other.read_bytes()
+    content, dealt = path.read_bytes(), other.read_bytes()
     for draw in (random.Random(n) for n in range(20 // (1 if PART == 1 else 5))):
-        path.write_bytes(flipped(whole, draw))
+        path.write_bytes(flipped(content, draw))
         prepare("digits", "data")
         other.write_bytes(flipped(dealt, draw))
         make_partition(RULE, 0, "data")
-        assert (path.read_bytes(), other.read_bytes()) == (whole, dealt)
+        assert (path.read_bytes(), other.read_bytes()) == (content, dealt)
 
 
 WORDS = [
@@ -310,8 +312,8 @@ def test_odd_own_datasets_are_prepared_or_one_line() -> None:
             Path("data/prepared/mine.json").unlink()
         path, line = said(lambda: prepare("mine", "data"))
         if not line:
-            found = load_prepared("mine", "data")
-            assert path.is_file() and np.isfinite(found.x_train).all() and found.y_train.min() >= 0
+            prepared = load_prepared("mine", "data")
+            assert path.is_file() and np.isfinite(prepared.x_train).all() and prepared.y_train.min() >= 0
 
 
 def test_a_case_has_its_bounds() -> None:

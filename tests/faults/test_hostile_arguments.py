@@ -27,7 +27,7 @@ TUNED = Path("config/tuned/localscgdam/Digits.yaml")
 
 
 @pytest.fixture(autouse=True)
-def _here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.root)
 
 

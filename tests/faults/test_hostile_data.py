@@ -144,8 +144,8 @@ def test_a_table_with_a_byte_order_mark_has_its_first_column() -> None:
         "\n".join(["label,a", *(f"{'xy'[n % 2]},{n % 2}" for n in range(40))]), "utf-8-sig"
     )
     prepare("mine", "data")
-    found = load_prepared("mine", "data")
-    assert found.classes == ("x", "y") and (found.x_train[:, 0] == found.y_train).all()
+    prepared = load_prepared("mine", "data")
+    assert prepared.classes == ("x", "y") and (prepared.x_train[:, 0] == prepared.y_train).all()
 
 
 @pytest.mark.parametrize("name", ["a\nb.csv", "q" * 5000 + ".csv", "\x1b[31m.csv"])

@@ -30,7 +30,7 @@ FORBIDDEN_METHODS = {"extractall", "extract", "unpack_archive", "full_load", "un
 
 def dangers(tree: ast.AST) -> list[str]:
     """List what in a program could execute code from a file, or write where an archive says."""
-    found = []
+    collected = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = (
@@ -38,27 +38,27 @@ def dangers(tree: ast.AST) -> list[str]:
                 if isinstance(node, ast.ImportFrom)
                 else [name.name for name in node.names]
             )
-            found += [f"import {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
+            collected += [f"import {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
         if not isinstance(node, ast.Call):
             continue
         given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
         if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
-            found.append(node.func.id)
+            collected.append(node.func.id)
         if isinstance(node.func, ast.Attribute):
             place = f"{ast.unparse(node.func.value)}.{node.func.attr}"
             if node.func.attr in FORBIDDEN_METHODS:
-                found.append(place)
+                collected.append(place)
             if place == "torch.load" and given.get("weights_only") is not True:
-                found.append("torch.load without weights_only=True")
+                collected.append("torch.load without weights_only=True")
             if place == "np.load" and given.get("allow_pickle") is not False:
-                found.append("np.load without allow_pickle=False")
+                collected.append("np.load without allow_pickle=False")
             if place == "yaml.load" and [ast.unparse(word) for word in node.args[1:]] != ["LOADER"]:
-                found.append("yaml.load without the LOADER")
+                collected.append("yaml.load without the LOADER")
             if place == "yaml.safe_load":
-                found.append("YAML without bounds")
+                collected.append("YAML without bounds")
             if given.get("shell") is True:
-                found.append(place)
-    return found
+                collected.append(place)
+    return collected
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -139,7 +139,7 @@ def unquoted(rules: str) -> list[str]:
 def test_the_rules_quote_every_name_that_reaches_a_shell() -> None:
     rules = {path.name: path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk")}
     assert sum(text.count("    shell:") for text in rules.values()) >= 9
-    assert {name: found for name, text in rules.items() if (found := unquoted(text))} == {}
+    assert {name: collected for name, text in rules.items() if (collected := unquoted(text))} == {}
     assert unquoted('    shell:\n        "cp {input} {output:q} > {log:q} || {{ x; }}"\n') == ["input"]
 
 

@@ -24,10 +24,10 @@ def layers() -> list[list[str]]:
 
 def test_the_rooms_are_those_of_the_code() -> None:
     package = ROOT / "src/fedbench"
-    found = {path.stem for path in package.glob("*.py") if path.stem != "__init__"}
-    found |= {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
+    names = {path.stem for path in package.glob("*.py") if path.stem != "__init__"}
+    names |= {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
     rooms = [room for line in named() for room in line]
-    assert sorted(rooms) == sorted(found)
+    assert sorted(rooms) == sorted(names)
 
 
 def test_they_stand_in_the_order_that_is_checked() -> None:

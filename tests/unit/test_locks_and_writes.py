@@ -24,9 +24,9 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
 def test_a_write_removes_what_dead_processes_of_this_machine_left_of_the_same_file(tmp_path: Path) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
-    here = platform.node()
-    stay = [f".a.{here}.{os.getppid()}.tmp", f".a.elsewhere.{dead.pid}.tmp", f".b.{here}.{dead.pid}.tmp"]
-    for name in (f".a.{here}.{dead.pid}.tmp", *stay):
+    node = platform.node()
+    stay = [f".a.{node}.{os.getppid()}.tmp", f".a.elsewhere.{dead.pid}.tmp", f".b.{node}.{dead.pid}.tmp"]
+    for name in (f".a.{node}.{dead.pid}.tmp", *stay):
         (tmp_path / name).touch()
     files.write(tmp_path / "a", "new")
     assert {path.name for path in tmp_path.iterdir()} == {"a", *stay}

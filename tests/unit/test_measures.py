@@ -34,9 +34,14 @@ from fedbench.plan.configuration import load_paper
     ],
 )
 def test_the_table_says_which_way_is_better(name: str, better: str, label: str, matters: float) -> None:
-    found = measure(name)
-    assert (found.name, found.better, found.label, found.matters) == (name, better, label, matters)
-    assert found.sign == (1 if better == "higher" else -1)
+    described = measure(name)
+    assert (described.name, described.better, described.label, described.matters) == (
+        name,
+        better,
+        label,
+        matters,
+    )
+    assert described.sign == (1 if better == "higher" else -1)
 
 
 def test_what_a_run_records_is_in_the_table() -> None:
@@ -54,12 +59,12 @@ def test_an_unknown_name_is_refused_but_has_a_label() -> None:
 
 def test_what_a_task_measures_of_its_own_is_asked_of_each_part() -> None:
     """`measure` of a task returns `brier`; runs record it as `test_brier` and `val_brier`."""
-    own = {"brier": measures.Measure(name="brier", label="Brier score", better="lower")}
-    found = measure("test_brier", own)
-    assert (found.name, found.label, found.sign) == ("test_brier", "Brier score", -1)
-    assert measure("val_brier", own).label == "validation Brier score"
+    additions = {"brier": measures.Measure(name="brier", label="Brier score", better="lower")}
+    described = measure("test_brier", additions)
+    assert (described.name, described.label, described.sign) == ("test_brier", "Brier score", -1)
+    assert measure("val_brier", additions).label == "validation Brier score"
     with pytest.raises(UserError, match="Did you mean 'test_brier'"):
-        measure("test_brierr", own)
+        measure("test_brierr", additions)
 
 
 def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
@@ -71,8 +76,8 @@ def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
         load_paper("toy")
     paper["measures"] = {"coverage": {"label": "coverage", "better": "lower", "high": 1, "matters": 0.02}}
     write_yaml(path, paper)
-    found = load_paper("toy").measure("coverage")
-    assert (found.name, found.sign, found.matters) == ("coverage", -1, 0.02)
+    metrics = load_paper("toy").measure("coverage")
+    assert (metrics.name, metrics.sign, metrics.matters) == ("coverage", -1, 0.02)
     paper["measures"]["coverage"]["beter"] = "higher"
     write_yaml(path, paper)
     with pytest.raises(UserError, match=r"measures\.coverage\.beter: unknown key.*'better'"):

@@ -101,13 +101,13 @@ def test_plain_layers_are_stacked_as_vmap_does_to_the_bit(bias: bool, hidden: li
         layers += [nn.Linear(fan_in, fan_out, bias=bias), nn.LeakyReLU()]
     net = Net(nn.Sequential(*layers))
     x, inputs = net.initial() + 0.1 * torch.randn(K, net.d), torch.randn(K, 7, 3, 2, 2)
-    found = []
+    collected = []
     for plain in (True, False):
         net._plain = plain
         leaf = net.leaf(x)
         scores = net.scores(leaf, inputs)
-        found.append((scores, *leaf.gradient(scores.square().mean((1, 2)))))
-    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
+        collected.append((scores, *leaf.gradient(scores.square().mean((1, 2)))))
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*collected, strict=True))
 
 
 @pytest.mark.parametrize("clients", [1, 2])
@@ -118,18 +118,18 @@ def test_leaf_gives_the_gradients_of_the_vector(name: str, clients: int) -> None
     inputs, labels = batch(name, clients)
     q, factor = torch.randn(clients, net.d), torch.ones(clients, requires_grad=True)
 
-    whole = x.clone().requires_grad_()
+    full = x.clone().requires_grad_()
     (expected,) = torch.autograd.grad(
-        cross_entropy(net.scores(whole, inputs), labels).sum(), whole, create_graph=True
+        cross_entropy(net.scores(full, inputs), labels).sum(), full, create_graph=True
     )
-    (product,) = torch.autograd.grad((expected * q).sum(), whole)
+    (product,) = torch.autograd.grad((expected * q).sum(), full)
     leaf = net.leaf(x)
     losses = cross_entropy(net.scores(leaf, inputs), labels)
-    found, in_factor = leaf.gradient((factor * losses).sum(), factor, create_graph=True)
-    torch.testing.assert_close(found, expected)
+    result, in_factor = leaf.gradient((factor * losses).sum(), factor, create_graph=True)
+    torch.testing.assert_close(result, expected)
     torch.testing.assert_close(in_factor, losses)
-    torch.testing.assert_close(leaf.gradient((found * q).sum())[0], product, rtol=1e-8, atol=1e-10)
-    assert found.shape == (clients, net.d)
+    torch.testing.assert_close(leaf.gradient((result * q).sum())[0], product, rtol=1e-8, atol=1e-10)
+    assert result.shape == (clients, net.d)
 
 
 def test_without_buffers_training_leaves_no_trace_and_evaluation_is_refused() -> None:

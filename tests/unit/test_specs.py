@@ -97,22 +97,22 @@ ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
 
 def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
     """List the places of a specification's leaves."""
-    found = set[str]()
+    collected = set[str]()
     for name, field in model.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]
         inner = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
         nested = inner and inner[0] is not RunSpec  # what a run starts from is described like the run
-        found |= fields_of(inner[0], f"{prefix}{name}.") if nested else {prefix + name}
-    return found
+        collected |= fields_of(inner[0], f"{prefix}{name}.") if nested else {prefix + name}
+    return collected
 
 
 @pytest.mark.parametrize("place", CHANGES)
 def test_every_field_changes_the_key(place: str) -> None:
-    one, other = RunSpec(**BASE), RunSpec(**changed(place, CHANGES[place]))
-    assert one.key != other.key and len(one.key) == 16
+    first, other = RunSpec(**BASE), RunSpec(**changed(place, CHANGES[place]))
+    assert first.key != other.key and len(first.key) == 16
     assert other.key == specs.digest(other.model_dump(mode="json")), "put together from its parts"
     moves_data = place.startswith("data.") or place == "seed"
-    keys = [spec.data.partition_key(spec.seed) for spec in (one, other)]
+    keys = [spec.data.partition_key(spec.seed) for spec in (first, other)]
     assert (keys[0] != keys[1]) == moves_data  # methods and schedules share their partition
 
 

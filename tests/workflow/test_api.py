@@ -19,28 +19,28 @@ NAME = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
 
 
 @pytest.fixture
-def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def in_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(project.root)
     return project
 
 
-def test_a_run_gives_what_the_store_has_and_is_not_trained_again(here: Project) -> None:
+def test_a_run_gives_what_the_store_has_and_is_not_trained_again(in_project: Project) -> None:
     result = fedbench.run(NAME)
     assert list(result.runs["seed"]) == [0, 1] and set(result.runs["status"]) == {"finished"}
     assert result.metrics["test_auc"] == pytest.approx(result.runs["test_auc"].mean())
     for key, seed in zip(result.runs["key"], result.runs["seed"], strict=True):
-        stored = pd.read_csv(here.root / "results/runs" / key / "curve.csv")
+        stored = pd.read_csv(in_project.root / "results/runs" / key / "curve.csv")
         mine = result.curve[result.curve["seed"] == seed].drop(columns="seed").reset_index(drop=True)
         pd.testing.assert_frame_equal(mine, stored)
         assert stored["test_auc"].iloc[-1] == result.runs.set_index("seed").loc[seed, "test_auc"]
-    before = here.runs()
+    before = in_project.runs()
     (cell,) = fedbench.cells(NAME)
     again = fedbench.run(cell)
     pd.testing.assert_frame_equal(again.curve, result.curve)
-    assert here.runs() == before, "taken from the store"
+    assert in_project.runs() == before, "taken from the store"
 
 
-def test_any_place_of_a_run_is_set_as_on_the_command_line(here: Project) -> None:
+def test_any_place_of_a_run_is_set_as_on_the_command_line(in_project: Project) -> None:
     plain = fedbench.cells(NAME)[0]
     result = fedbench.run(NAME, seeds=[0], set={"train.iterations": 8, "params.lr": 0.01})
     assert result.curve["iteration"].iloc[-1] == 8
@@ -50,8 +50,8 @@ def test_any_place_of_a_run_is_set_as_on_the_command_line(here: Project) -> None
     assert list(again.runs["key"]) == [run.key]
 
 
-def test_a_diverged_seed_is_a_row_and_no_part_of_the_mean(here: Project) -> None:
-    with here.edit("config/papers/localscgdam.yaml") as paper:
+def test_a_diverged_seed_is_a_row_and_no_part_of_the_mean(in_project: Project) -> None:
+    with in_project.edit("config/papers/localscgdam.yaml") as paper:
         paper["methods"]["LocalSGDM"]["params"]["lr"] = 1e30
     result = fedbench.run(NAME, seeds=[0])
     assert list(result.runs["status"]) == ["diverged"] and result.runs["reason"][0]
@@ -79,7 +79,7 @@ def test_a_diverged_seed_is_a_row_and_no_part_of_the_mean(here: Project) -> None
         ),
     ],
 )
-def test_mistakes_are_named(here: Project, call: object, says: str) -> None:
+def test_mistakes_are_named(in_project: Project, call: object, says: str) -> None:
     with pytest.raises(UserError, match=says):
         call()  # type: ignore[operator]
 
@@ -89,12 +89,12 @@ def test_importing_fedbench_imports_neither_torch_nor_pandas() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_notebook_runs(here: Project) -> None:
-    with here.edit("config/scales/demo.yaml") as scale:  # the same cells in seconds
+def test_the_notebook_runs(in_project: Project) -> None:
+    with in_project.edit("config/scales/demo.yaml") as scale:  # the same cells in seconds
         scale["papers"]["localscgdam"]["train"] |= {"iterations": 40, "evaluations": 3}
     notebook = nbformat.read(ROOT / "docs/notebooks/first_steps.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"
-    folder = here.root / "docs/notebooks"  # where Jupyter and VS Code start it
+    folder = in_project.root / "docs/notebooks"  # where Jupyter and VS Code start it
     folder.mkdir(parents=True, exist_ok=True)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     shown = [cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells if cell.get("outputs")]

@@ -144,8 +144,8 @@ def test_the_crate_names_what_is_there(received: Path) -> None:
         assert (received / part["@id"]).exists(), part
     folders = {path.name for path in (received / "code/results/runs").iterdir()}
     trained = {name: run for name, run in entities.items() if name.startswith("#run-")}
-    here = {name for name, run in trained.items() if "results" in run["result"]["@id"]}
-    assert here == {f"#run-{key}" for key in folders}
+    local = {name for name, run in trained.items() if "results" in run["result"]["@id"]}
+    assert local == {f"#run-{key}" for key in folders}
     assert entities["#data-digits"]["license"].startswith("CC BY 4.0")
 
 

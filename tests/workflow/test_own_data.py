@@ -44,7 +44,7 @@ def points(project: Project, shift: float, path: str = "points.csv") -> None:
 
 
 @pytest.fixture
-def own(project: Project) -> Project:
+def own_data(project: Project) -> Project:
     """A project whose table is trained on such points."""
     (project.root / "config/datasets").mkdir(exist_ok=True)
     points(project, 1.0)
@@ -59,55 +59,57 @@ def own(project: Project) -> Project:
 
 
 def test_changed_data_are_prepared_and_trained_again_a_title_or_another_place_trains_nothing(
-    own: Project,
+    own_data: Project,
 ) -> None:
-    said = own.snakemake(f"{TABLE}.md")
+    said = own_data.snakemake(f"{TABLE}.md")
     assert jobs(said).items() >= {"prepare": 1, "partition": 1, "train": 1, "table": 1}.items()
-    first, shown = own.runs(), own.table()["LocalSGDM"]["mean"]
+    first, shown = own_data.runs(), own_data.table()["LocalSGDM"]["mean"]
     assert len(first) == 1
 
-    (own.root / "points.csv").rename(own.root / "moved.csv")
+    (own_data.root / "points.csv").rename(own_data.root / "moved.csv")
     described = {"file": "moved.csv", "label": "kind", "title": "Points", "licence": "free"}
-    own.write("config/datasets/points.yaml", described)
-    own.snakemake(f"{TABLE}.md")
-    assert own.runs() == first
+    own_data.write("config/datasets/points.yaml", described)
+    own_data.snakemake(f"{TABLE}.md")
+    assert own_data.runs() == first
 
-    points(own, 3.0, "moved.csv")
-    said = own.snakemake(f"{TABLE}.md")
+    points(own_data, 3.0, "moved.csv")
+    said = own_data.snakemake(f"{TABLE}.md")
     assert jobs(said).items() >= {"prepare": 1, "partition": 1, "train": 1, "table": 1}.items()
-    assert len(own.runs()) == 2 and own.runs().items() > first.items()
-    assert own.table()["LocalSGDM"]["mean"] != shown
+    assert len(own_data.runs()) == 2 and own_data.runs().items() > first.items()
+    assert own_data.table()["LocalSGDM"]["mean"] != shown
 
-    points(own, 1.0, "moved.csv")  # back: the first run is there still
-    own.snakemake(f"{TABLE}.md")
-    assert len(own.runs()) == 2 and own.table()["LocalSGDM"]["mean"] == shown
+    points(own_data, 1.0, "moved.csv")  # back: the first run is there still
+    own_data.snakemake(f"{TABLE}.md")
+    assert len(own_data.runs()) == 2 and own_data.table()["LocalSGDM"]["mean"] == shown
 
-    (own.root / "moved.csv").unlink()
-    said = own.snakemake(f"{TABLE}.md", fails=True)
+    (own_data.root / "moved.csv").unlink()
+    said = own_data.snakemake(f"{TABLE}.md", fails=True)
     assert "error: config/datasets/points.yaml: file moved.csv does not exist" in said
     assert "Traceback" not in said
 
 
 def test_raw_files_of_a_dataset_in_code_are_prepared_again_and_runs_on_the_others_named(
-    own: Project, monkeypatch: pytest.MonkeyPatch
+    own_data: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(ROOT / "src/fedbench", own.root / "src/fedbench")
-    (own.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
-    (own.root / "config/datasets/points.yaml").unlink()
-    monkeypatch.setenv("PYTHONPATH", str(own.root / "src"))
+    shutil.copytree(ROOT / "src/fedbench", own_data.root / "src/fedbench")
+    (own_data.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
+    (own_data.root / "config/datasets/points.yaml").unlink()
+    monkeypatch.setenv("PYTHONPATH", str(own_data.root / "src"))
     raw, warning = "data/raw/points/points.csv", "Trained on data other than those prepared here now: Digits"
-    (own.root / raw).parent.mkdir(parents=True)
-    points(own, 1.0, raw)
-    own.snakemake(f"{TABLE}.md")
-    shown, before = own.table()["LocalSGDM"]["mean"], own.runs()
-    assert warning not in (own.root / f"{TABLE}.md").read_text()
+    (own_data.root / raw).parent.mkdir(parents=True)
+    points(own_data, 1.0, raw)
+    own_data.snakemake(f"{TABLE}.md")
+    shown, before = own_data.table()["LocalSGDM"]["mean"], own_data.runs()
+    assert warning not in (own_data.root / f"{TABLE}.md").read_text()
 
-    points(own, 3.0, raw)
-    assert jobs(own.snakemake(f"{TABLE}.md")).items() >= {"prepare": 1, "partition": 1, "table": 1}.items()
-    assert own.runs() == before and own.table()["LocalSGDM"]["mean"] == shown
-    assert warning in (own.root / f"{TABLE}.md").read_text()
+    points(own_data, 3.0, raw)
+    assert (
+        jobs(own_data.snakemake(f"{TABLE}.md")).items() >= {"prepare": 1, "partition": 1, "table": 1}.items()
+    )
+    assert own_data.runs() == before and own_data.table()["LocalSGDM"]["mean"] == shown
+    assert warning in (own_data.root / f"{TABLE}.md").read_text()
 
-    assert "1 of 1 runs forgotten" in fedbench(own, "forget", "Digits", "--paper", "localscgdam")
-    assert jobs(own.snakemake(f"{TABLE}.md"))["train"] == 1
-    assert own.table()["LocalSGDM"]["mean"] != shown
-    assert warning not in (own.root / f"{TABLE}.md").read_text()
+    assert "1 of 1 runs forgotten" in fedbench(own_data, "forget", "Digits", "--paper", "localscgdam")
+    assert jobs(own_data.snakemake(f"{TABLE}.md"))["train"] == 1
+    assert own_data.table()["LocalSGDM"]["mean"] != shown
+    assert warning not in (own_data.root / f"{TABLE}.md").read_text()

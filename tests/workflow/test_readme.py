@@ -21,8 +21,8 @@ def examples(document: str, chapter: str) -> dict[str, list[tuple[str, str, str]
     """The blocks of a chapter, by the heading of their section."""
     text = (ROOT / document).read_text().partition(f"\n## {chapter}\n")[2].partition("\n## ")[0]
     sections = [part.partition("\n") for part in text.split("\n### ")[1:]]
-    found = {title: BLOCK.findall(body) for title, _, body in sections}
-    return {title: blocks for title, blocks in found.items() if blocks}
+    match = {title: BLOCK.findall(body) for title, _, body in sections}
+    return {title: blocks for title, blocks in match.items() if blocks}
 
 
 def section(page: str, title: str) -> dict[str, list[tuple[str, str, str]]]:
@@ -118,8 +118,8 @@ def test_a_section_ends_in_a_table_with_the_new_row(section: str, followed: tupl
     paper, axis, new = ROWS[section]
     clone, _ = followed
     rows = table(clone, paper)
-    found = [row for row in rows if row[axis] == new and row["n_wanted"] != "0"]
-    assert found and all(row["status"] == "finished" and row["scale"] == "demo" for row in found)
+    result = [row for row in rows if row[axis] == new and row["n_wanted"] != "0"]
+    assert result and all(row["status"] == "finished" and row["scale"] == "demo" for row in result)
     alone = axis == "dataset"  # a table of one's own data holds what it names
     assert (len({row[axis] for row in rows}) == 1) == alone
     assert new in (clone.root / f"tables/{paper}/table1.md").read_text()

@@ -19,9 +19,9 @@ def test_a_table_from_nothing(once_built: tuple[Project, str]) -> None:
     for row in rows.values():
         assert (row["status"], row["n_seeds"], row["scale"]) == ("finished", "2", "tiny")
         assert 0 < float(row["mean"]) <= 1
-    for own in OWN:
-        same = (project.root / TABLE).with_name(Path(own).name)
-        assert (project.root / own).read_bytes() == same.read_bytes()
+    for path in OWN:
+        same = (project.root / TABLE).with_name(Path(path).name)
+        assert (project.root / path).read_bytes() == same.read_bytes()
     assert "LocalSGDAM" in (project.root / "tables/table1.tex").read_text()
 
 

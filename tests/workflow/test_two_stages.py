@@ -117,9 +117,9 @@ def test_killed_in_either_stage_it_ends_with_the_same_bytes_and_a_missing_hospit
         rows = {row["k_sources"]: row for row in csv.DictReader(file)}
     assert rows["2"]["status"] == "finished" and rows["3"]["status"] != "finished"
 
-    whole = Store(tmp_path / "whole")
-    train_run(run, config, whole)
+    full = Store(tmp_path / "whole")
+    train_run(run, config, full)
     for key in (first.key, run.key):
-        assert (store.path(key) / "curve.csv").read_bytes() == (whole.path(key) / "curve.csv").read_bytes()
-    models = [torch.load(s.path(first.key) / MODEL, weights_only=True) for s in (store, whole)]
+        assert (store.path(key) / "curve.csv").read_bytes() == (full.path(key) / "curve.csv").read_bytes()
+    models = [torch.load(s.path(first.key) / MODEL, weights_only=True) for s in (store, full)]
     assert all(torch.equal(models[0][name], models[1][name]) for name in models[0]) and len(models[0]) == 4

@@ -65,9 +65,9 @@ def climb(**changes: Any) -> Climb:
 def test_a_dual_step_moves_by_the_constraint_s_violation_and_stays_in_the_box() -> None:
     method = climb(dual_lr=2.0, tolerance=0.1, dual_max=1.5)
     duals, losses = torch.tensor([0.0, 0.5, 1.4, 0.1]), torch.tensor([1.0, 1.4, 3.0, 0.6])  # mean 1.5
-    one = torch.ones(4)
-    assert method.dual_step(duals, losses, one).tolist() == pytest.approx([0.0, 0.1, 1.5, 0.0])
-    gentle = method.dual_step(torch.full((4,), 1.0), torch.tensor([1.5, 1.6, 1.7, 1.2]), one)
+    first = torch.ones(4)
+    assert method.dual_step(duals, losses, first).tolist() == pytest.approx([0.0, 0.1, 1.5, 0.0])
+    gentle = method.dual_step(torch.full((4,), 1.0), torch.tensor([1.5, 1.6, 1.7, 1.2]), first)
     assert gentle.tolist() == pytest.approx([0.8, 1.0, 1.2, 0.2])
 
 

@@ -23,9 +23,9 @@ def both(codasca_params: dict[str, Any], arrays: Arrays, **how: Any) -> tuple[St
     """Train CODASCA and CODA+ alike and return what their servers hold."""
     params = {"server_lr": 1.0} | codasca_params
     shared = {name: value for name, value in codasca_params.items() if name in ("lr", "lr_dual", "dual_step")}
-    one, _ = simulate(spec("codasca", params, **how), arrays)
+    first, _ = simulate(spec("codasca", params, **how), arrays)
     other, _ = simulate(spec("coda_plus", shared, **how), arrays)
-    return one.server, other.server
+    return first.server, other.server
 
 
 @pytest.mark.parametrize("how", [{}, RESNET], ids=["mlp", "batch-norm"])
@@ -65,8 +65,10 @@ def test_with_one_client_it_is_coda_plus(period: int) -> None:
 
 @pytest.mark.usefixtures("double")
 def test_for_identical_clients_with_full_batches_it_is_coda_plus() -> None:
-    one = images((18,), dtype=np.float64)
-    many = Arrays(one.x_train, one.y_train, one.x_test, one.y_test, list(one.clients) * 3, one.validation, 2)
+    first = images((18,), dtype=np.float64)
+    many = Arrays(
+        first.x_train, first.y_train, first.x_test, first.y_test, list(first.clients) * 3, first.validation, 2
+    )
     close(*both({}, many, batch_size=18, period=5, rounds=6, decay_at=[0.5]))
 
 
@@ -125,8 +127,8 @@ def affine(arrays: Arrays, client: np.ndarray) -> tuple[Tensor, Tensor]:
         scores = (inputs @ z[:3] + z[3])[None]
         a, b, alpha = z[4:].unbind()
         loss = auc_minimax(scores, labels[None], a[None], b[None], alpha[None], prior).sum()
-        (found,) = torch.autograd.grad(loss + WEIGHT_DECAY / 2 * (z[:4] ** 2).sum(), z)
-        return found.detach()
+        (gradient,) = torch.autograd.grad(loss + WEIGHT_DECAY / 2 * (z[:4] ** 2).sum(), z)
+        return gradient.detach()
 
     shift = gradient(torch.zeros(7))
     return torch.stack([gradient(unit) - shift for unit in torch.eye(7)], 1), shift

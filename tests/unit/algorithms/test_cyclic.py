@@ -76,9 +76,9 @@ def test_clients_of_one_sign(monkeypatch: pytest.MonkeyPatch, method: str, chunk
 def test_without_amplification_it_is_fedavg_bit_for_bit() -> None:
     for how in ({}, RESNET):
         arrays = images(SIZES, side=8)
-        one, first = simulate(spec("fedavg", **cycles(3), **how), arrays)
+        single, first = simulate(spec("fedavg", **cycles(3), **how), arrays)
         other, second = simulate(spec("a_fedavg", {"kappa": 1.0}, **cycles(3), **how), arrays)
-        assert same(one.server, {name: other.server[name] for name in one.server})
+        assert same(single.server, {name: other.server[name] for name in single.server})
         assert csv_text(first.curve) == csv_text(second.curve)
 
 
@@ -90,9 +90,9 @@ def test_a_window_ends_at_the_amplified_movement(how: dict[str, Any]) -> None:
     plain, _ = simulate(spec("fedavg", **cycles(1, evaluations=1), **how), arrays)
     start = plain.problem.net.initial()
     for kappa in (1.5, 3.0):
-        found, _ = simulate(spec("a_fedavg", {"kappa": kappa}, **cycles(1, evaluations=1), **how), arrays)
-        torch.testing.assert_close(found.server["x"], start + kappa * (plain.server["x"] - start))
-        assert not how or torch.equal(found.server["buffers"], plain.server["buffers"])
+        trained, _ = simulate(spec("a_fedavg", {"kappa": kappa}, **cycles(1, evaluations=1), **how), arrays)
+        torch.testing.assert_close(trained.server["x"], start + kappa * (plain.server["x"] - start))
+        assert not how or torch.equal(trained.server["buffers"], plain.server["buffers"])
 
 
 @pytest.mark.usefixtures("double")
@@ -100,22 +100,22 @@ def test_a_window_ends_at_the_amplified_movement(how: dict[str, Any]) -> None:
 def test_with_everybody_in_each_round_a_scaffold_is_scaffold(how: dict[str, Any]) -> None:
     arrays = images((20, 26, 31), side=8, dtype=np.float64)
     train = {"rounds": None, "cycles": 6, "participation": EVERYBODY, "decay_at": [0.5], **how}
-    one, _ = simulate(spec("scaffold", {"server_lr": 1.0}, **train), arrays)
+    first, _ = simulate(spec("scaffold", {"server_lr": 1.0}, **train), arrays)
     other, _ = simulate(spec("a_scaffold", {"kappa": 1.0}, **train), arrays)
     for name in ("x", "c", *(["buffers"] if how else [])):
-        torch.testing.assert_close(one.server[name], other.server[name], rtol=1e-10, atol=1e-12)
-    assert float(one.server["c"].norm()) > 1e-2
+        torch.testing.assert_close(first.server[name], other.server[name], rtol=1e-10, atol=1e-12)
+    assert float(first.server["c"].norm()) > 1e-2
 
 
 @pytest.mark.usefixtures("double")
 def test_before_the_first_renewal_a_scaffold_is_a_fedavg() -> None:
     arrays = images(SIZES, dtype=np.float64)
     for n, equal in ((1, True), (2, False)):
-        one, other = (
+        first, other = (
             simulate(spec(method, **cycles(n, evaluations=1)), arrays)[0]
             for method in ("a_fedavg", "a_scaffold")
         )
-        assert torch.allclose(one.server["x"], other.server["x"], rtol=1e-12, atol=1e-12) == equal
+        assert torch.allclose(first.server["x"], other.server["x"], rtol=1e-12, atol=1e-12) == equal
 
 
 @pytest.mark.usefixtures("double")
@@ -126,12 +126,12 @@ def test_the_global_variate_is_the_mean_of_the_clients_after_each_window(rule: s
 
     def check(progress: Progress) -> None:
         nonlocal repeats
-        own = simulation.client_state
-        repeats = max(repeats, int(own["steps"].max()) // 4)
+        kept = simulation.client_state
+        repeats = max(repeats, int(kept["steps"].max()) // 4)
         if progress.round % 3:
             return
-        renewed = (own["steps"] > 0)[:, None]  # gradients that are a client's variate from now on
-        mean = torch.where(renewed, own["seen"], own["c_own"]).mean(0)
+        renewed = (kept["steps"] > 0)[:, None]  # gradients that are a client's variate from now on
+        mean = torch.where(renewed, kept["seen"], kept["c_own"]).mean(0)
         torch.testing.assert_close(simulation.server["c"], mean, rtol=1e-10, atol=1e-13)
         seen.append(float(mean.norm()))
 
@@ -146,9 +146,9 @@ def test_one_group_of_everybody_is_coda_plus_bit_for_bit() -> None:
     """CyCp-Minimax with K = 1 and M = N."""
     stages = {"stages": {"first": 2, "factor": 0.5}, "evaluations": 2}
     train = {"rounds": None, "cycles": 6, "participation": EVERYBODY}
-    one, _ = simulate(spec("coda_plus", **train, **stages), images())
+    first, _ = simulate(spec("coda_plus", **train, **stages), images())
     other, _ = simulate(spec("coda_plus", rounds=6, **stages), images())
-    assert same(one.server, other.server)
+    assert same(first.server, other.server)
 
 
 def test_the_anchor_moves_at_stages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_the_anchor_moves_at_stages_alone(monkeypatch: pytest.MonkeyPatch) -> No
 def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_path: Path) -> None:
     """Both pools filled: what is in use, and what the running cycle has collected; variates half renewed."""
     run = spec(method, **cycles(3), **PAIRS)
-    whole, expected = simulate(run, images(SIZES))
+    uninterrupted, expected = simulate(run, images(SIZES))
     path, alive = tmp_path / "checkpoint.pt", [True]
 
     def die(progress: Progress) -> None:
@@ -182,7 +182,9 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
     resumed = Simulation(run, images(SIZES), CPU, saved(path))
     outcome = resumed.run()
     assert csv_text(outcome.curve) == csv_text(expected.curve)
-    assert same(resumed.server, whole.server) and same(resumed.client_state, whole.client_state)
+    assert same(resumed.server, uninterrupted.server) and same(
+        resumed.client_state, uninterrupted.client_state
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,8 +211,8 @@ def test_hyper_parameters_out_of_range_are_refused(method: str, params: dict[str
 
 
 def test_a_scaffold_keeps_two_vectors_a_client() -> None:
-    own = dict.fromkeys(a_scaffold.Method.own, 0)
+    kept = dict.fromkeys(a_scaffold.Method.own, 0)
     simulation, _ = simulate(spec("a_scaffold", **cycles(1, evaluations=1)), images(SIZES))
     d = simulation.problem.net.d
-    sizes = [tensor.numel() for name, tensor in simulation.client_state.items() if name in own]
+    sizes = [tensor.numel() for name, tensor in simulation.client_state.items() if name in kept]
     assert sum(size >= len(SIZES) * d for size in sizes) == 2

@@ -118,12 +118,12 @@ def test_the_engine_is_the_poster(method: str, anchor: str, chunk: int | None) -
 
 def full_gradients(run: Simulation, models: Tensor) -> Tensor:
     """Each client's gradient on all its data at its own model [N, d]."""
-    found = []
+    collected = []
     for client, x in enumerate(models):
         batch = run.data.work([client], 0, "batches").batch(0)
         gradient, _ = run.problem.gradient(lambda w, batch=batch: run.problem.loss(w, batch, None), x[None])
-        found.append(gradient[0])
-    return torch.stack(found)
+        collected.append(gradient[0])
+    return torch.stack(collected)
 
 
 @pytest.mark.parametrize("beta", [0.1, 0.6])
@@ -178,14 +178,14 @@ def test_local_scgd_with_fresh_inner_values_is_fcsg(batch_size: int, state: str,
     """Its model after a round is the one FCSG moves to next: it averages after the move and FCSG before it."""
     theirs, ours = ("local_scgdm", "fcsg_m") if momentum else ("local_scgd", "fcsg")
     inner = {"beta_in": 1.0, "state": state}
-    found = trained(
+    result = trained(
         theirs, params=inner, batch_size=batch_size, options={"first_samples": 5 if state == "own" else 1}
     )
     known = trained(ours, batch_size=batch_size, options={"first_samples": 5 if state == "own" else 1})
     expected = known.server["x"] - LR * known.server["u"]
-    torch.testing.assert_close(found.server["x"], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(result.server["x"], expected, rtol=0, atol=1e-12)
     if momentum:
-        torch.testing.assert_close(found.server["m"], known.server["u"], rtol=0, atol=1e-12)
+        torch.testing.assert_close(result.server["m"], known.server["u"], rtol=0, atol=1e-12)
 
 
 def test_an_inner_state_that_is_shared_or_slow_is_something_else() -> None:

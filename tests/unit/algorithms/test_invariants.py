@@ -38,14 +38,16 @@ def test_without_inner_step_local_scgdam_is_local_sgdam_bit_for_bit(how: dict[st
     plain = {name: PARAMS["local_scgdam"][name] for name in PARAMS["local_sgdam"]}
     inner = {"rho": 0.0, "alpha_h": 1.0, "hvp": hvp}
     train = {"decay_at": [0.5], "rounds": 4}
-    one, first = simulate(spec("local_sgdam", plain, **how, **train), arrays)
+    single, first = simulate(spec("local_sgdam", plain, **how, **train), arrays)
     other, second = simulate(spec("local_scgdam", inner, **how, **train), arrays)
     for name in ("x", "alpha", "u", "v"):
-        assert torch.equal(one.server[name], other.server[name]), name
+        assert torch.equal(single.server[name], other.server[name]), name
     assert torch.equal(other.server["h"], other.server["x"])
     if how:
-        assert torch.equal(one.server["buffers"], other.server["buffers_h"])
-        assert not torch.equal(one.server["buffers"], other.server["buffers"])  # those of the inner batches
+        assert torch.equal(single.server["buffers"], other.server["buffers_h"])
+        assert not torch.equal(
+            single.server["buffers"], other.server["buffers"]
+        )  # those of the inner batches
     assert metrics_of(first) == metrics_of(second, "_h")
 
 
@@ -70,13 +72,15 @@ def test_degenerate_constants_give_the_base_method_bit_for_bit(
 ) -> None:
     arrays = images(side=8)
     for how in (MLP, RESNET):
-        one, first = simulate(spec(base, **how, rounds=3), arrays)
+        single, first = simulate(spec(base, **how, rounds=3), arrays)
         other, second = simulate(spec(method, params, **how, rounds=3), arrays)
-        shared = one.server.keys() & other.server.keys()
+        shared = single.server.keys() & other.server.keys()
         assert {"x"} <= shared
-        assert same({n: one.server[n] for n in shared}, {n: other.server[n] for n in shared})
+        assert same({n: single.server[n] for n in shared}, {n: other.server[n] for n in shared})
         assert metrics_of(first) == metrics_of(second)
-    assert not torch.equal(simulate(spec(method, rounds=3), arrays)[0].server["x"][:40], one.server["x"][:40])
+    assert not torch.equal(
+        simulate(spec(method, rounds=3), arrays)[0].server["x"][:40], single.server["x"][:40]
+    )
 
 
 @pytest.mark.usefixtures("double")
@@ -116,14 +120,16 @@ def test_a_period_of_one_is_one_machine_with_all_batches_pooled(method: str, par
 # more clients, more pairs
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "pairwise"])
 def test_equal_clients_with_full_batches_are_one_client(method: str) -> None:
-    one = images((16,), dtype=np.float64)
-    many = Arrays(one.x_train, one.y_train, one.x_test, one.y_test, list(one.clients) * 3, one.validation, 2)
+    first = images((16,), dtype=np.float64)
+    many = Arrays(
+        first.x_train, first.y_train, first.x_test, first.y_test, list(first.clients) * 3, first.validation, 2
+    )
     train = {"batch_size": 16, "rounds": 4, "decay_at": [0.5]}
     # the ratio loss draws its auxiliary samples from all data, which are now three times as many
     params = (
         {"n_aux": 100} if "n_aux" in PARAMS[method] else {"restart_samples": 100} if method == "coda" else {}
     )
-    alone, _ = simulate(spec(method, params, clients=1, **train), one)
+    alone, _ = simulate(spec(method, params, clients=1, **train), first)
     copies, _ = simulate(spec(method, params, clients=3, **train), many)
     for name in alone.server:
         if alone.server[name].shape == copies.server[name].shape:
@@ -140,8 +146,8 @@ def test_the_variate_stays_the_mean_of_the_clients(method: str, participation: d
     def check(progress: Progress) -> None:
         mean = simulation.client_state["c_own"].mean(0)
         # climb_scaffold sends a weighted mean
-        found = simulation.server["c_mean" if method == "climb_scaffold" else "c"]
-        torch.testing.assert_close(found, mean, rtol=1e-4, atol=1e-6)
+        result = simulation.server["c_mean" if method == "climb_scaffold" else "c"]
+        torch.testing.assert_close(result, mean, rtol=1e-4, atol=1e-6)
         seen.append(float(mean.norm()))
 
     run = spec(method, participation=participation, rounds=6, decay_at=[0.5])

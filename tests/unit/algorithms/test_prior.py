@@ -28,11 +28,11 @@ def unequal() -> Arrays:
 
 def mean_loss(prior: float, scores: list[Tensor], labels: list[Tensor], *abd: Tensor) -> Tensor:
     """The mean over clients of F on all of a client's samples, at one (a, b, alpha) for all."""
-    each = [
+    part = [
         auc_minimax(s[None], y[None], *(one[None] for one in abd), prior)
         for s, y in zip(scores, labels, strict=True)
     ]
-    return torch.cat(each).mean()
+    return torch.cat(part).mean()
 
 
 @pytest.mark.parametrize("method", ["coda_plus", "codasca", "coda", "local_sgdam", "local_scgdam"])

@@ -53,7 +53,7 @@ def compare(
     simulation, outcome = simulate(run, arrays, chunk)
     assert outcome.status == "finished"
 
-    def one(batch: Any) -> reference.Data:
+    def batch_of(batch: Any) -> reference.Data:
         return batch.inputs[0], batch.labels[0]
 
     data = simulation.data
@@ -61,9 +61,9 @@ def compare(
         module=module,
         clients=[(torch.tensor(arrays.x_train[c]), torch.tensor(arrays.y_train[c])) for c in arrays.clients],
         batches=data.plan,
-        first=lambda k, purpose: one(data.draw(k, 6, purpose)),
-        draw=lambda k, n, r: one(data.draw(k, n, time=r)),
-        auxiliary=[one(batch) for batch in data.auxiliary(4)],
+        first=lambda k, purpose: batch_of(data.draw(k, 6, purpose)),
+        draw=lambda k, n, r: batch_of(data.draw(k, n, time=r)),
+        auxiliary=[batch_of(batch) for batch in data.auxiliary(4)],
         prior=float(np.mean([arrays.y_train[i] == 1 for c in arrays.clients for i in c])),
         rounds=ROUNDS,
         stages=STAGES,
@@ -79,25 +79,25 @@ def compare(
             else n // run.train.batch_size
             for k, n in enumerate(sizes)
         ],
-        opening=lambda k, n: one(data.draw(k, n, "draw opening", 0)),
-        passive=lambda sign, r, k, n, each: simulation.problem.stream(f"passive {sign}", r, k).choice(
-            n, min(n, each * run.train.period) if run.train.period else n, replace=False
+        opening=lambda k, n: batch_of(data.draw(k, n, "draw opening", 0)),
+        passive=lambda sign, r, k, n, amount: simulation.problem.stream(f"passive {sign}", r, k).choice(
+            n, min(n, amount * run.train.period) if run.train.period else n, replace=False
         ),
     )
     expected = reference.method(method)(world, **(PARAMS[method] | params))
-    found = {**simulation.server, **simulation.client_state}
-    assert found.keys() - expected.keys() <= {"anchor", "holders", "path", "passed", "kept", *A_SCAFFOLD}
-    for name in found.keys() & expected.keys():
+    result = {**simulation.server, **simulation.client_state}
+    assert result.keys() - expected.keys() <= {"anchor", "holders", "path", "passed", "kept", *A_SCAFFOLD}
+    for name in result.keys() & expected.keys():
         torch.testing.assert_close(
-            found[name],
+            result[name],
             expected[name],
             rtol=rtol,
             atol=rtol / 100,
             msg=lambda text, name=name: f"{name}: {text}",
         )
-    moved = found["x"][: simulation.problem.net.d] - simulation.problem.net.initial()
+    moved = result["x"][: simulation.problem.net.d] - simulation.problem.net.initial()
     assert moved.norm() > 1e-2  # else an equality would say nothing
-    return found
+    return result
 
 
 @pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
@@ -202,7 +202,7 @@ def test_codasca_with_some_of_many_unequal_clients(
         "clip_norm": 0.4, "weight_decay": 0.02,
     }  # fmt: skip
     rtol = 1e-9 if chunk == 1 else 1e-5  # shares of padded batches are kept in single precision
-    found = compare(
+    result = compare(
         monkeypatch,
         "codasca",
         False,
@@ -214,7 +214,7 @@ def test_codasca_with_some_of_many_unequal_clients(
         variates=variates,
         anchor=anchor,
     )
-    assert found["c_own"].shape == (4, {"both": 153 + 3, "primal": 153 + 2, "dual": 1}[variates])
+    assert result["c_own"].shape == (4, {"both": 153 + 3, "primal": 153 + 2, "dual": 1}[variates])
 
 
 @pytest.mark.parametrize("chunk", [1, None])

@@ -27,17 +27,17 @@ def test_with_its_own_current_scores_the_gradient_is_that_of_all_pairs(name: str
     rng = torch.Generator().manual_seed(0)
     x, w = torch.randn(2, 9, 3, generator=rng), torch.randn(3, generator=rng)
     y = torch.tensor([[1, 0, 0, 1, 0, 0, 0, 1, 0], [0, 0, 1, 0, 1, 0, 0, 0, 1]])
-    whole = w.clone().requires_grad_()
-    s = torch.sigmoid(x @ whole)
+    full = w.clone().requires_grad_()
+    s = torch.sigmoid(x @ full)
     objective = psi(s[y == 1][:, None] - s[y == 0][None]).value.mean()
-    (expected,) = torch.autograd.grad(objective, whole)
+    (expected,) = torch.autograd.grad(objective, full)
     mine = w.clone().requires_grad_()
     s = torch.sigmoid(x @ mine)
     now = s.detach()
     pools = [now[y == label].expand(2, -1) for label in (1, 0)]
     pairs = active_passive(now, y, torch.ones_like(y, dtype=torch.bool), *pools, psi)
-    (found,) = torch.autograd.grad((pairs.slope * s).sum(1).mean(), mine)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    (gradient,) = torch.autograd.grad((pairs.slope * s).sum(1).mean(), mine)
+    torch.testing.assert_close(gradient, expected, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(pairs.loss.mean(), 2 * objective.detach())  # each pair once from either side
 
 
@@ -48,14 +48,14 @@ def test_padding_and_missing_signs_have_no_say() -> None:
     labels = torch.tensor([[1, 0, 0, 1], [0, 0, 0, 0]])
     valid = torch.tensor([[True, True, True, False], [True, True, True, True]])
     positives, negatives = torch.rand(2, 5), torch.rand(2, 3)
-    whole = active_passive(scores, labels, valid, positives, negatives, psi)
+    full = active_passive(scores, labels, valid, positives, negatives, psi)
     alone = active_passive(scores[:1, :3], labels[:1, :3], valid[:1, :3], positives[:1], negatives[:1], psi)
-    torch.testing.assert_close(whole.loss[:1], alone.loss)
-    torch.testing.assert_close(whole.slope[:1, :3], alone.slope)
-    assert whole.slope[0, 3] == 0
+    torch.testing.assert_close(full.loss[:1], alone.loss)
+    torch.testing.assert_close(full.slope[:1, :3], alone.slope)
+    assert full.slope[0, 3] == 0
     nothing = active_passive(scores, labels, valid, positives[:, :0], negatives, psi)
     assert nothing.loss[1] == 0 and (nothing.slope[1] == 0).all() and nothing.loss[0] > 0
-    assert (whole.slope[1] > 0).all() and (whole.slope[0, 0] < 0)  # negatives down, positives up
+    assert (full.slope[1] > 0).all() and (full.slope[0, 0] < 0)  # negatives down, positives up
 
 
 @pytest.mark.parametrize("pool", ["cycle", "round"])
@@ -126,9 +126,9 @@ def test_passive_scores_weigh_by_client_as_active_ones_do(
 
 def test_levelled_parts_are_as_long_and_each_entry_comes_evenly_often() -> None:
     parts = [torch.arange(float(n)) for n in (3, 0, 7, 1)]
-    found = pairwise.levelled(parts)
-    assert [len(part) for part in found] == [7, 7, 7]
-    assert [torch.bincount(part.long()).tolist() for part in found] == [[3, 2, 2], [1] * 7, [7]]
+    result = pairwise.levelled(parts)
+    assert [len(part) for part in result] == [7, 7, 7]
+    assert [torch.bincount(part.long()).tolist() for part in result] == [[3, 2, 2], [1] * 7, [7]]
     assert all(not len(part) for part in pairwise.levelled(parts[1:2]))
 
 

@@ -49,12 +49,12 @@ def test_a_run_that_diverged_is_worse() -> None:
 
 def test_the_detectable_loss_is_found_four_times_in_five() -> None:
     rng, sd = np.random.default_rng(0), float(np.std(list(REFERENCE.values()), ddof=1))
-    loss, found = Point("A", moved(0.0), REFERENCE).detectable, 0
+    loss, result = Point("A", moved(0.0), REFERENCE).detectable, 0
     for _ in range(1000):
-        here = dict(enumerate(rng.normal(0.93 - loss, sd, 5)))
-        there = dict(enumerate(rng.normal(0.93, sd, 10)))
-        found += Point("A", here, there).p <= 0.05
-    assert 0.7 < found / 1000 < 0.88
+        local = dict(enumerate(rng.normal(0.93 - loss, sd, 5)))
+        elsewhere = dict(enumerate(rng.normal(0.93, sd, 10)))
+        result += Point("A", local, elsewhere).p <= 0.05
+    assert 0.7 < result / 1000 < 0.88
 
 
 def test_the_shipped_runs_fit_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:

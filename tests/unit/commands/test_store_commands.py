@@ -90,8 +90,8 @@ def test_another_papers_mistake_is_one_warning(
 ) -> None:
     if mistake == "moved data":
         write_yaml(Path("config/datasets/gone.yaml"), {"file": "my/gone.csv", "label": "y"})
-        own = {"printed": False, "data": {"dataset": "gone"}, "network": {"name": "mlp"}}
-        datasets = {"Gone": own, **PAPER["datasets"]}
+        gone = {"printed": False, "data": {"dataset": "gone"}, "network": {"name": "mlp"}}
+        datasets = {"Gone": gone, **PAPER["datasets"]}
         write_yaml(Path("config/papers/draft.yaml"), {**PAPER, "datasets": datasets})
     else:
         Path("config/papers/draft.yaml").write_text(mistake)
@@ -109,8 +109,8 @@ def test_another_papers_mistake_is_one_warning(
     [("Plain/seed1", [1]), ("demo/*/seed?", [0, 1, 3]), ("seed", [0, 1, 2, 3]), ("nothing", [])],
 )
 def test_patterns_choose_by_name(keys: list[str], pattern: str, chosen: list[int]) -> None:
-    found = {line.split()[0] for line in call("list", pattern).stdout.splitlines()[:-1]}
-    assert found == {keys[place] for place in chosen}
+    dealt = {line.split()[0] for line in call("list", pattern).stdout.splitlines()[:-1]}
+    assert dealt == {keys[place] for place in chosen}
 
 
 def test_a_key_or_its_beginning_chooses_a_run(keys: list[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Work in a temporary project; call it with arrays to get the name of a dataset made of them."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "config" / "datasets"

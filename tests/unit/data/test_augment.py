@@ -84,11 +84,11 @@ def test_affine_is_that_of_torchvision(shape):
     inputs = torch.from_numpy(np.random.default_rng(0).random(shape))
     result = affine(inputs, np.random.default_rng(1))
     differ = 0
-    for sample, found, u in zip(inputs, result, np.random.default_rng(1).random((40, 4)), strict=True):
+    for sample, outcome, u in zip(inputs, result, np.random.default_rng(1).random((40, 4)), strict=True):
         turn, right, down, grow = 2 * u - 1
         shift = [round(0.05 * shape[3] * right), round(0.05 * shape[2] * down)]
         expected = reference(sample, 15 * turn, shift, 1 + 0.05 * grow, [0.0, 0.0], fill=128 / 255)
-        differ += int((found - expected).abs().gt(1e-12).any(0).sum())
+        differ += int((outcome - expected).abs().gt(1e-12).any(0).sum())
     assert differ < 1e-3 * len(inputs) * shape[2] * shape[3]
     grey = (result - 128 / 255).abs() < 1e-9
     assert 0.005 < grey.double().mean() < 0.2 and not grey[..., shape[2] // 2, shape[3] // 2].any()

@@ -96,8 +96,8 @@ def test_one_client_a_group() -> None:
     groups = np.array([7, 3, 7, 3, 9, 3])
     pool = Pool(np.zeros(6, int), np.zeros(6, int), groups)
     spec = DataSpec(dataset="toy", clients=3, partition=PartitionSpec(rule="by_group"))
-    found = split(pool, spec, stream(0, "partition"))
-    assert [client.tolist() for client in found.clients] == [[1, 3, 5], [0, 2], [4]]
+    dealt = split(pool, spec, stream(0, "partition"))
+    assert [client.tolist() for client in dealt.clients] == [[1, 3, 5], [0, 2], [4]]
     with pytest.raises(UserError, match=r"each of the 3 groups .* data.clients is 2: set it to 3"):
         split(pool, spec.model_copy(update={"clients": 2}), stream(0, "partition"))
     with pytest.raises(UserError, match="knows the group of each sample"):

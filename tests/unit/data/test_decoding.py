@@ -141,13 +141,13 @@ def test_a_broken_picture_costs_nothing_that_was_decoded(
     corpus: XraySet, tmp_path: Path, decoded: list[str]
 ) -> None:
     place = tmp_path / "raw" / "chestxray14" / NAMES[4]
-    whole = place.read_bytes()
-    place.write_bytes(whole[:60])
+    content = place.read_bytes()
+    place.write_bytes(content[:60])
     with pytest.raises(UserError, match=rf"{NAMES[4]} is not a readable picture"):
         prepared.prepare("chestxray14", tmp_path)
     before = len(decoded) - 1
     assert before >= 3
-    place.write_bytes(whole)
+    place.write_bytes(content)
     prepared.prepare("chestxray14", tmp_path)
     assert sorted(decoded) == sorted([*NAMES, NAMES[4]])
 
@@ -172,18 +172,18 @@ def test_another_zip_of_the_same_name_is_another_source(tmp_path: Path) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("a.png", picture(seed))
         with workplace(work, 1), Pictures(path) as pictures:
-            found = pictures.load(["a.png"], (8, 8), grey=True)
-        np.testing.assert_array_equal(found[0], pixels_of(picture(seed), "a.png", Form((8, 8), grey=True)))
+            result = pictures.load(["a.png"], (8, 8), grey=True)
+        np.testing.assert_array_equal(result[0], pixels_of(picture(seed), "a.png", Form((8, 8), grey=True)))
 
 
 @pytest.mark.parametrize("grey", [True, False])
 def test_a_draft_is_nearly_the_same_picture(grey: bool) -> None:
     content = picture(3, 640, 480, "JPEG")
-    whole, draft = (
+    full, draft = (
         pixels_of(content, "a.jpg", Form((40, 48), grey, draft)).astype(int) for draft in (False, True)
     )
-    assert whole.shape == draft.shape == (1 if grey else 3, 40, 48)
-    assert 0 < np.abs(whole - draft).mean() < 1 and np.abs(whole - draft).max() < 12
+    assert full.shape == draft.shape == (1 if grey else 3, 40, 48)
+    assert 0 < np.abs(full - draft).mean() < 1 and np.abs(full - draft).max() < 12
     small_one = picture(3, 60, 50, "JPEG")  # a half of it would be too small
     both = [pixels_of(small_one, "b.jpg", Form((40, 48), grey, draft)) for draft in (False, True)]
     np.testing.assert_array_equal(*both)

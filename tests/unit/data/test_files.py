@@ -166,7 +166,7 @@ def test_a_file_that_holds_the_first_array_becomes_the_archive(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("arrays", "own"),
+    ("arrays", "own_data"),
     [
         (lambda x: around(x[:7]), "own"),  # the rest is needed
         (lambda x: {"x": x}, "own"),  # would lie elsewhere
@@ -174,10 +174,10 @@ def test_a_file_that_holds_the_first_array_becomes_the_archive(tmp_path, monkeyp
     ],
     ids=["part", "elsewhere", "another's"],
 )
-def test_a_file_that_is_not_the_archive_to_be_is_left_alone(tmp_path, arrays, own):
+def test_a_file_that_is_not_the_archive_to_be_is_left_alone(tmp_path, arrays, own_data):
     x = in_a_file(tmp_path / "own")
     held = (tmp_path / "own" / "pixels").read_bytes()
-    with new_npz(tmp_path / "x.npz", arrays(x), tmp_path / own):
+    with new_npz(tmp_path / "x.npz", arrays(x), tmp_path / own_data):
         pass
     assert (tmp_path / "own" / "pixels").read_bytes() == held
     back = read_npz(tmp_path / "x.npz", "")

@@ -59,8 +59,8 @@ def test_shifted_clients_have_classes_apart_and_shares_of_their_own() -> None:
     arrays = get("shifted").prepare(Path())
     assert arrays.group_train is not None and np.array_equal(arrays.x_train, arrays.x_test)
     for client in range(4):
-        own = arrays.group_train == client
-        x, y = arrays.x_train[own], arrays.y_train[own]
+        own_data = arrays.group_train == client
+        x, y = arrays.x_train[own_data], arrays.y_train[own_data]
         assert len(y) == 250 and y.mean() == pytest.approx(0.2 + 0.2 * client)
         apart = x[y == 1].mean(0) - x[y == 0].mean(0)
         expected = np.eye(5)[client] + np.eye(5)[client + 1]

@@ -43,24 +43,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_each_patient_keeps_hospital_and_diagnosis(folder: Path) -> None:
-    found = datasets.get("heart").prepare(folder)
-    assert found.x_train.shape[1:] == datasets.get("heart").shape and np.isfinite(found.x_train).all()
+    prepared = datasets.get("heart").prepare(folder)
+    assert prepared.x_train.shape[1:] == datasets.get("heart").shape and np.isfinite(prepared.x_train).all()
     assert (
-        found.sites == sites.site_names(["heart"]) == ("Budapest", "Cleveland", "Long Beach", "Switzerland")
+        prepared.sites
+        == sites.site_names(["heart"])
+        == ("Budapest", "Cleveland", "Long Beach", "Switzerland")
     )
-    assert found.site_train is not None and found.site_test is not None
-    assert np.bincount(found.site_test).tolist() == [4, 8, 12, 16]
-    assert all(found.y_test[found.site_test == k].mean() == 0.5 for k in range(4))
-    assert len(found.y_train) + len(found.y_test) == 20 + 40 + 60 + 80
-    kinds = np.concatenate([found.x_train, found.x_test])[:, 9:]
+    assert prepared.site_train is not None and prepared.site_test is not None
+    assert np.bincount(prepared.site_test).tolist() == [4, 8, 12, 16]
+    assert all(prepared.y_test[prepared.site_test == k].mean() == 0.5 for k in range(4))
+    assert len(prepared.y_train) + len(prepared.y_test) == 20 + 40 + 60 + 80
+    kinds = np.concatenate([prepared.x_train, prepared.x_test])[:, 9:]
     assert {*np.unique(kinds)} == {0.0, 1.0} and (kinds.sum(1) == 4).all()  # one of each of four columns
-    np.testing.assert_allclose(found.x_train[:, :9].mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(prepared.x_train[:, :9].mean(0), 0, atol=1e-5)
 
 
 def test_zero_and_a_question_mark_are_the_median_of_what_was_measured(folder: Path) -> None:
-    found = datasets.get("heart").prepare(folder)
-    assert any("trestbps (4), chol (40)" in note for note in found.notes)
-    chol = found.x_train[:, 4]
+    prepared = datasets.get("heart").prepare(folder)
+    assert any("trestbps (4), chol (40)" in note for note in prepared.notes)
+    chol = prepared.x_train[:, 4]
     assert chol.min() > -3  # a 0 among values of 200 would lie far below
 
 

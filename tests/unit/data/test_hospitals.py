@@ -120,19 +120,19 @@ def test_a_table_without_site_is_as_it_was_and_one_with_it_another(project: Path
         make_partition(SPEC, 0, "data")
 
 
-def test_an_npz_names_the_site_of_each_sample(own) -> None:  # type: ignore[no-untyped-def]
+def test_an_npz_names_the_site_of_each_sample(own_data) -> None:  # type: ignore[no-untyped-def]
     site = np.array(["north", "south"])[np.arange(40) % 2]
-    name = own(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), site=site)
+    name = own_data(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), site=site)
     prepare(name, "data")
     read = load_prepared(name, "data")
     assert read.sites == ("north", "south") and read.site_test is not None
     assert read.site_test.tolist() == (read.x_test[:, 0].astype(int) % 2).tolist()
 
 
-def test_a_test_part_needs_its_sites_too(own) -> None:  # type: ignore[no-untyped-def]
+def test_a_test_part_needs_its_sites_too(own_data) -> None:  # type: ignore[no-untyped-def]
     x, y = np.arange(8.0)[:, None], np.arange(8) % 2
     with pytest.raises(UserError, match="give the arrays site and x_test with site_test"):
-        prepare(own(x=x, y=y, x_test=x, y_test=y, site=y), "data")
+        prepare(own_data(x=x, y=y, x_test=x, y_test=y, site=y), "data")
 
 
 @pytest.mark.parametrize("keys", ["site: diagnosis\n", "site: patient\ngroup: patient\n"])

@@ -139,11 +139,11 @@ def test_one_client_a_state(
         partition={"rule": "by_group"},
     )  # fmt: skip
     make_partition(spec, 0, root)
-    found = load_partition(spec, 0, root)
-    assert np.diff(found.offsets).tolist() == [12 - 4, 20, 12]
-    assert found.summary["train"]["class_counts"] == {"0": 32, "1": 8}
+    partition = load_partition(spec, 0, root)
+    assert np.diff(partition.offsets).tolist() == [12 - 4, 20, 12]
+    assert partition.summary["train"]["class_counts"] == {"0": 32, "1": 8}
     for part in ("validation", "test"):
-        assert found.summary[part]["class_counts"] == {"0": 8, "1": 2}
+        assert partition.summary[part]["class_counts"] == {"0": 8, "1": 2}
 
 
 def test_a_type_that_training_does_not_know_is_none(small: Insurance, folder: Callable[..., Path]) -> None:

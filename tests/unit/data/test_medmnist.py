@@ -62,8 +62,8 @@ def test_chestmnist_has_one_finding_and_an_official_validation_part(mirror: Path
         validation="own",
     )
     make_partition(spec, 0, tmp_path)
-    found = load_partition(spec, 0, tmp_path).summary
-    counts = [found[part]["class_counts"] for part in ("train", "validation", "test")]
+    partition = load_partition(spec, 0, tmp_path).summary
+    counts = [partition[part]["class_counts"] for part in ("train", "validation", "test")]
     assert counts == [{"0": 32, "1": 4}, {"0": 8, "1": 2}, {"0": 16, "1": 4}]
 
 

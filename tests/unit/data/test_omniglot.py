@@ -54,14 +54,19 @@ def packed(mirror: Path, folder: Path) -> Path:
 
 def test_rotations_are_classes_and_characters_groups(archives: Path, tmp_path: Path) -> None:
     prepare("omniglot", tmp_path / "data", str(archives))
-    found = load_prepared("omniglot", tmp_path / "data")
-    assert found.x_train.shape == (9 * 4 * 3, 1, 28, 28) and found.x_test.shape == (4 * 4 * 3, 1, 28, 28)
-    assert np.array_equal(np.unique(found.y_train), np.arange(36)) and found.y_test.min() == 36
-    assert found.group_train is not None and np.array_equal(found.group_train, found.y_train // 4)
-    upright, turned = (found.x_train[found.y_train == 4 + turn][:, 0] for turn in (0, 1))
+    prepared = load_prepared("omniglot", tmp_path / "data")
+    assert prepared.x_train.shape == (9 * 4 * 3, 1, 28, 28) and prepared.x_test.shape == (
+        4 * 4 * 3,
+        1,
+        28,
+        28,
+    )
+    assert np.array_equal(np.unique(prepared.y_train), np.arange(36)) and prepared.y_test.min() == 36
+    assert prepared.group_train is not None and np.array_equal(prepared.group_train, prepared.y_train // 4)
+    upright, turned = (prepared.x_train[prepared.y_train == 4 + turn][:, 0] for turn in (0, 1))
     assert np.array_equal(np.rot90(upright, 1, axes=(1, 2)), turned)
-    assert found.x_train.mean() > 150  # ink is black on white
-    assert found.classes[5] == "Latin/character01 turned 90"
+    assert prepared.x_train.mean() > 150  # ink is black on white
+    assert prepared.classes[5] == "Latin/character01 turned 90"
 
 
 def test_both_forms_give_the_same_bytes(
@@ -75,17 +80,17 @@ def test_both_forms_give_the_same_bytes(
     monkeypatch.setattr(omniglot, "SHA256", hashlib.sha256(images.tobytes()).hexdigest()[:16])
     assert datasets.get("omniglot").status(tmp_path / "b", str(other)).state == "in mirror"
     prepare("omniglot", tmp_path / "b", str(other))
-    one, two = (load_prepared("omniglot", tmp_path / name) for name in "ab")
-    assert one.summary["sha256"] == two.summary["sha256"]
+    first, two = (load_prepared("omniglot", tmp_path / name) for name in "ab")
+    assert first.summary["sha256"] == two.summary["sha256"]
 
 
 def test_a_character_is_with_one_client_or_held_out(archives: Path, tmp_path: Path) -> None:
     spec = DataSpec(dataset="omniglot", clients=3, partition={"rule": "groups"}, validation=0.25)
     prepare("omniglot", tmp_path, str(archives))
     make_partition(spec, 0, tmp_path)
-    found, character = load_partition(spec, 0, tmp_path), load_prepared("omniglot", tmp_path).y_train // 4
-    owners = [set(character[found.client(k)].tolist()) for k in range(3)] + [
-        set(character[found.validation].tolist())
+    partition, character = load_partition(spec, 0, tmp_path), load_prepared("omniglot", tmp_path).y_train // 4
+    owners = [set(character[partition.client(k)].tolist()) for k in range(3)] + [
+        set(character[partition.validation].tolist())
     ]
     assert sorted(map(len, owners)) in ([2, 2, 2, 3], [2, 2, 3, 2]) and len(set().union(*owners)) == 9
     assert sum(map(len, owners)) == 9

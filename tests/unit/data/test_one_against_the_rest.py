@@ -54,8 +54,8 @@ def partition(digits: Path, tmp_path: Path) -> Callable[..., Partition]:
 )
 def test_listed_classes_are_positive(positive: list[int | str], labels: list[int]) -> None:
     spec = LabelSpec(rule="named", positive=tuple(positive))
-    found = relabel(np.arange(5, dtype=np.uint8), NAMES, spec)
-    assert found.tolist() == labels and found.dtype == np.int64
+    result = relabel(np.arange(5, dtype=np.uint8), NAMES, spec)
+    assert result.tolist() == labels and result.dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_exactly_the_share_of_the_positives_is_flipped(share: float, flipped: in
 
 def test_which_are_flipped_depends_on_the_seed() -> None:
     labels = np.repeat([1, 0], [1000, 10])
-    found = [np.flatnonzero(flip(labels, 0.2, stream(seed, "flip")) == 0).tolist() for seed in (0, 0, 1)]
-    assert found[0] == found[1] != found[2]
-    assert found[0][0] < 50 and found[0][-11] > 950
+    result = [np.flatnonzero(flip(labels, 0.2, stream(seed, "flip")) == 0).tolist() for seed in (0, 0, 1)]
+    assert result[0] == result[1] != result[2]
+    assert result[0][0] < 50 and result[0][-11] > 950
 
 
 def test_flips_that_do_not_fit_are_refused() -> None:
@@ -147,13 +147,13 @@ def test_a_seed_of_the_data_fixes_them_for_every_run(
     assert set(runs[0]) != set(partition(1, draw=8).indices)
 
 
-def test_an_official_validation_part_is_that_or_nothing(own: Callable[..., str], tmp_path: Path) -> None:
+def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., str], tmp_path: Path) -> None:
     from fedbench.data.files import checksum, write_npz
     from fedbench.data.prepared import prepared_path, read_summary
 
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
-    prepare(own(x=rng.normal(size=(300, 2)), y=y), tmp_path)
+    prepare(own_data(x=rng.normal(size=(300, 2)), y=y), tmp_path)
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
     with np.load(path) as content:
         write_npz(path, {**content, "held_train": held})
@@ -167,17 +167,17 @@ def test_an_official_validation_part_is_that_or_nothing(own: Callable[..., str],
 
     assert parts("own").validation.tolist() == np.flatnonzero(held).tolist()
     for validation in ("own", 0.0, 0.1):
-        found = parts(validation)
-        left = np.setdiff1d(np.flatnonzero(~held), found.validation)
-        np.testing.assert_array_equal(np.sort(found.indices), left)
+        result = parts(validation)
+        left = np.setdiff1d(np.flatnonzero(~held), result.validation)
+        np.testing.assert_array_equal(np.sort(result.indices), left)
 
 
 @pytest.mark.parametrize(("sign", "lacking"), [(0, "positive"), (1, "negative")])
 def test_a_test_part_of_one_class_is_named_before_training(
-    own: Callable[..., str], tmp_path: Path, sign: int, lacking: str
+    own_data: Callable[..., str], tmp_path: Path, sign: int, lacking: str
 ) -> None:
     x = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
-    own("rare", x=x[:20], y=np.arange(20) % 2, x_test=x[20:], y_test=np.full(10, sign))
+    own_data("rare", x=x[:20], y=np.arange(20) % 2, x_test=x[20:], y_test=np.full(10, sign))
     prepare("rare", tmp_path)
     for labels in (
         LabelSpec(rule="named", positive=(1,)),
@@ -190,10 +190,10 @@ def test_a_test_part_of_one_class_is_named_before_training(
             make_partition(spec, 0, tmp_path)
 
 
-def test_a_validation_part_of_one_class_is_named(own: Callable[..., str], tmp_path: Path) -> None:
+def test_a_validation_part_of_one_class_is_named(own_data: Callable[..., str], tmp_path: Path) -> None:
     """A tenth of three positives is none."""
     x = np.arange(120.0)[:, None]
-    own(
+    own_data(
         "rare",
         x=x,
         y=(np.arange(120) % 30 == 0).astype(int),

@@ -15,15 +15,15 @@ from fedbench.errors import UserError
 Own = Callable[..., str]
 
 
-def npz(own: Own, y: np.ndarray, extra: str = "") -> Prepared:
+def npz(own_data: Own, y: np.ndarray, extra: str = "") -> Prepared:
     """Prepare samples whose feature is the place of their label."""
-    name = own(x=np.arange(len(y), dtype=float)[:, None], y=y, extra=extra)
+    name = own_data(x=np.arange(len(y), dtype=float)[:, None], y=y, extra=extra)
     prepare(name, "data")
     return load_prepared(name, "data")
 
 
-def table(own: Own, labels: list[str], extra: str = "") -> Prepared:
-    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+def table(own_data: Own, labels: list[str], extra: str = "") -> Prepared:
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
     rows = [f"{n},{label}" for n, label in enumerate(labels)]
     Path("words.csv").write_text("\n".join(["n,kind", *rows]))
     Path("config/datasets/words.yaml").write_text(f"file: words.csv\nlabel: kind\n{extra}")
@@ -33,11 +33,11 @@ def table(own: Own, labels: list[str], extra: str = "") -> Prepared:
 
 def labels_of(read: Prepared, n: int) -> list[str]:
     """The class of each sample, training and test part together, by its place in the file."""
-    found = [""] * n
+    result = [""] * n
     for x, y in ((read.x_train, read.y_train), (read.x_test, read.y_test)):
         for row, label in zip(x, y, strict=True):
-            found[int(row[0])] = read.classes[label]
-    return found
+            result[int(row[0])] = read.classes[label]
+    return result
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,11 @@ def labels_of(read: Prepared, n: int) -> list[str]:
         (("no", "yes"), ("no", "yes")),
     ],
 )
-def test_two_labels_are_two_classes(own: Own, pair: tuple[object, object], names: tuple[str, str]) -> None:
+def test_two_labels_are_two_classes(
+    own_data: Own, pair: tuple[object, object], names: tuple[str, str]
+) -> None:
     """Labels 1 and 2 were three classes, the first of them empty."""
-    read = npz(own, np.array(pair)[np.arange(40) % 2])
+    read = npz(own_data, np.array(pair)[np.arange(40) % 2])
     assert read.classes == names and {*read.y_train} == {*read.y_test} == {0, 1}
     assert labels_of(read, 40) == [names[n % 2] for n in range(40)]
 
@@ -62,21 +64,21 @@ def test_two_labels_are_two_classes(own: Own, pair: tuple[object, object], names
 @pytest.mark.parametrize(
     "pair", [("None", "NA"), ("2", "10"), ("True", "False"), ("1.0", "2.0"), ("case", "control")]
 )
-def test_the_words_of_a_table(own: Own, pair: tuple[str, str]) -> None:
+def test_the_words_of_a_table(own_data: Own, pair: tuple[str, str]) -> None:
     shown = [word.removesuffix(".0") for word in pair]
-    read = table(own, [pair[n % 2] for n in range(40)])
+    read = table(own_data, [pair[n % 2] for n in range(40)])
     assert labels_of(read, 40) == [shown[n % 2] for n in range(40)]
     assert read.classes == (("2", "10") if "10" in pair else tuple(sorted(shown)))
 
 
-def test_positive_is_what_the_yaml_says_and_a_remark_tells_where_it_says_nothing(own: Own) -> None:
+def test_positive_is_what_the_yaml_says_and_a_remark_tells_where_it_says_nothing(own_data: Own) -> None:
     words = [("case", "control")[n % 2] for n in range(40)]
-    silent = table(own, words)
+    silent = table(own_data, words)
     assert silent.classes == ("case", "control")
     assert any(
         "control is positive" in remark and "`positive:`" in remark for remark in silent.summary["remarks"]
     )
-    chosen = table(own, words, "positive: case\n")
+    chosen = table(own_data, words, "positive: case\n")
     assert chosen.classes == ("control", "case") and not any(
         "positive" in line for line in chosen.summary.get("remarks", ())
     )
@@ -86,20 +88,22 @@ def test_positive_is_what_the_yaml_says_and_a_remark_tells_where_it_says_nothing
 @pytest.mark.parametrize(
     ("word", "name"), [("yes", "yes"), ("true", "True"), ("1", "1"), ("'No'", "No"), ("no", "No")]
 )
-def test_positive_in_the_words_of_a_yaml(own: Own, word: str, name: str) -> None:
+def test_positive_in_the_words_of_a_yaml(own_data: Own, word: str, name: str) -> None:
     other = {"yes": "no", "True": "False", "1": "2", "No": "Yes"}[name]
-    read = table(own, [(name, other)[n % 2] for n in range(40)], f"positive: {word}\n")
+    read = table(own_data, [(name, other)[n % 2] for n in range(40)], f"positive: {word}\n")
     assert read.classes == (other, name)
 
 
-def test_of_more_classes_the_positive_ones_become_one(own: Own) -> None:
-    read = table(own, ["abcd"[n % 4] for n in range(80)], "positive: [a, c]\n")
+def test_of_more_classes_the_positive_ones_become_one(own_data: Own) -> None:
+    read = table(own_data, ["abcd"[n % 4] for n in range(80)], "positive: [a, c]\n")
     assert read.classes == ("b+d", "a+c")
     assert labels_of(read, 80) == ["a+c" if n % 2 == 0 else "b+d" for n in range(80)]
 
 
-def test_names_for_labels(own: Own) -> None:
-    read = npz(own, np.arange(60) % 3, "classes: {0: benign, 1: benign, 2: malignant}\npositive: malignant\n")
+def test_names_for_labels(own_data: Own) -> None:
+    read = npz(
+        own_data, np.arange(60) % 3, "classes: {0: benign, 1: benign, 2: malignant}\npositive: malignant\n"
+    )
     assert read.classes == ("benign", "malignant")
     assert labels_of(read, 60) == ["malignant" if n % 3 == 2 else "benign" for n in range(60)]
 
@@ -112,19 +116,19 @@ def test_names_for_labels(own: Own) -> None:
         ("classes: {benign: harmless}\n", r"unknown label 'malignant'.* Name it under classes"),
     ],
 )
-def test_a_slip_is_named(own: Own, extra: str, message: str) -> None:
+def test_a_slip_is_named(own_data: Own, extra: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        table(own, [("benign", "malignant")[n % 2] for n in range(40)], extra)
+        table(own_data, [("benign", "malignant")[n % 2] for n in range(40)], extra)
 
 
-def test_a_class_of_the_test_part_alone_is_refused(own: Own) -> None:
+def test_a_class_of_the_test_part_alone_is_refused(own_data: Own) -> None:
     x = np.arange(8.0)[:, None]
     with pytest.raises(UserError, match="the class '2' has samples in the test part alone"):
-        prepare(own(x=x, y=np.arange(8) % 2, x_test=x, y_test=np.arange(8) % 3), "data")
+        prepare(own_data(x=x, y=np.arange(8) % 2, x_test=x, y_test=np.arange(8) % 3), "data")
 
 
-def test_the_order_of_classes_is_in_the_key(own: Own) -> None:
-    table(own, [("case", "control")[n % 2] for n in range(40)])
+def test_the_order_of_classes_is_in_the_key(own_data: Own) -> None:
+    table(own_data, [("case", "control")[n % 2] for n in range(40)])
     silent = datasets.get("words").content()
     Path("config/datasets/words.yaml").write_text("file: words.csv\nlabel: kind\npositive: case\n")
     assert datasets.get("words").content() != silent

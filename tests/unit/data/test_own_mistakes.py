@@ -10,8 +10,8 @@ from fedbench.data.prepared import prepare
 from fedbench.errors import UserError
 
 
-def test_bases_that_lead_in_a_circle_are_named(own, tmp_path):
-    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+def test_bases_that_lead_in_a_circle_are_named(own_data, tmp_path):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
     for name, base in (("a", "b"), ("b", "a")):
         (tmp_path / "config" / "datasets" / f"{name}.yaml").write_text(f"base: {base}\n")
     with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
@@ -41,8 +41,8 @@ def test_bases_that_lead_in_a_circle_are_named(own, tmp_path):
         ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
     ],
 )
-def test_a_mistake_in_the_yaml_is_named(own, tmp_path, text, message):
-    own(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
+def test_a_mistake_in_the_yaml_is_named(own_data, tmp_path, text, message):
+    own_data(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
@@ -72,10 +72,10 @@ TEXT = np.array(["a", 1, 2, 3], object)
         ({"y": TEXT}, r"text as str and not as object"),
     ],
 )
-def test_a_mistake_in_the_arrays_is_named(own, changed, message):
+def test_a_mistake_in_the_arrays_is_named(own_data, changed, message):
     arrays = {name: array for name, array in {**SOUND, **changed}.items() if array is not None}
     with pytest.raises(UserError, match=message):
-        prepare(own(**arrays), "data")
+        prepare(own_data(**arrays), "data")
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,20 @@ def test_a_mistake_in_the_arrays_is_named(own, changed, message):
         ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table: it must be UTF-8"),
     ],
 )
-def test_a_mistake_in_a_csv_is_named(own, tmp_path, text, message):
-    own(x=np.zeros((2, 1)), y=np.array([0, 1]))
+def test_a_mistake_in_a_csv_is_named(own_data, tmp_path, text, message):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
     (tmp_path / "mine.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
 
 
-def test_too_few_groups_name_the_file_and_the_share(own):
+def test_too_few_groups_name_the_file_and_the_share(own_data):
     arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.repeat([0, 1], 10)}
     with pytest.raises(UserError, match=r"mine\.npz: test_share: the 10 samples of label 0 lie in 1 groups"):
-        prepare(own(**arrays, extra="whole_groups: true\n"), "data")
+        prepare(own_data(**arrays, extra="whole_groups: true\n"), "data")
 
 
-def test_a_yaml_cannot_hide_a_dataset_of_the_library(own):
+def test_a_yaml_cannot_hide_a_dataset_of_the_library(own_data):
     with pytest.raises(UserError, match=r"'mnist' is the name of a dataset that exists"):
-        datasets.get(own("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))
+        datasets.get(own_data("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))

@@ -83,8 +83,8 @@ def test_sixteen_bits_dicom_and_a_turned_photograph() -> None:
     )
     Path("scans.csv").write_text(text)
     read = load()
-    found = [x[0].astype(int) for part in (read.x_train, read.x_test) for x in part]
-    halves = [x for x in found if np.ptp(x) > 200]
+    result = [x[0].astype(int) for part in (read.x_train, read.x_test) for x in part]
+    halves = [x for x in result if np.ptp(x) > 200]
     assert len(halves) == 3
     assert sorted(int(x[0].mean()) for x in halves)[:2] == [0, 0]  # stretched: the upper half is dark
     assert max(int(x[0].mean()) for x in halves) > 250  # turned: the upper half is white

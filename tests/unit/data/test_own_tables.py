@@ -103,8 +103,8 @@ def test_rows_with_gaps_are_left_out_and_counted() -> None:
 
 def test_columns_are_chosen_by_name() -> None:
     text = "\n".join(["id,dose,kind", *(f"{1000 + n},{row}" for n, row in enumerate(rows()))])
-    whole, dropped, taken = load(text), load(text, "drop: id\n"), load(text, "features: [dose]\n")
-    assert whole.x_train.shape[1] == 2 and dropped.x_train.shape[1] == taken.x_train.shape[1] == 1
+    full, dropped, taken = load(text), load(text, "drop: id\n"), load(text, "features: [dose]\n")
+    assert full.x_train.shape[1] == 2 and dropped.x_train.shape[1] == taken.x_train.shape[1] == 1
     np.testing.assert_array_equal(dropped.x_train, taken.x_train)
 
 
@@ -197,8 +197,8 @@ def test_leaks_are_remarked() -> None:
     assert same and any(
         line.startswith(f"{same} of {len(twins.x_test)} test") for line in twins.summary["remarks"]
     )
-    whole = load(text, "group: patient\nwhole_groups: true\ndrop: case\n")
-    assert not [line for line in whole.summary.get("remarks", ()) if "equal" in line or "groups" in line]
+    full = load(text, "group: patient\nwhole_groups: true\ndrop: case\n")
+    assert not [line for line in full.summary.get("remarks", ()) if "equal" in line or "groups" in line]
 
 
 def test_an_identifier_is_known_by_its_name() -> None:

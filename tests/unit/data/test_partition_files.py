@@ -37,28 +37,32 @@ def test_every_fact_in_the_file_is_true(folder):
     spec = DataSpec(**RULE)
     path = make_partition(spec, 3, folder)
     assert path == partition_path(spec, 3, folder)
-    found, arrays = load_partition(spec, 3, folder), load_prepared("digits", folder)
+    partition, arrays = load_partition(spec, 3, folder), load_prepared("digits", folder)
     positive = arrays.y_train < 5
-    used = np.concatenate([found.indices, found.validation])
-    assert len(np.unique(used)) == len(used) == found.summary["train"]["n"] + found.summary["validation"]["n"]
-    np.testing.assert_array_equal(found.y_train[used], positive[used])
-    assert (np.delete(found.y_train, used) == -1).all()
-    np.testing.assert_array_equal(found.y_test, arrays.y_test < 5)
+    used = np.concatenate([partition.indices, partition.validation])
+    assert (
+        len(np.unique(used))
+        == len(used)
+        == partition.summary["train"]["n"] + partition.summary["validation"]["n"]
+    )
+    np.testing.assert_array_equal(partition.y_train[used], positive[used])
+    assert (np.delete(partition.y_train, used) == -1).all()
+    np.testing.assert_array_equal(partition.y_test, arrays.y_test < 5)
     n_negative = (~positive).sum()
-    counts = np.bincount(found.y_train[used])
+    counts = np.bincount(partition.y_train[used])
     assert counts.tolist() == [n_negative, n_negative // 9]
-    held = np.bincount(found.y_train[found.validation])
+    held = np.bincount(partition.y_train[partition.validation])
     assert held.tolist() == (0.1 * counts + 0.5).astype(int).tolist()
-    summary = found.summary
+    summary = partition.summary
     assert summary["key"] == path.stem and summary["seed"] == 3 and summary["repairs"] == []
     assert DataSpec(**summary["rule"]) == spec
-    assert summary["sizes"] == [len(found.client(k)) for k in range(found.n_clients)]
+    assert summary["sizes"] == [len(partition.client(k)) for k in range(partition.n_clients)]
     for k in range(4):
-        assert np.bincount(found.y_train[found.client(k)]).tolist() == summary["class_counts"][k]
-        assert (np.diff(found.client(k)) > 0).all()
+        assert np.bincount(partition.y_train[partition.client(k)]).tolist() == summary["class_counts"][k]
+        assert (np.diff(partition.client(k)) > 0).all()
     assert np.sum(summary["class_counts"], axis=0).tolist() == list(summary["train"]["class_counts"].values())
     assert summary["train"]["positive_ratio"] == pytest.approx(0.1, abs=0.01)
-    arrays = (found.indices, found.offsets, found.y_train, found.validation)
+    arrays = (partition.indices, partition.offsets, partition.y_train, partition.validation)
     assert {array.dtype for array in arrays} == {np.dtype("i8")}
 
 
@@ -66,13 +70,13 @@ def test_original_labels_and_several_classes(folder):
     rule = {"rule": "minority", "rho": 5, "minority": [0, 2]}
     spec = DataSpec(dataset="digits", imbalance=rule, partition={"rule": "mix", "alpha": 0.2}, clients=20)
     make_partition(spec, 0, folder)
-    found, arrays = load_partition(spec, 0, folder), load_prepared("digits", folder)
-    np.testing.assert_array_equal(found.y_train[found.indices], arrays.y_train[found.indices])
-    assert found.summary["train"]["positive_ratio"] is None
-    assert len(found.validation) == 0 and found.validation.dtype == np.int64
-    full, kept = np.bincount(arrays.y_train), np.bincount(found.y_train[found.y_train >= 0])
+    partition, arrays = load_partition(spec, 0, folder), load_prepared("digits", folder)
+    np.testing.assert_array_equal(partition.y_train[partition.indices], arrays.y_train[partition.indices])
+    assert partition.summary["train"]["positive_ratio"] is None
+    assert len(partition.validation) == 0 and partition.validation.dtype == np.int64
+    full, kept = np.bincount(arrays.y_train), np.bincount(partition.y_train[partition.y_train >= 0])
     assert kept[0] == full[0] // 5 and kept[2] == full[2] // 5
-    assert "samples left out" in found.summary["repairs"][0]
+    assert "samples left out" in partition.summary["repairs"][0]
 
 
 def test_the_same_bytes_in_another_process_and_other_bytes_for_another_seed(folder, digits):
@@ -88,16 +92,16 @@ def test_the_same_bytes_in_another_process_and_other_bytes_for_another_seed(fold
     twin = partition_path(spec, 0, other)
     assert first.read_bytes() == twin.read_bytes()
     assert first.with_suffix(".json").read_bytes() == twin.with_suffix(".json").read_bytes()
-    one, other = (read_partition(make_partition(spec, seed, folder)).indices.tolist() for seed in (0, 1))
-    assert one != other
+    single, other = (read_partition(make_partition(spec, seed, folder)).indices.tolist() for seed in (0, 1))
+    assert single != other
 
 
 def test_rules_that_differ_in_the_partition_alone_drop_and_hold_out_the_same_samples(folder):
-    one = DataSpec(**RULE)
+    first = DataSpec(**RULE)
     two = DataSpec(
         **RULE | {"clients": 7, "partition": {"rule": "dirichlet", "delta": 0.3}, "validation": 0.1}
     )
-    parts = [read_partition(make_partition(spec, 0, folder)) for spec in (one, two)]
+    parts = [read_partition(make_partition(spec, 0, folder)) for spec in (first, two)]
     np.testing.assert_array_equal(parts[0].validation, parts[1].validation)
     kept = [set(np.flatnonzero(part.y_train >= 0)) for part in parts]
     assert len(kept[0] - kept[1]) < 7 and kept[1] <= kept[0]  # all but what does not divide by seven
@@ -121,12 +125,12 @@ def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
 def test_a_damaged_partition_is_named_and_made_again(folder, suffix, damage):
     spec = DataSpec(**RULE)
     path = make_partition(spec, 0, folder)
-    whole, file = path.read_bytes(), path.with_suffix(suffix)
+    content, file = path.read_bytes(), path.with_suffix(suffix)
     file.unlink() if damage == "missing" else file.write_bytes(file.read_bytes()[:-100])
     with pytest.raises(UserError, match=rf"{path.stem}\{suffix}:? .*is .*data_prep/partition\.py"):
         load_partition(spec, 0, folder)
     make_partition(spec, 0, folder)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
 
 
 def test_arrays_and_summary_of_two_partitions_are_not_mixed_up(folder):
@@ -145,13 +149,13 @@ def test_a_dataset_that_is_not_prepared_says_how_to_prepare_it(tmp_path):
 
 def test_a_valid_archive_with_other_content_is_refused_and_made_again(folder):
     path = prepared_path("digits", folder)
-    whole = path.read_bytes()
+    content = path.read_bytes()
     arrays = read_npz(path, "")
     write_npz(path, arrays | {"y_train": arrays["y_train"][::-1]})
     with pytest.raises(UserError, match=r"digits\.npz is not what was prepared"):
         load_prepared("digits", folder)
     prepare("digits", folder)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == content
 
 
 def test_a_summary_is_held_against_its_checksum(folder):
@@ -213,9 +217,11 @@ def test_melanoma_is_validated_by_patient(tmp_path):
     prepared_melanoma(tmp_path, group_train=patient)
     spec = DataSpec(dataset="melanoma", clients=4, validation=0.1)
     make_partition(spec, 0, tmp_path)
-    found = load_partition(spec, 0, tmp_path)
-    assert not set(patient[found.indices]) & set(patient[found.validation])
-    assert len(set(patient[found.validation])) == 10 and found.y_train[found.validation].sum() == 6
+    partition = load_partition(spec, 0, tmp_path)
+    assert not set(patient[partition.indices]) & set(patient[partition.validation])
+    assert (
+        len(set(patient[partition.validation])) == 10 and partition.y_train[partition.validation].sum() == 6
+    )
 
 
 def test_whole_groups_cannot_be_held_out_without_groups_nor_of_too_few(tmp_path):
@@ -232,12 +238,12 @@ def test_files_of_another_rule_or_dataset_are_not_taken(folder):
     """Each is whole and vouched for; only its name is another's."""
     spec = DataSpec(**RULE)
     paths = [make_partition(spec, seed, folder) for seed in (0, 1)]
-    whole = paths[0].read_bytes()
+    content = paths[0].read_bytes()
     for suffix in (".npz", ".json"):
         shutil.copy(paths[1].with_suffix(suffix), paths[0].with_suffix(suffix))
     with pytest.raises(UserError, match=rf"is that of the partition {paths[1].stem}\. Delete it"):
         load_partition(spec, 0, folder)
-    assert make_partition(spec, 0, folder).read_bytes() == whole
+    assert make_partition(spec, 0, folder).read_bytes() == content
     for suffix in (".npz", ".json"):
         shutil.copy(prepared_path("digits", folder).with_suffix(suffix), folder / f"prepared/mnist{suffix}")
     with pytest.raises(UserError, match=r"mnist\.json is that of the dataset 'digits'"):

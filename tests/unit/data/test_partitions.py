@@ -167,9 +167,9 @@ def test_a_rule_that_leaves_a_client_empty_is_stopped(monkeypatch):
 
 def test_the_first_of_more_clients_have_what_they_have_among_all():
     labels = np.repeat(np.arange(5), 8)
-    whole = deal(labels, 4, rule="even")
+    full = deal(labels, 4, rule="even")
     alone = deal(labels, 1, rule="even", of=4)
-    assert len(alone.clients) == 1 and np.array_equal(alone.clients[0], whole.clients[0])
+    assert len(alone.clients) == 1 and np.array_equal(alone.clients[0], full.clients[0])
     assert len(deal(labels, 1, rule="even").clients[0]) == 40
     with pytest.raises(UserError, match="40 training samples are too few for 41 clients"):
         deal(labels, 1, rule="even", of=41)

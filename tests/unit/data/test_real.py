@@ -52,10 +52,10 @@ def test_sizes(folder, name, train, test, per_class, negative, positive):
     imbalance = {"rule": "drop_positives", "imratio": 0.1}
     spec = DataSpec(dataset=name, labels={"rule": "halves"}, imbalance=imbalance, clients=4)
     make_partition(spec, 0, folder)
-    found = load_partition(spec, 0, folder)
-    assert found.summary["train"]["class_counts"] == {"0": negative, "1": positive}
-    assert found.summary["test"]["class_counts"] == {"0": test // 2, "1": test // 2}
-    assert all(abs(counts[1] - positive / 4) < 1 for counts in found.summary["class_counts"])
+    partition = load_partition(spec, 0, folder)
+    assert partition.summary["train"]["class_counts"] == {"0": negative, "1": positive}
+    assert partition.summary["test"]["class_counts"] == {"0": test // 2, "1": test // 2}
+    assert all(abs(counts[1] - positive / 4) < 1 for counts in partition.summary["class_counts"])
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_one_class_against_the_rest(folder, name, share, train, validation, test
         imbalance={"rule": "remove_positives", "share": share}, partition={"rule": "class_dirichlet", "delta": 0.1},
     )  # fmt: skip
     make_partition(spec, 0, folder)
-    found = load_partition(spec, 0, folder).summary
-    counts = [tuple(found[part]["class_counts"].values()) for part in ("train", "validation", "test")]
-    assert counts == [train, validation, test] and min(found["sizes"]) >= 8
+    partition = load_partition(spec, 0, folder).summary
+    counts = [tuple(partition[part]["class_counts"].values()) for part in ("train", "validation", "test")]
+    assert counts == [train, validation, test] and min(partition["sizes"]) >= 8
 
 
 def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path):
@@ -84,12 +84,12 @@ def test_the_labels_of_chestxray14_give_the_shares_that_codasca_prints(tmp_path)
     path = Path(MIRROR or "") / "chestxray14_labels.npz"
     if not path.is_file():
         pytest.skip(f"no {path}")
-    with np.load(path) as found:
-        images = np.concatenate([found[f"{part}_image_index"] for part in ("train", "val", "test")])
-        labels = np.concatenate([found[f"{part}_labels"] for part in ("train", "val", "test")]).astype(bool)
+    with np.load(path) as caught:
+        images = np.concatenate([caught[f"{part}_image_index"] for part in ("train", "val", "test")])
+        labels = np.concatenate([caught[f"{part}_labels"] for part in ("train", "val", "test")]).astype(bool)
         official = {"pleural": "Pleural_Thickening"}
         names = np.array(
-            [official.get(name, name.capitalize()) for name in found["label_names"]], dtype=object
+            [official.get(name, name.capitalize()) for name in caught["label_names"]], dtype=object
         )
     rows = ["Image Index,Finding Labels,Patient ID"]
     for image, row in zip(images.astype(str), labels, strict=True):

@@ -81,8 +81,8 @@ def test_each_class_lies_in_one_silo_whole(counts: list[int], clients: int, seed
     owner = {name: set(where[classes == name].tolist()) for name in range(len(counts))}
     assert all(len(clients_of) == 1 for clients_of in owner.values())
     for half in halves:
-        each = np.bincount([owner[name].copy().pop() for name in half], minlength=clients)
-        assert each.max() - each.min() <= 1
+        part = np.bincount([owner[name].copy().pop() for name in half], minlength=clients)
+        assert part.max() - part.min() <= 1
     if paired:
         assert [owner[name] for name in halves[0]] == [owner[name] for name in halves[1]]
     told = deal.facts["silos"]

@@ -51,14 +51,14 @@ def test_a_client_is_of_one_site_and_a_patient_of_one_client(
         ):
             deal(sites, patients, clients, seed)
         return
-    found = deal(sites, patients, clients, seed)
-    assert sorted(np.concatenate(found.clients)) == list(range(len(sites)))
-    assert all(len(set(sites[samples])) == 1 for samples in found.clients)
+    dealt = deal(sites, patients, clients, seed)
+    assert sorted(np.concatenate(dealt.clients)) == list(range(len(sites)))
+    assert all(len(set(sites[samples])) == 1 for samples in dealt.clients)
     if patients is not None:
-        owners = [set(patients[samples]) for samples in found.clients]
+        owners = [set(patients[samples]) for samples in dealt.clients]
         assert sum(map(len, owners)) == len(set(patients))
-    told = found.facts["clients_of_sites"]
-    counted = np.bincount([sites[samples[0]] for samples in found.clients], minlength=len(sizes))
+    told = dealt.facts["clients_of_sites"]
+    counted = np.bincount([sites[samples[0]] for samples in dealt.clients], minlength=len(sizes))
     assert counted.tolist() == [told[str(site)] for site in range(len(sizes))] and min(counted) >= 1
 
 
@@ -81,9 +81,9 @@ def test_seats_are_all_taken_and_near_their_share(sizes: list[int], more: int) -
 def test_clients_of_a_site_have_about_equally_many_samples_at_random() -> None:
     patients = np.repeat(np.arange(300), np.arange(300) % 7 + 1)
     sites = np.zeros(len(patients), int)
-    found = deal(sites, patients, 4)
-    assert np.ptp([len(samples) for samples in found.clients]) <= 7
-    assert set(found.clients[0]) != set(deal(sites, patients, 4, seed=1).clients[0])
+    dealt = deal(sites, patients, 4)
+    assert np.ptp([len(samples) for samples in dealt.clients]) <= 7
+    assert set(dealt.clients[0]) != set(deal(sites, patients, 4, seed=1).clients[0])
 
 
 def test_without_sites_the_rule_says_what_to_do() -> None:
@@ -96,21 +96,21 @@ def test_without_sites_the_rule_says_what_to_do() -> None:
 
 def test_rows_of_several_arrays_are_read_by_position() -> None:
     parts = [np.arange(6).reshape(3, 2), np.arange(6, 14).reshape(4, 2)]
-    rows, whole = Rows(parts), np.concatenate(parts)
-    assert rows.shape == (7, 2) and len(rows) == 7 and rows.dtype == whole.dtype
+    rows, full = Rows(parts), np.concatenate(parts)
+    assert rows.shape == (7, 2) and len(rows) == 7 and rows.dtype == full.dtype
     for positions in ([0, 6, 3, 3, 2], [], [5]):
         where = np.array(positions, dtype=int)
-        np.testing.assert_array_equal(rows[where], whole[where])
+        np.testing.assert_array_equal(rows[where], full[where])
 
 
 @pytest.fixture
-def hospitals(own: Callable[..., str], tmp_path: Path) -> Path:
+def hospitals(own_data: Callable[..., str], tmp_path: Path) -> Path:
     """Two datasets whose patients have the same numbers, and one with another shape."""
     rng = np.random.default_rng(0)
     extra = "whole_groups: true\n"
     for name, n, width in (("a", 40, 3), ("b", 60, 3), ("wide", 40, 4)):
         group = np.arange(n) // 2
-        own(name, extra, x=rng.normal(size=(n, width)).astype(np.float32), y=np.arange(n) % 2, group=group,
+        own_data(name, extra, x=rng.normal(size=(n, width)).astype(np.float32), y=np.arange(n) % 2, group=group,
             x_test=rng.normal(size=(10, width)).astype(np.float32), y_test=np.arange(10) % 2)  # fmt: skip
         prepare(name, tmp_path)
     return tmp_path
@@ -130,9 +130,9 @@ def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
     arrays = load_arrays(run, hospitals)
     assert arrays.x_train.shape == (100, 3) and len(arrays.x_test) == 10
     a, b = (joined.load_prepared(name, hospitals) for name in ("a", "b"))
-    whole = np.concatenate([a.x_train, b.x_train])
+    full = np.concatenate([a.x_train, b.x_train])
     for samples in arrays.clients:
-        np.testing.assert_array_equal(arrays.x_train[samples], whole[samples])
+        np.testing.assert_array_equal(arrays.x_train[samples], full[samples])
         assert len(set(samples >= 40)) == 1  # one site
     prepared = joined.load(run.data, hospitals)
     # not those of one site twice

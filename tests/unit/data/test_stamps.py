@@ -18,11 +18,11 @@ CONTENT = bytes(range(256)) * 40
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that are read; nothing is remembered in this process, as if each question came from another."""
-    found: list[Path] = []
-    monkeypatch.setattr(stamps, "checksum", lambda path: found.append(path) or checksum(path))
+    collected: list[Path] = []
+    monkeypatch.setattr(stamps, "checksum", lambda path: collected.append(path) or checksum(path))
     monkeypatch.setattr(stamps, "_sha256", stamps._sha256.__wrapped__)
     monkeypatch.setattr(stamps, "LARGE", 1000)
-    return found
+    return collected
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_inputs_made_ready_ahead_are_the_same(
         batch = stacked.batch(step)
         for c in range(3):
             if step < alone[c].steps:
-                own = alone[c].batch(step)
-                size = own.inputs.shape[1]
-                assert torch.equal(batch.inputs[c, :size], own.inputs[0])
-                assert torch.equal(batch.labels[c, :size], own.labels[0])
+                own_data = alone[c].batch(step)
+                size = own_data.inputs.shape[1]
+                assert torch.equal(batch.inputs[c, :size], own_data.inputs[0])
+                assert torch.equal(batch.labels[c, :size], own_data.labels[0])

@@ -96,11 +96,11 @@ def test_inputs_are_mapped_and_hold_what_was_prepared(
     put(tmp_path / "raw" / "chestxray14", {"Data_Entry_2017.csv": files.pop("table"), **files})
     dataset = small("chestxray14")
     monkeypatch.setattr(datasets, "get", lambda name: dataset)
-    whole = read_npz(prepared.prepare("chestxray14", tmp_path), "")
+    full = read_npz(prepared.prepare("chestxray14", tmp_path), "")
     mapped = prepared.load_prepared("chestxray14", tmp_path)
     assert isinstance(mapped.x_train, np.memmap) and isinstance(mapped.x_test, np.memmap)
     for part in ("x_train", "x_test", "y_train", "y_test", "group_train"):
-        np.testing.assert_array_equal(getattr(mapped, part), whole[part])
+        np.testing.assert_array_equal(getattr(mapped, part), full[part])
 
 
 def test_arrays_are_mapped_as_they_were_written_and_damage_is_named(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_arrays_are_mapped_as_they_were_written_and_damage_is_named(tmp_path: Pa
     path = tmp_path / "x.npz"
     write_npz(path, arrays)
     for name, array in arrays.items():
-        found = map_npz(path, name, "Again.")
-        np.testing.assert_array_equal(found, array)
-        assert found.dtype == array.dtype and not found.flags.writeable
+        result = map_npz(path, name, "Again.")
+        np.testing.assert_array_equal(result, array)
+        assert result.dtype == array.dtype and not result.flags.writeable
     np.savez_compressed(tmp_path / "z.npz", a=np.zeros(100))
     with pytest.raises(UserError, match=r"none\.npz is missing\. Again\."):
         map_npz(path.with_name("none.npz"), "a", "Again.")

@@ -42,14 +42,14 @@ def dicom(pixels: np.ndarray, inverted: bool = False) -> bytes:
     meta = FileMetaDataset()
     meta.TransferSyntaxUID = ExplicitVRLittleEndian
     meta.MediaStorageSOPClassUID = meta.MediaStorageSOPInstanceUID = "1.2.3"
-    found = FileDataset("x", {}, file_meta=meta, preamble=b"\0" * 128)
-    found.Rows, found.Columns = pixels.shape
-    found.SamplesPerPixel, found.PixelRepresentation = 1, 0
-    found.BitsAllocated, found.BitsStored, found.HighBit = 16, 12, 11
-    found.PhotometricInterpretation = "MONOCHROME1" if inverted else "MONOCHROME2"
-    found.PixelData = pixels.astype(np.uint16).tobytes()
+    result = FileDataset("x", {}, file_meta=meta, preamble=b"\0" * 128)
+    result.Rows, result.Columns = pixels.shape
+    result.SamplesPerPixel, result.PixelRepresentation = 1, 0
+    result.BitsAllocated, result.BitsStored, result.HighBit = 16, 12, 11
+    result.PhotometricInterpretation = "MONOCHROME1" if inverted else "MONOCHROME2"
+    result.PixelData = pixels.astype(np.uint16).tobytes()
     stream = io.BytesIO()
-    pydicom.dcmwrite(stream, found, enforce_file_format=True)
+    pydicom.dcmwrite(stream, result, enforce_file_format=True)
     return stream.getvalue()
 
 

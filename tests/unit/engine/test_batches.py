@@ -140,8 +140,8 @@ def test_bytes_become_numbers_between_zero_and_one_then_normalised() -> None:
     np.testing.assert_allclose(batch.inputs[0], pixels[mine] / 255, rtol=1e-6)
     assert batch.inputs.dtype == torch.float32
     normalised = ClientData(stored, TrainSpec(**plain, normalize={"mean": [0.4], "std": [0.2]}), 0, CPU)
-    found = normalised.work([0], 0, "batches").batch(0).inputs[0]
-    np.testing.assert_allclose(found, (pixels[mine] / 255 - 0.4) / 0.2, rtol=1e-4, atol=1e-5)
+    result = normalised.work([0], 0, "batches").batch(0).inputs[0]
+    np.testing.assert_allclose(result, (pixels[mine] / 255 - 0.4) / 0.2, rtol=1e-4, atol=1e-5)
 
 
 def test_normalisation_is_per_channel() -> None:
@@ -173,9 +173,9 @@ def test_padding_is_black_and_not_the_mean_colour() -> None:
     grey = dataclasses.replace(arrays, x_train=np.full(arrays.x_train.shape, 102, np.uint8))
     how = {"augment": "pad_crop_flip", "normalize": {"mean": [0.4], "std": [0.2]}}
     data = ClientData(grey, TrainSpec(rounds=1, period=1, batch_size=6, **how), 0, CPU)
-    found = data.work([0], 0, "batches").batch(0).inputs.unique()
+    batch = data.work([0], 0, "batches").batch(0).inputs.unique()
     # (0 - 0.4) / 0.2, 102 / 255 - 0.4
-    torch.testing.assert_close(found, torch.tensor([-2.0, 0.0]), atol=1e-6, rtol=0)
+    torch.testing.assert_close(batch, torch.tensor([-2.0, 0.0]), atol=1e-6, rtol=0)
 
 
 def test_augmentation_is_each_clients_own_whoever_is_stacked() -> None:
@@ -222,10 +222,10 @@ def test_inputs_are_the_same_bits_whether_they_are_kept_ready_or_not(
     fresh = data()
     assert fresh._ready is None
     expected = fresh.prepare(fresh.inputs[index])
-    for one in (kept, fresh):
-        assert torch.equal(one.gather(index).inputs, expected)
+    for first in (kept, fresh):
+        assert torch.equal(first.gather(index).inputs, expected)
     for step in range(4):
-        ready, made = (one.work([0, 1], 1, "batches").batch(step).inputs for one in (kept, fresh))
+        ready, made = (first.work([0, 1], 1, "batches").batch(step).inputs for first in (kept, fresh))
         assert torch.equal(ready, made) and ready.dtype == torch.float32
 
 

@@ -41,35 +41,35 @@ def sited(site: np.ndarray) -> Arrays:
 
 def test_the_auc_of_a_site_its_worst_and_their_spread() -> None:
     arrays = sited(np.arange(40) % 3)
-    found, scores = measured(arrays)
-    each = [roc_auc_score(arrays.y_test[k::3], scores[k::3]) for k in range(3)]
-    assert [found[f"test_auc@{name}"] for name in "ABC"] == pytest.approx(each)
-    assert found["worst_site_test_auc"] == pytest.approx(min(each)) and len({*each}) == 3
-    assert found["site_std_test_auc"] == pytest.approx(np.std(each))
-    assert found["test_auc"] == pytest.approx(roc_auc_score(arrays.y_test, scores))
+    metrics, scores = measured(arrays)
+    part = [roc_auc_score(arrays.y_test[k::3], scores[k::3]) for k in range(3)]
+    assert [metrics[f"test_auc@{name}"] for name in "ABC"] == pytest.approx(part)
+    assert metrics["worst_site_test_auc"] == pytest.approx(min(part)) and len({*part}) == 3
+    assert metrics["site_std_test_auc"] == pytest.approx(np.std(part))
+    assert metrics["test_auc"] == pytest.approx(roc_auc_score(arrays.y_test, scores))
 
 
 def test_the_worst_site_of_what_should_be_small_is_the_largest() -> None:
     _, evaluator = linear(sited(np.arange(40) % 3), TaskSpec(name="auc_square"))
-    found = evaluator.metrics(W, None)
-    norms = [found[f"test_gradient_norm@{name}"] for name in "ABC"]
-    assert found["worst_site_test_gradient_norm"] == max(norms) > min(norms)
+    metrics = evaluator.metrics(W, None)
+    norms = [metrics[f"test_gradient_norm@{name}"] for name in "ABC"]
+    assert metrics["worst_site_test_gradient_norm"] == max(norms) > min(norms)
 
 
 @pytest.mark.parametrize(("clients", "known"), [(MOST_DEVICES, True), (MOST_DEVICES + 1, False)])
 def test_models_of_a_few_clients_are_measured_one_by_one(clients: int, known: bool) -> None:
     _, evaluator = linear(points())
-    found = evaluator.spread({"x": W.repeat(clients, 1)})
-    assert ("device_mean_test_auc" in found) == known == bool(found)
+    result = evaluator.spread({"x": W.repeat(clients, 1)})
+    assert ("device_mean_test_auc" in result) == known == bool(result)
 
 
 def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:
     y = points().y_test
     site = np.where(np.cumsum(y) <= 3, 0, 1)
     site[(y == 1) & (site == 0)] = 1
-    found, _ = measured(sited(site))
-    assert math.isnan(found["test_auc@A"]) and found["worst_site_test_auc"] == found["test_auc@B"]
-    assert "test_auc@C" not in found  # no test sample
+    metrics, _ = measured(sited(site))
+    assert math.isnan(metrics["test_auc@A"]) and metrics["worst_site_test_auc"] == metrics["test_auc@B"]
+    assert "test_auc@C" not in metrics  # no test sample
 
 
 def test_nothing_is_measured_by_site_where_nobody_knows_it_or_a_client_is_asked() -> None:

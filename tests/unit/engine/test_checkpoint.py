@@ -48,9 +48,9 @@ def test_a_damaged_one_is_set_aside_wherever_it_ends(floats: int, tmp_path: Path
     """A torn file can end in a seek before its beginning, which is an OSError and yet the file's own fault."""
     path = tmp_path / "checkpoint.pt"
     checkpoint.save(path, "k", {"x": torch.ones(floats)})
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for part in range(1, 20):
-        path.write_bytes(whole[: len(whole) * part // 20])
+        path.write_bytes(content[: len(content) * part // 20])
         assert checkpoint.load(path, "k", CPU, {"x": torch.ones(floats)}) is None and not path.exists()
 
 

@@ -143,9 +143,9 @@ def test_a_step_that_draws_is_computed_as_it_is(
 def test_nested_batches_are_taken_apart_and_put_together() -> None:
     nested = [Conditional(Batch(torch.zeros(1, 2), torch.ones(1)), Batch(torch.ones(1, 3), torch.zeros(1)))]
     assert compiled.form_of(nested) == ((((1, 2), (1,), None), ((1, 3), (1,), None)),)
-    found = compiled._filled(nested, iter([tensor + 5 for tensor in compiled._tensors(nested)]))
-    assert isinstance(found[0], Conditional) and found[0].inner.inputs.tolist() == [[6, 6, 6]]
-    assert found[0].outer.weight is None
+    result = compiled._filled(nested, iter([tensor + 5 for tensor in compiled._tensors(nested)]))
+    assert isinstance(result[0], Conditional) and result[0].inner.inputs.tolist() == [[6, 6, 6]]
+    assert result[0].outer.weight is None
 
 
 def test_batches_that_hide_their_tensors_are_not_traced(caplog: pytest.LogCaptureFixture) -> None:

@@ -136,10 +136,10 @@ class TestMetrics:
         scores = simulation.problem.net.scores(clients, torch.tensor(arrays.x_test).expand(3, -1, -1, -1, -1))
         from fedbench.objectives.metrics import auc
 
-        each = [auc(s[:, 0].detach().numpy(), arrays.y_test) for s in scores]
-        assert outcome.metrics["device_mean_test_auc"] == pytest.approx(np.mean(each))
-        assert outcome.metrics["device_var_test_auc"] == pytest.approx(np.var(each))
-        assert len(set(each)) > 1
+        part = [auc(s[:, 0].detach().numpy(), arrays.y_test) for s in scores]
+        assert outcome.metrics["device_mean_test_auc"] == pytest.approx(np.mean(part))
+        assert outcome.metrics["device_var_test_auc"] == pytest.approx(np.var(part))
+        assert len(set(part)) > 1
 
     def test_many_clients_are_not_evaluated_one_by_one(self) -> None:
         arrays = images((6,) * 17)
@@ -163,8 +163,8 @@ class TestMetrics:
         arrays = images((4, 1200, 9))
         simulation = Simulation(spec(), arrays, CPU)
         w = simulation.server["x"]
-        found = simulation.problem.client_losses(w, None)
-        for client, value in zip(arrays.clients, found, strict=True):
+        result = simulation.problem.client_losses(w, None)
+        for client, value in zip(arrays.clients, result, strict=True):
             logits = simulation.problem.net.scores(w[None], torch.tensor(arrays.x_train[client])[None])[
                 0, :, 0
             ]

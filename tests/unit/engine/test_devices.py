@@ -73,8 +73,8 @@ def test_clients_stay_on_their_device(
     monkeypatch.setattr(torch.Tensor, "tolist", lambda tensor: [0] * tensor.numel())
     for train in ({}, {"period": None, "local_epochs": 1, "weight_decay": 0.1, "clip_norm": 1.0}):
         simulation = on_meta(method, chunk, **train)
-        found = simulation.loop._train_chunk(simulation.state, [1] if chunk == 1 else [0, 1, 2, 3])
-        assert {tensor.device.type for tensor in found.values()} == {"meta"}
+        result = simulation.loop._train_chunk(simulation.state, [1] if chunk == 1 else [0, 1, 2, 3])
+        assert {tensor.device.type for tensor in result.values()} == {"meta"}
 
 
 class Moved:
@@ -118,11 +118,11 @@ def test_nested_draws_stay_on_their_device(
         weight_decay=0.1,
         batch_size=4,
     )
-    here, found = copy.copy(run.data), type(run.problem.task)
+    local, result = copy.copy(run.data), type(run.problem.task)
     for name in ("rounds", "first"):
-        draw = getattr(found, name)
+        draw = getattr(result, name)
         monkeypatch.setattr(
-            found, name, lambda self, data, *rest, d=draw: Moved(d(self, here, *rest)), raising=False
+            result, name, lambda self, data, *rest, d=draw: Moved(d(self, local, *rest)), raising=False
         )
     run.data.device = META
     run.state.server = moved_state(run.state.server)
@@ -190,9 +190,9 @@ def test_batches_are_made_on_the_gpu(train: dict[str, Any]) -> None:
         work = data.work([0, 1, 2, 3], 0, "batches")
         made = [work.batch(step) for step in range(work.steps)]
         made += [data.first([0, 3], "first").batch(0), data.draw(1, 5)]
-        found = [part for batch in made for part in batch if part is not None]
-        found += [work.active(0), work.steps_of_each]
-        assert {tensor.device.type for tensor in found} == {"cuda"}
+        result = [part for batch in made for part in batch if part is not None]
+        result += [work.active(0), work.steps_of_each]
+        assert {tensor.device.type for tensor in result} == {"cuda"}
         assert {batch.inputs.dtype for batch in made} == {torch.float32}
         with pytest.raises(RuntimeError, match="device"):
             data.samples(torch.zeros(1, 2, dtype=torch.int64))  # an index that was left behind
@@ -236,8 +236,8 @@ def test_models_are_evaluated_on_the_gpu(
 @pytest.mark.parametrize("method", METHODS)
 def test_a_card_gives_what_the_processor_gives(method: str, chunk: int | None) -> None:
     run = spec(method, clients=4, rounds=3)
-    here, _ = simulate(run, images(SIZES))
-    there = Simulation(run, images(SIZES), torch.device("cuda"), Execution(chunk=chunk))
-    assert there.run().status == "finished"
-    for name, tensor in here.server.items():
-        torch.testing.assert_close(there.server[name].cpu(), tensor, rtol=1e-3, atol=1e-4, equal_nan=True)
+    local, _ = simulate(run, images(SIZES))
+    elsewhere = Simulation(run, images(SIZES), torch.device("cuda"), Execution(chunk=chunk))
+    assert elsewhere.run().status == "finished"
+    for name, tensor in local.server.items():
+        torch.testing.assert_close(elsewhere.server[name].cpu(), tensor, rtol=1e-3, atol=1e-4, equal_nan=True)

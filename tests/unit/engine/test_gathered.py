@@ -61,15 +61,15 @@ class Memory(FederatedMethod):
 
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Step, and note the scores of the batch's positives."""
-        batch, found = batches[0], list[Tensor]()
+        batch, collected = batches[0], list[Tensor]()
 
         def loss(w: Any) -> Tensor:
-            found.append(problem.scores(w, batch, None)[..., 0])
-            return (found[-1].mean(1) - state["picked"]) ** 2 + problem.cross_entropy(w, batch, None)
+            collected.append(problem.scores(w, batch, None)[..., 0])
+            return (collected[-1].mean(1) - state["picked"]) ** 2 + problem.cross_entropy(w, batch, None)
 
         gradient, losses = problem.gradient(loss, state["x"])
         real = batch.labels == 1 if batch.weight is None else (batch.labels == 1) & (batch.weight > 0)
-        scores = torch.where(real, found[0].detach(), float("nan"))
+        scores = torch.where(real, collected[0].detach(), float("nan"))
         grown = torch.cat([state["scores"], scores], dim=1)
         return state | {"x": state["x"] - decay * self.lr * gradient, "loss": losses, "scores": grown}
 
@@ -85,7 +85,7 @@ class Memory(FederatedMethod):
 
 
 @pytest.fixture(autouse=True)
-def found(monkeypatch: pytest.MonkeyPatch) -> None:
+def offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offer the toy as a package would."""
     entry = EntryPoint("memory", "test_gathered:Memory", "fedbench.algorithms")
     monkeypatch.setattr(registry, "_offered", lambda group: (entry,))
@@ -125,14 +125,14 @@ def test_what_is_gathered_is_joined_and_counted_exactly(chunk: int | None, train
 
 
 def test_stacked_clients_send_the_same_in_the_same_order() -> None:
-    one, many = (simulate(run_of(), images(SIZES), chunk)[0] for chunk in (1, None))
-    torch.testing.assert_close(one.server["pool"], many.server["pool"], rtol=1e-4, atol=1e-5)
+    first, many = (simulate(run_of(), images(SIZES), chunk)[0] for chunk in (1, None))
+    torch.testing.assert_close(first.server["pool"], many.server["pool"], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("rounds", [{1, 2}, {4, 5, 9}])
 def test_a_run_killed_in_mid_cycle_gives_the_same_bytes(rounds: set[int], tmp_path: Path) -> None:
     """With both pools filled: what is in use since the last cycle, what is collected in this one."""
-    whole, expected = simulate(run_of(), images(SIZES))
+    uninterrupted, expected = simulate(run_of(), images(SIZES))
     path, left = tmp_path / "checkpoint.pt", set(rounds)
     Memory.opened.clear()
 
@@ -149,7 +149,7 @@ def test_a_run_killed_in_mid_cycle_gives_the_same_bytes(rounds: set[int], tmp_pa
         except InterruptedError:
             continue
     assert csv_text(outcome.curve) == csv_text(expected.curve)
-    assert torch.equal(resumed.server["pool"], whole.server["pool"])
+    assert torch.equal(resumed.server["pool"], uninterrupted.server["pool"])
     assert len(Memory.opened) == (2 if 1 in rounds else 1)  # nothing was saved before round 1 had ended
     assert not path.with_name(path.name + ".unusable").exists()
 

@@ -69,27 +69,27 @@ def test_a_run_has_the_same_numbers_wherever_its_inputs_are(
 ) -> None:
     monkeypatch.setitem(work.AHEAD, "cpu", ahead)
     copy, expected = simulate(run, arrays, None, inputs="device")
-    mapped, found = simulate(run, in_files(arrays, tmp_path), None, inputs="host")
+    mapped, trained = simulate(run, in_files(arrays, tmp_path), None, inputs="host")
     assert (copy.data.where, mapped.data.where) == ("device", "host")
     assert isinstance(mapped.data.inputs, Mapped) and isinstance(copy.data.inputs, torch.Tensor)
-    assert numbers(found) == numbers(expected)
+    assert numbers(trained) == numbers(expected)
     assert same(mapped.server, copy.server) and len(expected.curve) > 1
 
 
 def test_batches_are_read_once_and_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(work.AHEAD, "cpu", 1)
     run, arrays = spec(local_epochs=2, period=None), images((20, 26, 9))
-    whole = ClientData(arrays, run.train, 0, CPU, "device").work([0, 1, 2], 0, "batches")
+    full = ClientData(arrays, run.train, 0, CPU, "device").work([0, 1, 2], 0, "batches")
     data = ClientData(in_files(arrays, tmp_path), run.train, 0, CPU, "host")
     read: list[np.ndarray] = []
     gathered = Mapped._gathered
     monkeypatch.setattr(Mapped, "_gathered", lambda self, index: read.append(index) or gathered(self, index))
     part = data.work([0, 1, 2], 0, "batches")
     for step in range(part.steps):
-        assert torch.equal(part.batch(step).inputs, whole.batch(step).inputs)
+        assert torch.equal(part.batch(step).inputs, full.batch(step).inputs)
     assert len(read) == part.steps > 3
     for step in (2, 0, 1):
-        assert torch.equal(part.batch(step).inputs, whole.batch(step).inputs)
+        assert torch.equal(part.batch(step).inputs, full.batch(step).inputs)
 
 
 def test_mapped_inputs_answer_as_a_tensor_does() -> None:

@@ -75,10 +75,10 @@ def present(simulation: Simulation, rounds: int) -> list[list[int]]:
     return [simulation.problem.participants(index) for index in range(rounds)]
 
 
-def late(there: list[list[int]]) -> int:
+def late(elsewhere: list[list[int]]) -> int:
     """Count clients whose first round of a stage is not the stage's first."""
-    ends = (*STAGES[1:], len(there))
-    stages = [there[begin:end] for begin, end in zip(STAGES, ends, strict=True)]
+    ends = (*STAGES[1:], len(elsewhere))
+    stages = [elsewhere[begin:end] for begin, end in zip(STAGES, ends, strict=True)]
     return sum(len({*chain(*stage)} - {*stage[0]}) for stage in stages if stage)
 
 
@@ -95,19 +95,19 @@ def test_counts_what_the_table_says(method: str, chunk: int | None, turns: str) 
     assert len(outcome.curve) == 4
     for row in outcome.curve:
         rounds = int(row["round"])
-        there = present(simulation, rounds)
-        visits = sum(map(len, there))
+        elsewhere = present(simulation, rounds)
+        visits = sum(map(len, elsewhere))
         sent, received, forward = visits * up, visits * down, 0
         samples = visits * PERIOD * BATCH * BATCHES.get(method, 1)
         if method in FIRST and rounds:
-            samples += len(there[0]) * BATCH * BATCHES.get(method, 1)
+            samples += len(elsewhere[0]) * BATCH * BATCHES.get(method, 1)
         if method in ANCHORED:
-            received += late(there) * (d + 2)
+            received += late(elsewhere) * (d + 2)
         if method == "coda":  # at the end of a stage two means and two counts up, the new dual down
             ended = sum(rounds > stage for stage in STAGES[1:])
             sent, received, forward = sent + ended * N * 4, received + ended * N, ended * N * 12
         if "climb" in method:  # in a dual step every loss up; the model down to those who were not there
-            steps = [N - len(chosen) for chosen in there[1::2]]
+            steps = [N - len(chosen) for chosen in elsewhere[1::2]]
             sent, received = sent + N * len(steps), received + d * sum(steps)
             forward = sum(SIZES) * len(steps)
         assert row["floats_up"] * N == pytest.approx(sent)
@@ -134,8 +134,8 @@ def test_nested_draws_count_inner_samples_and_the_first_ones(method: str, turns:
     outcome = run.run()
     floats = NESTED[method](run.problem.net.d, 1)
     for row in outcome.curve:
-        there = present(run, int(row["round"]))
-        visits, starting = sum(map(len, there)), len(there[0]) if there else 0
+        elsewhere = present(run, int(row["round"]))
+        visits, starting = sum(map(len, elsewhere)), len(elsewhere[0]) if elsewhere else 0
         assert row["samples"] == (visits * PERIOD * BATCH + starting * first) * (1 + copies)
         assert row["samples_forward"] == 0
         assert row["floats_up"] * N == row["floats_down"] * N == pytest.approx(visits * floats)
@@ -163,12 +163,12 @@ def test_pairs_count_the_scores_they_send_receive_and_open_with(turns: str, pool
     opened = min(outcome.curve[0][f"pool_{sign}"] for sign in ("positives", "negatives"))
     assert opened >= PERIOD * passive or turns != "all"
     for row in outcome.curve:
-        there = present(simulation, int(row["round"]))
-        visits = sum(map(len, there))
+        elsewhere = present(simulation, int(row["round"]))
+        visits = sum(map(len, elsewhere))
         scores, received = visits * PERIOD * BATCH, visits * (d + 2 * PERIOD * passive)
         for sign in ("positives", "negatives"):  # the first pools may be smaller than what a round takes
             lack = max(0, PERIOD * passive - outcome.curve[0][f"pool_{sign}"])
-            received -= lack * sum(map(len, there[: 2 if turns == "cycles" else 1]))
+            received -= lack * sum(map(len, elsewhere[: 2 if turns == "cycles" else 1]))
         assert row["floats_up"] * N == pytest.approx(visits * d + scores + len(first) * opening)
         assert row["floats_down"] * N == pytest.approx(received + len(first) * d)
         assert (row["samples"], row["samples_forward"]) == (scores, len(first) * opening)

@@ -63,11 +63,11 @@ class TestCyclic:
         return ParticipationSpec(rule="cyclic", clients=clients, groups=groups)
 
     def test_groups_are_disjoint_whole_and_of_equal_size_but_for_one(self) -> None:
-        found = groups(self.rule(2, 5), 23, seed=4)
-        assert sorted(client for group in found for client in group) == list(range(23))
-        assert sorted(map(len, found)) == [4, 4, 5, 5, 5] and all(group == sorted(group) for group in found)
-        assert found != groups(self.rule(2, 5), 23, seed=5)
-        assert found[0] != list(range(5))  # dealt, not cut
+        result = groups(self.rule(2, 5), 23, seed=4)
+        assert sorted(client for group in result for client in group) == list(range(23))
+        assert sorted(map(len, result)) == [4, 4, 5, 5, 5] and all(group == sorted(group) for group in result)
+        assert result != groups(self.rule(2, 5), 23, seed=5)
+        assert result[0] != list(range(5))  # dealt, not cut
 
     def test_groups_take_turns_in_one_order(self) -> None:
         of = {client: i for i, group in enumerate(groups(self.rule(3, 4), 18, 0)) for client in group}

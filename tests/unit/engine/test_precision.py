@@ -26,16 +26,16 @@ def test_the_key_names_a_precision_that_is_not_the_default() -> None:
 def test_bf16_rounds_training_and_no_evaluation(network: str, chunk: int | None, method: str) -> None:
     name, options = NETWORKS[network]
     how: dict[str, Any] = {"network": name, "options": options, "rounds": 1, "period": 2, "evaluations": 1}
-    (whole, expected), (rounded, found) = (
+    (full, expected), (rounded, result) = (
         simulate(spec(method, **how, precision=precision), images(side=8), chunk)
         for precision in ("float32", "bf16")
     )
     assert (
-        found.curve[0].items()
+        result.curve[0].items()
         >= {k: v for k, v in expected.curve[0].items() if k.startswith("test_")}.items()
     )
-    begun = whole.problem.net.initial()
-    x, y = (run.server["x"][: len(begun)] for run in (whole, rounded))
+    begun = full.problem.net.initial()
+    x, y = (run.server["x"][: len(begun)] for run in (full, rounded))
     assert y.dtype == torch.float32 and not torch.equal(x, y)
     moved = (x - begun).norm()
     assert 0 < (x - y).norm() < 0.5 * moved

@@ -110,11 +110,11 @@ class TestSameBytes:
         with pytest.raises(StoppedError):
             Simulation(key_of, images(), CPU, saved(path, die)).run()
         monkeypatch.undo()
-        whole = path.read_bytes()
+        content = path.read_bytes()
         if damage == "truncated":
-            path.write_bytes(whole[: len(whole) // 2])
+            path.write_bytes(content[: len(content) // 2])
         elif damage == "noise":
-            path.write_bytes(whole[:200] + bytes(200) + whole[400:])
+            path.write_bytes(content[:200] + bytes(200) + content[400:])
         elif damage == "empty":
             path.write_bytes(b"")
         left = path.read_bytes()

@@ -33,19 +33,19 @@ def schedule(**train: Any) -> Any:
 
 class TestCycles:
     def test_length_and_evaluations_are_whole_cycles(self) -> None:
-        found = schedule(**CYCLES, evaluations=4)
-        assert found.rounds == 18 and found.evaluated == {0, 6, 9, 12, 18}
-        turns = [found.turn(r) for r in range(4)]
+        result = schedule(**CYCLES, evaluations=4)
+        assert result.rounds == 18 and result.evaluated == {0, 6, 9, 12, 18}
+        turns = [result.turn(r) for r in range(4)]
         assert [turn.number for turn in turns] == [0, 0, 0, 1]
         assert [turn.begins for turn in turns] == [True, False, False, True]
         assert [turn.ends for turn in turns] == [False, False, True, False]
         assert Turn(5).begins and Turn(5).ends and Turn(5).number == 5  # without groups each round is one
 
     def test_random_draws_can_be_counted_in_cycles_too(self) -> None:
-        found = schedule(
+        result = schedule(
             **CYCLES | {"participation": {"rule": "random", "clients": 2, "groups": 3}}, evaluations=2
         )
-        assert found.rounds == 18 and found.evaluated == {0, 9, 18}
+        assert result.rounds == 18 and result.evaluated == {0, 9, 18}
 
     def test_rounds_that_end_in_mid_cycle_are_an_error(self) -> None:
         with pytest.raises(UserError, match="10 rounds are not a whole number of cycles of 3"):
@@ -54,10 +54,10 @@ class TestCycles:
     @pytest.mark.parametrize("method", METHODS)
     def test_one_group_is_random_participation_bit_for_bit(self, method: str) -> None:
         ways = [{"rule": "cyclic", "clients": 2, "groups": 1}, {"rule": "random", "clients": 2}]
-        one, other = (
+        first, other = (
             simulate(spec(method, clients=6, rounds=5, participation=way), images(SIZES))[0] for way in ways
         )
-        for name, tensor in one.server.items():
+        for name, tensor in first.server.items():
             torch.testing.assert_close(tensor, other.server[name], rtol=0, atol=0, equal_nan=True)
 
     def test_methods_are_told_where_in_the_cycle_they_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,16 +78,16 @@ class TestCycles:
 class TestStages:
     def test_every_so_many_iterations(self) -> None:
         """A round of 4 in which a stage ends still belongs to it."""
-        found = schedule(rounds=10, stage_every=16, stage_factor=0.5)
-        assert found.stages == [4, 8]
-        assert [found.decay(r) for r in (0, 3, 4, 7, 8, 9)] == [1, 1, 0.5, 0.5, 0.25, 0.25]
+        result = schedule(rounds=10, stage_every=16, stage_factor=0.5)
+        assert result.stages == [4, 8]
+        assert [result.decay(r) for r in (0, 3, 4, 7, 8, 9)] == [1, 1, 0.5, 0.5, 0.25, 0.25]
         assert schedule(rounds=10, stage_every=10, stage_factor=0.5).stages == [3, 5, 8]
 
     def test_growing_stages_are_counted_in_cycles_or_rounds(self) -> None:
         stages = {"first": 10, "scale": 2, "factor": 0.1}
         assert schedule(rounds=100, stages=stages).stages == [10, 30, 70]
-        found = schedule(**CYCLES | {"cycles": 100}, stages=stages)
-        assert found.stages == [30, 90, 210] and found.decay(90) == pytest.approx(0.01)
+        result = schedule(**CYCLES | {"cycles": 100}, stages=stages)
+        assert result.stages == [30, 90, 210] and result.decay(90) == pytest.approx(0.01)
         assert schedule(rounds=7, stages={"first": 3, "factor": 0.1}).stages == [3, 6]
 
     @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ class TestStages:
             return original(self, problem, server)
 
         monkeypatch.setattr(coda.Method, "new_stage", spy)
-        found, _ = simulate(spec("coda", rounds=10, **train), images())
+        trained, _ = simulate(spec("coda", rounds=10, **train), images())
         assert calls == [4, 8]
         usual, _ = simulate(spec("coda", rounds=10, decay_at=[0.4, 0.8], decay_factor=0.5), images())
-        assert same(found.server, usual.server)
+        assert same(trained.server, usual.server)
 
 
 class TestSelection:
@@ -160,11 +160,11 @@ class TestSelection:
         run = run.model_copy(update={"data": data, "train": run.train.model_copy(update={"select": select})})
         simulation, at = Simulation(run, images(validation=12), CPU), iter(range(5))
 
-        def found(*args: Any, **named: Any) -> dict[str, float]:
+        def counted(*args: Any, **named: Any) -> dict[str, float]:
             now = next(at)
             return {name: values[now] for name, values in scores.items()}
 
-        monkeypatch.setattr(simulation.evaluator, "metrics", found)
+        monkeypatch.setattr(simulation.evaluator, "metrics", counted)
         monkeypatch.setattr(simulation.evaluator, "spread", lambda clients: {"device_mean_test_auc": 0.5})
         return simulation.run()
 

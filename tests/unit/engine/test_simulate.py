@@ -75,10 +75,10 @@ class TestChunks:
             train |= {"period": None, "local_epochs": epochs}
         runs = {c: simulate(spec(method, clients=7, **train), arrays, c) for c in (1, 2, None)}
         for chunk in (2, None):
-            one, many = runs[1], runs[chunk]
-            for name, tensor in one[0].server.items():
+            first, many = runs[1], runs[chunk]
+            for name, tensor in first[0].server.items():
                 torch.testing.assert_close(many[0].server[name], tensor, rtol=1e-3, atol=1e-5, equal_nan=True)
-            for mine, theirs in zip(many[1].curve, one[1].curve, strict=True):
+            for mine, theirs in zip(many[1].curve, first[1].curve, strict=True):
                 assert {n: mine[n] for n in ("samples", "floats_up", "floats_down")} == {
                     n: theirs[n] for n in ("samples", "floats_up", "floats_down")
                 }
@@ -91,9 +91,9 @@ class TestChunks:
         train: dict[str, Any] = {"rounds": 2, **RESNET}
         if epochs:
             train |= {"period": None, "local_epochs": epochs}
-        one, alone = simulate(spec("scaffold", clients=4, **train), arrays, 1)
+        first, alone = simulate(spec("scaffold", clients=4, **train), arrays, 1)
         many, together = simulate(spec("scaffold", clients=4, **train), arrays, None)
-        for mine, theirs in ((many.server, one.server), (many.client_state, one.client_state)):
+        for mine, theirs in ((many.server, first.server), (many.client_state, first.client_state)):
             for name in mine:
                 torch.testing.assert_close(mine[name], theirs[name], rtol=1e-6, atol=1e-9)
         for name, value in alone.metrics.items():  # per device: clients come back in their own order

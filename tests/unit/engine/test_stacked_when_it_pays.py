@@ -31,8 +31,8 @@ def test_small_plain_networks_are_stacked_on_a_cpu_and_others_are_not() -> None:
     assert TINY < d <= PLAIN and 10 < more < few, "the more parameters, the fewer clients stay in the cache"
     large, d = chunk(options={"hidden": [600, 200]})
     assert d > PLAIN and large == 1
-    one, d = chunk("cnn", {"channels": [16, 32], "kernel": 3, "padding": 1, "hidden": [64]})
-    assert TINY < d <= PLAIN and one == 1, "convolutions of several networks are slower together"
+    first, d = chunk("cnn", {"channels": [16, 32], "kernel": 3, "padding": 1, "hidden": [64]})
+    assert TINY < d <= PLAIN and first == 1, "convolutions of several networks are slower together"
     tiny, d = chunk(options={"hidden": [5]})
     assert d <= TINY and tiny is None
 

@@ -49,5 +49,5 @@ def fake_seeds(scores: dict[Any, tuple[float | None, ...]]) -> Any:
 
 def chosen(method: str) -> dict[str, Any]:
     content = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())
-    found: dict[str, Any] = content["chosen"][method]
-    return found
+    collected: dict[str, Any] = content["chosen"][method]
+    return collected

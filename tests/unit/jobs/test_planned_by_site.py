@@ -64,8 +64,8 @@ def test_another_number_of_clients_is_named_before_training() -> None:
 
 def test_one_metric_for_each_site() -> None:
     cells(["test_auc", "test_auc@sites", "worst_site_test_auc"], clients=3)
-    found = load_paper("toy").tables["table1"].metrics
-    assert found == [
+    result = load_paper("toy").tables["table1"].metrics
+    assert result == [
         "test_auc", "test_auc@Basel", "test_auc@Lyon", "test_auc@St. {X}, Turin", "worst_site_test_auc",
     ]  # fmt: skip
     preflight.check(cells(["test_auc", "test_auc@sites", "site_std_test_auc"], clients=3))

@@ -107,7 +107,7 @@ def test_files_from_the_future_come_back_in_their_order(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (when, when))
     moved = settle_clock([*tmp_path.iterdir(), tmp_path / "gone"], now)
     assert [path.name for path in moved] == ["raw", "made", "late"]
-    found = {name: (tmp_path / name).stat().st_mtime for name in times}
-    assert now - 1 < found["raw"] < found["made"] < found["late"] <= now
-    assert (found["old"], found["skewed"]) == pytest.approx((times["old"], times["skewed"]))
+    names = {name: (tmp_path / name).stat().st_mtime for name in times}
+    assert now - 1 < names["raw"] < names["made"] < names["late"] <= now
+    assert (names["old"], names["skewed"]) == pytest.approx((times["old"], times["skewed"]))
     assert settle_clock(tmp_path.iterdir(), now) == []

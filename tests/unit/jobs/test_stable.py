@@ -110,9 +110,9 @@ def test_short_runs_can_be_held_against_another_metric(monkeypatch: pytest.Monke
     class Other(Fake):
         def __call__(self, spec: RunSpec, config: Config, store: Store) -> Record:
             record = super().__call__(spec, config, store)
-            found = {"val_auc": 0.5} if spec.seed >= 200 else record.metrics
+            result = {"val_auc": 0.5} if spec.seed >= 200 else record.metrics
             loss = record.metrics.get("val_auc", 0) if spec.params["lr"] == 0.2 else 0.1
-            return dataclasses.replace(record, metrics={**found, "val_ap": loss})
+            return dataclasses.replace(record, metrics={**result, "val_ap": loss})
 
     other, falling = Other(()), {"val_ap": {"label": "loss", "better": "lower"}}
     monkeypatch.setattr(workers, "train_run", other)

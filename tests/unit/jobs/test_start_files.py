@@ -123,9 +123,9 @@ def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, 
     run = child(
         {"weights": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "drop_head": True}
     )
-    found = starts.weights(run.start, Store(), lambda parent: pytest.fail("trained"))  # type: ignore[arg-type]
+    result = starts.weights(run.start, Store(), lambda parent: pytest.fail("trained"))  # type: ignore[arg-type]
     mine = net.build("densenet121", (1, 28, 28), 1, 0, options)
-    start_from(mine, found, drop_head=True)
+    start_from(mine, result, drop_head=True)
     weights = named(mine, mine.initial(), mine.initial_buffers())
     assert {name for name in weights if not torch.equal(weights[name], state[name])} == {
         "classifier.weight", "classifier.bias",
@@ -160,15 +160,15 @@ class TestPlans:
     @staticmethod
     def paper() -> Any:
         """A paper with a method that starts from another one's model, at half the period."""
-        found = load_paper("toy")
-        plain, later = found.methods["Plain"], found.methods["Proximal"]
+        result = load_paper("toy")
+        plain, later = result.methods["Plain"], result.methods["Proximal"]
         methods = {
             "Plain": plain.model_copy(update={"train": {**plain.train, "keep_model": True}}),
             "Later": later.model_validate(later.model_dump(exclude_unset=True) | {
                 "start": {"cell": {"method": "Plain", "setting": {"p": 2}}, "drop_head": True}
             }),
         }  # fmt: skip
-        return found.model_copy(update={"methods": methods})
+        return result.model_copy(update={"methods": methods})
 
     def cell(self, method: str, p: int) -> Cell:
         setting: Any = {"p": p, "imratio": 0.2}

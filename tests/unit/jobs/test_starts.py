@@ -41,9 +41,9 @@ def test_what_it_starts_from_is_trained_first_and_once(monkeypatch: pytest.Monke
 def test_killed_in_either_it_gives_the_same_bytes(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    first, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     run = child(train=parent().train)
-    train_run(run, config(), one)
+    train_run(run, config(), first)
     dies_in = parent().key if stage == "the first run" else run.key
     original, left = Simulation.train_round, [1]
 
@@ -60,7 +60,7 @@ def test_killed_in_either_it_gives_the_same_bytes(
     train_run(run, config(), two)
     for key in (run.key, parent().key):
         for name in ("curve.csv", MODEL):
-            assert (one.path(key) / name).read_bytes() == (two.path(key) / name).read_bytes()
+            assert (first.path(key) / name).read_bytes() == (two.path(key) / name).read_bytes()
 
 
 def test_without_the_head_all_but_the_output_layer_is_taken() -> None:

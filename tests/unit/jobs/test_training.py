@@ -37,11 +37,11 @@ def config(**options: Any) -> Config:
 
 
 def cell(method: str = "Plain", params: dict[str, Any] | None = None, p: int = 4) -> Cell:
-    found = next(
+    result = next(
         c for c in Plan(config(), "toy").cells("table1") if c.method == method and c.setting["p"] == p
     )
-    runs = [run.model_copy(update={"params": run.params | (params or {})}) for run in found.runs]
-    return found.model_copy(update={"runs": runs})
+    runs = [run.model_copy(update={"params": run.params | (params or {})}) for run in result.runs]
+    return result.model_copy(update={"runs": runs})
 
 
 @pytest.fixture
@@ -188,9 +188,9 @@ class TestCell:
         for run in both.runs:
             train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
         assert [run["seed"] for run in seal.read(both.path)["runs"]] == [1]  # the last call's
-        found, missing = collect.runs_of(both)
-        assert [(run["seed"], run["key"]) for run in found] == [(r.seed, r.key) for r in both.runs]
-        assert missing == "" and all(run["metrics"] for run in found)
+        result, missing = collect.runs_of(both)
+        assert [(run["seed"], run["key"]) for run in result] == [(r.seed, r.key) for r in both.runs]
+        assert missing == "" and all(run["metrics"] for run in result)
 
     def test_a_result_that_cannot_be_written_is_named(self) -> None:
         Path("results").mkdir()

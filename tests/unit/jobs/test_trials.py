@@ -102,9 +102,9 @@ def test_tuned_are_the_methods_with_a_grid_that_a_dataset_shows(monkeypatch: pyt
     methods["Elsewhere"] = copy.deepcopy(methods["Plain"])
     change(methods=methods)
     tune_dataset(configuration.load_config(), "toy", "Digits", None, quiet)
-    found = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())["chosen"]
+    result = yaml.safe_load(Path("config/tuned/toy/Digits.yaml").read_text())["chosen"]
     shown = {name for spec in tables.values() for name in spec["methods"]}
-    assert found.keys() == shown and not {"Fixed", "Elsewhere"} & shown
+    assert result.keys() == shown and not {"Fixed", "Elsewhere"} & shown
 
 
 def test_trials_hold_data_out_and_have_a_seed_of_their_own() -> None:

@@ -30,8 +30,8 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
     methods["Proximal"]["only"] = {"p": [2]}
     tables = copy.deepcopy(PAPER["tables"])
     tables["table1"]["settings"]["p"] = [2, 4, 8]
-    own = PAPER["tune"] | {"setting": {"imratio": 0.2}, "each": {"p": [2, 4]}}
-    change(methods=methods, tune=own, tables=tables)
+    tuning = PAPER["tune"] | {"setting": {"imratio": 0.2}, "each": {"p": [2, 4]}}
+    change(methods=methods, tune=tuning, tables=tables)
     asked = []
 
     def train(spec: RunSpec, config: Config, store: Store) -> Record:
@@ -49,8 +49,8 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
     assert [content["protocol"]["setting"]["p"] for content in said] == [2, 4]
     assert ["Proximal" in content["chosen"] for content in said] == [True, False]
     plain = [cell for cell in Plan(config, "toy").cells() if cell.method == "Plain"]
-    found = {cell.setting["p"]: cell.runs[0].params["lr"] for cell in plain}
-    assert found == {2: 0.01, 4: 0.2, 8: 0.1}  # at 8 nothing was tuned: the paper's value
+    result = {cell.setting["p"]: cell.runs[0].params["lr"] for cell in plain}
+    assert result == {2: 0.01, 4: 0.2, 8: 0.1}  # at 8 nothing was tuned: the paper's value
 
 
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,11 +159,11 @@ def test_choices_of_two_protocols_are_never_mixed(monkeypatch: pytest.MonkeyPatc
     assert "Plain were tuned with another protocol" in said[-1]
     assert chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
     tune_dataset(config, "toy", "Digits", ["Plain", "Plain_too", "Proximal"], said.append)
-    found = yaml.safe_load(path.read_text())
-    assert found["protocol"]["validation"] == 0.3
+    result = yaml.safe_load(path.read_text())
+    assert result["protocol"]["validation"] == 0.3
     assert chosen("Plain") == {"lr": 0.01} and chosen("Proximal") == {"lr": 0.05, "mu": 0.0}
-    assert "old" not in found["commits"]["Plain"], "a run of the old protocol is none of these trials"
-    assert {*found["scores"]} == {"Plain", "Proximal", "Plain_too"}
+    assert "old" not in result["commits"]["Plain"], "a run of the old protocol is none of these trials"
+    assert {*result["scores"]} == {"Plain", "Proximal", "Plain_too"}
     assert said[-1].startswith("Digits Proximal: chosen")
 
 

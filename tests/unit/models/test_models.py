@@ -67,8 +67,8 @@ def test_conv4_pools_first_and_has_the_bits_of_the_usual_order() -> None:
         usual[first + 2], usual[first + 3] = usual[first + 3], usual[first + 2]
     inputs = torch.randn(6, 1, 16, 16)
     results = []
-    for each in (net, usual):
-        scores = each(inputs)
-        results.append([scores, *torch.autograd.grad(scores.square().sum(), list(each.parameters()))])
+    for part in (net, usual):
+        scores = part(inputs)
+        results.append([scores, *torch.autograd.grad(scores.square().sum(), list(part.parameters()))])
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
     assert (net[:3](inputs) < 0).any()  # without ReLU these would be other numbers

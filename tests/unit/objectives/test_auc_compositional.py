@@ -98,9 +98,9 @@ def test_inner_step_is_one_gradient_step() -> None:
 def test_exact_product_agrees_with_differences_whatever_the_vectors_length() -> None:
     exact, q = inner_steps("exact")
     differences, _ = inner_steps("finite_difference")
-    one, other = exact.jacobian_transposed(q), differences.jacobian_transposed(q)
+    first, other = exact.jacobian_transposed(q), differences.jacobian_transposed(q)
     for k in range(K):  # client by client: their vectors differ a hundredfold in length
-        assert (one[k] - other[k]).norm() < 1e-4 * (one[k] - q[k]).norm()
+        assert (first[k] - other[k]).norm() < 1e-4 * (first[k] - q[k]).norm()
 
 
 def test_first_order_drops_the_hessian_which_is_not_small() -> None:

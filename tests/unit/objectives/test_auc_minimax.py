@@ -43,16 +43,16 @@ def test_saddle_is_the_class_means_and_their_difference(point: Point) -> None:
 def test_value_at_the_saddle_is_the_square_loss_over_all_pairs(point: Point) -> None:
     scores, labels, *_, p = point
     value = auc_minimax(scores, labels, *saddle(scores, labels), p)
-    for found, s, y in zip(value, scores, labels, strict=True):
+    for result, s, y in zip(value, scores, labels, strict=True):
         pairs = torch.stack([(1 - plus + minus) ** 2 for plus in s[y == 1] for minus in s[y == 0]])
-        torch.testing.assert_close(found + p * (1 - p), p * (1 - p) * pairs.mean())
+        torch.testing.assert_close(result + p * (1 - p), p * (1 - p) * pairs.mean())
 
 
 def test_gradients_have_their_closed_forms(point: Point) -> None:
     scores, labels, a, b, alpha, p = point
     leaves = [part.clone().requires_grad_() for part in (scores, a, b, alpha)]
     s, *rest = leaves
-    found = torch.autograd.grad(auc_minimax(s, labels, *rest, p).sum(), leaves)
+    gradient = torch.autograd.grad(auc_minimax(s, labels, *rest, p).sum(), leaves)
     size = labels.shape[1]
     positive, negative = (labels == 1).double(), (labels == 0).double()
     expected = (
@@ -67,7 +67,7 @@ def test_gradients_have_their_closed_forms(point: Point) -> None:
         2 / size * (p * (negative * scores).sum(1) - (1 - p) * (positive * scores).sum(1))
         - 2 * p * (1 - p) * alpha,
     )
-    for mine, theirs in zip(found, expected, strict=True):
+    for mine, theirs in zip(gradient, expected, strict=True):
         torch.testing.assert_close(mine, theirs)
 
 
@@ -104,7 +104,7 @@ def test_padding_has_no_say(point: Point) -> None:
     scores, labels, a, b, alpha, p = point
     weight = torch.zeros(2, 9)
     weight[0, :4], weight[1, :] = 1 / 4, 1 / 9
-    found = auc_minimax(scores, labels, a, b, alpha, p, weight)
+    result = auc_minimax(scores, labels, a, b, alpha, p, weight)
     first = auc_minimax(scores[:1, :4], labels[:1, :4], a[:1], b[:1], alpha[:1], p)
     second = auc_minimax(scores[1:], labels[1:], a[1:], b[1:], alpha[1:], p)
-    torch.testing.assert_close(found, torch.cat([first, second]))
+    torch.testing.assert_close(result, torch.cat([first, second]))

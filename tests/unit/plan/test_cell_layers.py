@@ -21,18 +21,18 @@ SETTING = {"p": 4, "imratio": 0.2}
 
 @pytest.mark.usefixtures("project")
 class TestLayers:
-    def one(self, method: str = "Plain", scale: str = "demo", **options: Any) -> Any:
+    def cell(self, method: str = "Plain", scale: str = "demo", **options: Any) -> Any:
         return resolve(load_paper("toy"), load_scale(scale), "Digits", SETTING, method, **options)
 
     def test_later_layers_win(self) -> None:
-        run = self.one()
+        run = self.cell()
         assert run.train.batch_size == 16  # dataset over defaults
         assert run.train.iterations == 8 and run.train.epochs is None  # scale over defaults
         assert run.train.period == 4 and run.data.imbalance.imratio == 0.2  # setting
         assert run.data.labels.rule == "halves" and run.data.clients == 3  # defaults stay
         assert run.params == {"lr": 0.1} and run.method == "fedavg"
-        assert self.one("Plain_too").train.weight_decay == 0.01  # method
-        assert self.one(scale="paper").train.epochs == 10
+        assert self.cell("Plain_too").train.weight_decay == 0.01  # method
+        assert self.cell(scale="paper").train.epochs == 10
 
     def test_another_dataset_of_a_call_leaves_the_rules_for_the_classes_of_the_one_before(self) -> None:
         """A positive class was called "no", and samples were dropped, by the rules of another's data."""
@@ -51,11 +51,11 @@ class TestLayers:
         scale = copy.deepcopy(SCALE)
         scale["papers"]["toy"]["train"] |= {"batch_size": 4, "weight_decay": 0.5}
         write_yaml(Path("config/scales/demo.yaml"), scale)
-        run = self.one("Plain_too")
+        run = self.cell("Plain_too")
         assert run.train.batch_size == 4 and run.train.weight_decay == 0.5
         scale["papers"]["toy"]["per_dataset"] = {"Digits": {"iterations": 12}}
         write_yaml(Path("config/scales/demo.yaml"), scale)
-        assert self.one().train.iterations == 12
+        assert self.cell().train.iterations == 12
 
     @pytest.mark.parametrize("slip", [{"per_dataset": {"Digit": {"iterations": 1}}}, {"stand_in": "Digit"}])
     def test_a_scale_names_only_datasets_that_there_are(self, slip: dict[str, Any]) -> None:
@@ -69,20 +69,20 @@ class TestLayers:
         scale = copy.deepcopy(SCALE)
         scale["papers"]["toy"]["train"]["period"] = 1
         write_yaml(Path("config/scales/demo.yaml"), scale)
-        assert self.one().train.period == 4
-        assert self.one(extra={"train": {"period": 2}}).train.period == 2
+        assert self.cell().train.period == 4
+        assert self.cell(extra={"train": {"period": 2}}).train.period == 2
 
     def test_tuned_values_win_over_the_papers_and_belong_to_one_dataset(self) -> None:
         write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Proximal": {"mu": 7.0}}})
-        assert self.one("Proximal").params == {"lr": 0.1, "mu": 7.0}
-        assert self.one("Plain").params == {"lr": 0.1}
-        assert self.one("Proximal", tuned={}).params == {"lr": 0.1, "mu": 0.1}
+        assert self.cell("Proximal").params == {"lr": 0.1, "mu": 7.0}
+        assert self.cell("Plain").params == {"lr": 0.1}
+        assert self.cell("Proximal", tuned={}).params == {"lr": 0.1, "mu": 0.1}
         elsewhere = resolve(load_paper("toy"), load_scale("paper"), "Printed", SETTING, "Proximal")
         assert elsewhere.params["mu"] == 0.1
 
     def test_what_is_fixed_of_a_dataset_wins_over_settings(self) -> None:
         rewrite(datasets=lambda part: part["Digits"].update({"fixed": {"train": {"period": 16}}}))
-        assert self.one().train.period == 16
+        assert self.cell().train.period == 16
 
     def test_settings_can_stand_for_several_places(self) -> None:
         several = {
@@ -129,8 +129,8 @@ class TestMethodsAtSettings:
 
     def test_a_method_has_cells_only_where_it_is_run(self) -> None:
         rewrite(methods=lambda part: part["Proximal"].update({"only": {"p": [4]}}))
-        found = {cell.name for cell in Plan(load_config(), "toy").cells("table1")}
-        assert found == {
+        chosen = {cell.name for cell in Plan(load_config(), "toy").cells("table1")}
+        assert chosen == {
             f"toy/Digits/p{p}_imratio0.2/{method}"
             for p, method in ((2, "Plain"), (4, "Plain"), (2, "Plain_too"), (4, "Plain_too"), (4, "Proximal"))
         }

@@ -29,11 +29,11 @@ class TestPapersAsShipped:
     )  # fmt: skip
     def test_tables_and_figures_have_the_papers_cells(self, paper: str, target: str, count: int) -> None:
         config = load_config(overrides={"scale": "paper"})
-        found = Plan(config, paper).cells(target)
-        assert len(found) == len({cell.name for cell in found}) == count
-        keys = {run.key for cell in found for run in cell.runs}
+        chosen = Plan(config, paper).cells(target)
+        assert len(chosen) == len({cell.name for cell in chosen}) == count
+        keys = {run.key for cell in chosen for run in cell.runs}
         assert len(keys) == 3 * count  # three seeds each, no two alike
-        assert all(cell.scale == "paper" and len(cell.runs) == 3 for cell in found)
+        assert all(cell.scale == "paper" and len(cell.runs) == 3 for cell in chosen)
 
     @pytest.mark.parametrize("paper", PAPERS)
     def test_each_declared_value_of_a_setting_may_stand_in_the_name_of_a_cell(self, paper: str) -> None:
@@ -55,9 +55,9 @@ class TestPapersAsShipped:
         from fedbench.algorithms import make
 
         config = load_config(overrides={"scale": scale})
-        found = Plan(config, paper).cells()
-        assert found
-        for cell in found:
+        chosen = Plan(config, paper).cells()
+        assert chosen
+        for cell in chosen:
             make(cell.runs[0].method, cell.runs[0].params)
 
     def test_localscgdams_protocol(self) -> None:
@@ -91,16 +91,16 @@ def test_a_table_says_which_of_our_own_datasets_enter_it() -> None:
 @pytest.mark.usefixtures("project")
 class TestCells:
     def test_names_paths_and_keys(self) -> None:
-        found = Plan(load_config(), "toy").cells("table1")
-        assert [cell.name for cell in found] == [
+        chosen = Plan(load_config(), "toy").cells("table1")
+        assert [cell.name for cell in chosen] == [
             f"toy/Digits/p{p}_imratio0.2/{method}"
             for p in (2, 4)
             for method in ("Plain", "Proximal", "Plain_too")
         ]
-        assert found[0].path == Path("results/cells/demo/toy/Digits/p2_imratio0.2/Plain.json")
-        assert [run.seed for run in found[0].runs] == [0, 1]
+        assert chosen[0].path == Path("results/cells/demo/toy/Digits/p2_imratio0.2/Plain.json")
+        assert [run.seed for run in chosen[0].runs] == [0, 1]
         other = Plan(load_config(overrides={"seeds": [0, 2]}), "toy").cells("table1")
-        assert found[0].key != other[0].key and found[0].runs[0].key == other[0].runs[0].key
+        assert chosen[0].key != other[0].key and chosen[0].runs[0].key == other[0].runs[0].key
 
     def test_what_a_user_edits_changes_no_keys_but_seeds_and_scale(self) -> None:
         def keys(**options: Any) -> list[str]:
@@ -133,13 +133,13 @@ class TestCells:
         assert len(everything) == len({cell.name for cell in everything}) == 6 + 1  # figure 1 adds p = 8
 
     def test_patterns(self) -> None:
-        found = Plan(load_config(), "toy").cells("table1")
-        exact = matching(found, "toy/Digits/p2_imratio0.2/Plain")
+        chosen = Plan(load_config(), "toy").cells("table1")
+        exact = matching(chosen, "toy/Digits/p2_imratio0.2/Plain")
         assert [cell.method for cell in exact] == ["Plain"]  # and not Plain_too with it
-        assert [cell.method for cell in matching(found, "*/p2_*/Pla*")] == ["Plain", "Plain_too"]
-        assert len(matching(found, "Proximal")) == 2 and len(matching(found, "*")) == 6
+        assert [cell.method for cell in matching(chosen, "*/p2_*/Pla*")] == ["Plain", "Plain_too"]
+        assert len(matching(chosen, "Proximal")) == 2 and len(matching(chosen, "*")) == 6
         with pytest.raises(UserError, match=r"no cell matches 'nothing'; `fedbench list`"):
-            matching(found, "nothing")
+            matching(chosen, "nothing")
 
     def test_unknown_targets_are_named(self) -> None:
         with pytest.raises(

@@ -23,14 +23,14 @@ def test_the_claims_are_the_last_forms_of_the_log(paper: str) -> None:
 def test_the_log_is_whole() -> None:
     """Each form once, dated, with a reason, after the form that it replaces."""
     log = read_log()
-    forms = {(one.paper, one.digest): one for one in log}
-    assert len(forms) == len(log) and {one.paper for one in log} == {*PAPERS}
-    for one in log:
-        assert one.reason and datetime.date.fromisoformat(one.date)
-        if one.replaces:
-            assert forms[one.paper, one.replaces].date <= one.date
+    forms = {(first.paper, first.digest): first for first in log}
+    assert len(forms) == len(log) and {first.paper for first in log} == {*PAPERS}
+    for first in log:
+        assert first.reason and datetime.date.fromisoformat(first.date)
+        if first.replaces:
+            assert forms[first.paper, first.replaces].date <= first.date
         else:
-            assert not one.after_results, "a first form replaces nothing"
+            assert not first.after_results, "a first form replaces nothing"
 
 
 def test_only_changes_after_results_are_held_against_a_claim() -> None:

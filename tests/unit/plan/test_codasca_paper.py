@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
@@ -39,28 +39,28 @@ def test_all_windows_of_a_method_see_equally_many_samples() -> None:
 
 
 def test_one_pre_training_serves_all_findings_and_numbers_of_sources() -> None:
-    found = cells("paper", "table4")
-    assert len(found) == 25
-    starts = {run.start.run.key for cell in found for run in cell.runs if run.start and run.start.run}
-    assert len(starts) == len(found[0].runs)  # one a seed
-    first = found[0].runs[0]
+    chosen = cells("paper", "table4")
+    assert len(chosen) == 25
+    starts = {run.start.run.key for cell in chosen for run in cell.runs if run.start and run.start.run}
+    assert len(starts) == len(chosen[0].runs)  # one a seed
+    first = chosen[0].runs[0]
     assert first.start is not None and first.start.drop_head and first.start.run is not None
     before = first.start.run
     assert before.method == "adam" and before.data.clients == 1 and before.data.labels.rule == "original"
     assert before.train.keep_model and before.train.epochs == 2 and before.params["lr"] == 1e-5
-    assert len({cell.key for cell in found}) == 25
-    by_sources = {c.setting["k_sources"]: c.runs[0] for c in found if c.setting["disease"] == "C1"}
+    assert len({cell.key for cell in chosen}) == 25
+    by_sources = {c.setting["k_sources"]: c.runs[0] for c in chosen if c.setting["disease"] == "C1"}
     assert by_sources[3].data.datasets == ("chexpert_valid", "chestxray14", "padchest")
     assert by_sources[3].data.labels.positive == ("edema",) and by_sources[3].data.clients == 3
     assert all(run.params["proximal"] == 0.001 for run in by_sources.values())
 
 
 def test_chestxray_ih_is_five_hospitals_and_keeps_all_samples() -> None:
-    found = cells("paper", "table3")
-    data = found[0].runs[0].data
+    chosen = cells("paper", "table3")
+    data = chosen[0].runs[0].data
     assert len(data.datasets) == 5 and data.partition.rule == "sites" and data.tests == "all"
     assert data.imbalance.rule == "none" and data.clients == 16
-    assert {cell.runs[0].data.labels.positive for cell in found} == {
+    assert {cell.runs[0].data.labels.positive for cell in chosen} == {
         ("cardiomegaly",), ("edema",), ("consolidation",), ("atelectasis",), ("effusion",),
     }  # fmt: skip
 

@@ -24,9 +24,9 @@ def cells_at(scale: str, target: str | None = None) -> list[Cell]:
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 def test_every_run_is_a_whole_number_of_cycles(scale: str) -> None:
     """Also with other numbers of local steps, groups and clients; decays fall inside."""
-    found = cells_at(scale)
-    assert len(found) > 30
-    for cell in found:
+    result = cells_at(scale)
+    assert len(result) > 30
+    for cell in result:
         run = cell.runs[0]
         train, groups = run.train, run.train.participation.groups
         assert train.iterations and train.period and groups and train.participation.clients
@@ -49,8 +49,8 @@ def test_methods_of_a_table_differ_in_what_they_are_alone(scale: str) -> None:
     """The same data, rounds, steps and numbers of clients for all; RS draws at random, CyCp by group."""
     shared = ("iterations", "period", "batch_size", "evaluations", "select", "augment", "normalize")
     for cell in cells_at(scale, "table1"):
-        one = next(other for other in cells_at(scale, "table1") if other.dataset == cell.dataset)
-        mine, first = cell.runs[0], one.runs[0]
+        single = next(other for other in cells_at(scale, "table1") if other.dataset == cell.dataset)
+        mine, first = cell.runs[0], single.runs[0]
         assert mine.data == first.data and mine.network == first.network
         assert all(getattr(mine.train, name) == getattr(first.train, name) for name in shared)
         who = mine.train.participation

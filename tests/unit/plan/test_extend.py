@@ -25,8 +25,8 @@ def write(name: str = "mine", **content: Any) -> None:
 
 def keys(paper: str, target: str | None = None, **overrides: Any) -> dict[str, str]:
     """The key of each cell by dataset, setting and method, without the paper's name."""
-    found = Plan(load_config(overrides=overrides), paper).cells(target)
-    return {cell.name.partition("/")[2]: cell.key for cell in found}
+    chosen = Plan(load_config(overrides=overrides), paper).cells(target)
+    return {cell.name.partition("/")[2]: cell.key for cell in chosen}
 
 
 def test_what_is_not_repeated_is_the_others_and_its_runs_are_shared() -> None:
@@ -114,9 +114,9 @@ def test_a_paper_nobody_names_runs_as_written() -> None:
     write_yaml(Path("config/papers/own.yaml"), PAPER)
     paper = load_paper("own")
     assert at_scale(paper, load_scale("demo")).train == {}
-    found = Plan(load_config(), "own").cells()
-    assert {cell.dataset for cell in found} == {"Printed", "Digits"}
-    assert {cell.runs[0].train.epochs for cell in found} == {10}
+    chosen = Plan(load_config(), "own").cells()
+    assert {cell.dataset for cell in chosen} == {"Printed", "Digits"}
+    assert {cell.runs[0].train.epochs for cell in chosen} == {10}
 
 
 def test_a_paper_without_settings_has_cells_with_an_address() -> None:
@@ -208,8 +208,8 @@ def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_s
         tables={"table1": {"datasets": list(entries)}},
     )
     paper, scale = load_paper("mine"), load_scale("demo")
-    found = {name: resolve(paper, scale, name, SETTING, "Plain").data for name in (*entries, "Digits")}
-    rules = {name: (data.labels.rule, data.labels.flip, data.imbalance.rule) for name, data in found.items()}
+    names = {name: resolve(paper, scale, name, SETTING, "Plain").data for name in (*entries, "Digits")}
+    rules = {name: (data.labels.rule, data.labels.flip, data.imbalance.rule) for name, data in names.items()}
     assert rules == {
         "Mine": ("original", 0, "none"),
         "Halved": ("halves", 0, "none"),

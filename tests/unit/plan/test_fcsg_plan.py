@@ -24,9 +24,9 @@ def runs(scale: str, target: str | None = None) -> list[tuple[str, str, RunSpec]
 
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 def test_every_cell_has_a_task_that_its_method_takes(scale: str) -> None:
-    found = runs(scale)
-    assert len(found) > 25
-    for dataset, method, run in found:
+    result = runs(scale)
+    assert len(result) > 25
+    for dataset, method, run in result:
         plain = method in ("FedAvg", "CODASCA")
         name = "more_positives" if plain else KINDS.get(dataset, "average_precision")
         assert run.task is not None and run.task.name == name
@@ -35,11 +35,11 @@ def test_every_cell_has_a_task_that_its_method_takes(scale: str) -> None:
 
 def test_budgets_follow_the_theory() -> None:
     """Slopes over T: alpha -1/2, q 1/4, m 1/2 for FCSG; alpha -1/3, beta -2/3, q 1/3, m 2/3 for Acc-FCSG-M."""
-    found = runs("paper", "table1")
+    result = runs("paper", "table1")
     slopes = {"FCSG": (-1 / 2, None, 1 / 4, 1 / 2), "FCSG-M": (-1 / 2, -1 / 2, 1 / 4, 1 / 2),
               "Acc-FCSG-M": (-1 / 3, -2 / 3, 1 / 3, 2 / 3)}  # fmt: skip
     for method, wanted in slopes.items():
-        those = [run for _, name, run in found if name == method and (run.train.iterations or 0) >= 1024]
+        those = [run for _, name, run in result if name == method and (run.train.iterations or 0) >= 1024]
         log_t = np.log([run.train.iterations or 1 for run in those])
         assert len(those) == 4
         values = [

@@ -37,9 +37,9 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
 def test_at_scale_paper_climb_has_the_steps_of_its_program(scale: str) -> None:
-    paper, found = load_paper("climb"), load_scale(scale)
+    paper, result = load_paper("climb"), load_scale(scale)
     dataset = "Digits" if scale == "demo" else "MNIST"  # nothing is tuned on the digits
-    params = resolve(paper, found, dataset, SETTING, "CLIMB").params
+    params = resolve(paper, result, dataset, SETTING, "CLIMB").params
     chosen = yaml.safe_load((CONFIG / "tuned/climb/MNIST.yaml").read_text())["chosen"]["CLIMB"]
     program = {"lr": 0.05, "dual_lr": 2.0}
     assert chosen != program

@@ -43,11 +43,11 @@ class Element:
             and all(e.attributes.get(name) == value for name, value in wanted.items())
         ]
 
-    def one(self, tag: str, css: str = "", **attributes: str) -> Element:
+    def only(self, tag: str, css: str = "", **attributes: str) -> Element:
         """The only such element."""
-        found = self.all(tag, css, **attributes)
-        assert len(found) == 1, f"{len(found)} of {tag}.{css} {attributes}"
-        return found[0]
+        result = self.all(tag, css, **attributes)
+        assert len(result) == 1, f"{len(result)} of {tag}.{css} {attributes}"
+        return result[0]
 
 
 class Page(HTMLParser):
@@ -82,11 +82,11 @@ class Page(HTMLParser):
 
     def cell(self, anchor: str) -> Element:
         """The section of one cell."""
-        return self.root.one("section", "cell", id=anchor)
+        return self.root.only("section", "cell", id=anchor)
 
     def rows(self) -> dict[tuple[str, str], Element]:
         """The rows of the list of all numbers, by cell and metric."""
         return {
             (row["data-cell"], row.all("td")[3].text): row
-            for row in self.root.one("table", id="all").one("tbody").all("tr")
+            for row in self.root.only("table", id="all").only("tbody").all("tr")
         }

@@ -168,8 +168,8 @@ class Project:
         """Write localscgdam with other ``parts``: of tables, methods and the like the keys that are given, else all."""
         paper = localscgdam()
         for name, part in parts.items():
-            if isinstance(own := paper.get(name), dict):
-                part = own | {entry: own.get(entry, {}) | keys for entry, keys in part.items()}
+            if isinstance(entries := paper.get(name), dict):
+                part = entries | {entry: entries.get(entry, {}) | keys for entry, keys in part.items()}
             paper[name] = part
         self.save_paper("localscgdam", paper)
 

@@ -49,10 +49,10 @@ def test_every_verdict_on_claims_that_compare_methods(program: Any) -> None:
     checked = 0
     for study in ("localscgdam", "climb", "codasca", "cycp", "fcsg"):
         said = program("claims").judge(study, "reduced")
-        for one in find(Plan(load_config(overrides={"scale": "reduced"}), study)):
-            (at,) = (at for at in one.scales if at.scale == "reduced")
-            if one.number in said and at.ran and not at.stand_in and not at.early:
-                assert said[one.number] == at.verdict.kind, (study, one.number)
+        for finding in find(Plan(load_config(overrides={"scale": "reduced"}), study)):
+            (at,) = (at for at in finding.scales if at.scale == "reduced")
+            if finding.number in said and at.ran and not at.stand_in and not at.early:
+                assert said[finding.number] == at.verdict.kind, (study, finding.number)
                 checked += 1
     assert checked >= 10
 

@@ -161,8 +161,8 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
     three = Config(scale="reduced", seeds=[0, 1, 2])
     assert "too few to distinguish" not in tables.make(Plan(three, "league"), "leaderboard").markdown()
-    one = Config(scale="reduced", seeds=[0])
-    (block,) = tables.make(Plan(one, "league"), "leaderboard_bytes").grid.blocks
+    first = Config(scale="reduced", seeds=[0])
+    (block,) = tables.make(Plan(first, "league"), "leaderboard_bytes").grid.blocks
     needed = {row.label: row.entries[0][2].value for row in block.rows}
     assert needed["Bad"] == "∞", "of one seed there is no share"
 

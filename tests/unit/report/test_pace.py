@@ -98,8 +98,8 @@ def finish(project: Project, config: Config, lead: float, mine: float, rivals: f
 
 def at(config: Config) -> AtScale:
     """What the scale says of the one claim."""
-    (one,) = find(Plan(config))
-    return next(each for each in one.scales if each.scale == config.scale)
+    (finding,) = find(Plan(config))
+    return next(each for each in finding.scales if each.scale == config.scale)
 
 
 @pytest.fixture
@@ -123,12 +123,12 @@ def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(
     project: Project, config: Config, lead: float, mine: float, rivals: float, words: str
 ) -> None:
     finish(project, config, lead, mine, rivals)
-    found = at(config)
+    result = at(config)
     if lead:
-        assert found.words == words
-        assert found.early == ("still move" in words)
+        assert result.words == words
+        assert result.early == ("still move" in words)
     else:
-        assert not found.early
+        assert not result.early
 
 
 def test_pace_is_bounded_by_what_the_metric_can_be(project: Project, config: Config) -> None:
@@ -141,9 +141,9 @@ def test_pace_is_bounded_by_what_the_metric_can_be(project: Project, config: Con
 def test_at_the_papers_own_length_the_end_counts(project: Project) -> None:
     config = Config(scale="paper", datasets=["FashionMNIST"])
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
-    found = at(config)
-    assert found.words == "supported: won 3, lost 0, open 0 of 18" and not found.early
-    assert ("paper, as long again", False) in found.strip, "the strip shows it all the same"
+    result = at(config)
+    assert result.words == "supported: won 3, lost 0, open 0 of 18" and not result.early
+    assert ("paper, as long again", False) in result.strip, "the strip shows it all the same"
 
 
 def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Project, config: Config) -> None:
@@ -152,9 +152,9 @@ def test_what_is_known_of_some_places_says_nothing_of_the_others(project: Projec
     (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 8))
     ends = [run_result(run.seed, run.key, {"test_auc": 0.72 + 0.011 * run.seed}) for run in cell.runs]
     project.write(cell, [end | {"facts": {}} for end in ends])
-    found = at(config)
-    assert found.words == "supported: won 3, lost 0, open 0 of 18" and found.unproven
-    assert "reduced, as long again" not in dict(found.strip)
+    result = at(config)
+    assert result.words == "supported: won 3, lost 0, open 0 of 18" and result.unproven
+    assert "reduced, as long again" not in dict(result.strip)
 
 
 def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: Config) -> None:
@@ -163,13 +163,13 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
     (cell,) = (cell for cell in cells if (cell.method, cell.setting["p"]) == (METHODS[0], 16))
     project.forget(cell.runs)
     project.finish(cell.model_copy(update={"runs": cell.runs[:2]}), [0.1, 0.1])
-    found = at(config)
+    result = at(config)
     assert (
-        found.words == "supported: won 2, lost 0, open 0 of 18; left out: 1 with fewer than 3 seeds"
-        and found.waiting == 1
+        result.words == "supported: won 2, lost 0, open 0 of 18; left out: 1 with fewer than 3 seeds"
+        and result.waiting == 1
     )
-    assert [dict(place)["p"] for place in found.places] == [4, 8]
-    assert dict(found.strip)["reduced, without one seed"], (
+    assert [dict(place)["p"] for place in result.places] == [4, 8]
+    assert dict(result.strip)["reduced, without one seed"], (
         "it waits without one of the seeds too, though it leans the other way"
     )
 
@@ -186,8 +186,8 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     rows = rows.query(f"p == 4 and method == '{METHODS[1]}' and metric == 'test_auc'")
     assert list(rows["seed"]) == [0, 1, 2] and list(rows["pace"]) == pytest.approx([0.006] * 3)
     shutil.rmtree(project.root / "results")
-    found = at(config)
-    assert found.shipped and found.early, "without the curves, from what was shipped"
+    result = at(config)
+    assert result.shipped and result.early, "without the curves, from what was shipped"
     assert note in tables.make(Plan(config), "table1").markdown()
     text = claim_tables.make(Plan(config)).markdown()
     assert "undecided, curves still move" in text and "not at reduced (as long again)" in text

@@ -16,9 +16,9 @@ def test_below_three_seeds_all_are_tied() -> None:
 
 def test_what_is_far_apart_in_every_seed_is_ranked_and_what_overlaps_shares_a_rank() -> None:
     noise = np.random.default_rng(0).normal(scale=0.001, size=(3, 10))
-    found = ranks(np.array([[0.9], [0.9], [0.8]]) + noise)
-    assert found == [Rank(1, 2), Rank(1, 2), Rank(3, 3)]
-    assert [str(rank) for rank in found] == ["1–2", "1–2", "3"]
+    result = ranks(np.array([[0.9], [0.9], [0.8]]) + noise)
+    assert result == [Rank(1, 2), Rank(1, 2), Rank(3, 3)]
+    assert [str(rank) for rank in result] == ["1–2", "1–2", "3"]
 
 
 def test_seeds_are_paired() -> None:

@@ -91,11 +91,11 @@ def test_planted_exponents_are_found(tmp_path: Path) -> None:
     """epsilon = T^-1/4, samples = T^1.5, rounds = T^3/4: 6 and 3."""
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), budget**-0.25)
-    found = measured(tmp_path)
-    assert found["sample_exponent"].mean == pytest.approx(6, abs=1e-9)
-    assert found["communication_exponent"].mean == pytest.approx(3, abs=1e-9)
-    assert found["sample_exponent"].std == pytest.approx(0, abs=1e-9)
-    assert found["sample_exponent"].status == "finished" and found["sample_exponent"].place[1:] == (
+    metrics = measured(tmp_path)
+    assert metrics["sample_exponent"].mean == pytest.approx(6, abs=1e-9)
+    assert metrics["communication_exponent"].mean == pytest.approx(3, abs=1e-9)
+    assert metrics["sample_exponent"].std == pytest.approx(0, abs=1e-9)
+    assert metrics["sample_exponent"].status == "finished" and metrics["sample_exponent"].place[1:] == (
         ("sigma", 1.0),
     )
 
@@ -103,15 +103,15 @@ def test_planted_exponents_are_found(tmp_path: Path) -> None:
 def test_a_budget_that_learned_nothing_marks_the_exponents_of_its_seed(tmp_path: Path) -> None:
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), budget**-0.25, flat=1 if budget == 256 else -1)
-    for one in measured(tmp_path).values():
-        assert one.status == "finished" and one.signs == {1: "flat"}
+    for first in measured(tmp_path).values():
+        assert first.status == "finished" and first.signs == {1: "flat"}
 
 
 def test_two_budgets_give_no_slope(tmp_path: Path) -> None:
     for budget in (16, 256):
         put(tmp_path, cell_of(budget), budget**-0.25)
-    one = measured(tmp_path, (16, 256))["sample_exponent"]
-    assert one.status == "undefined" and "2 budgets are too few" in one.reason and math.isnan(one.mean)
+    first = measured(tmp_path, (16, 256))["sample_exponent"]
+    assert first.status == "undefined" and "2 budgets are too few" in first.reason and math.isnan(first.mean)
     assert math.isnan(rates.exponent([0.1] * 2, [1.0] * 2))
 
 
@@ -119,8 +119,8 @@ def test_an_epsilon_that_stands_still_gives_no_slope(tmp_path: Path) -> None:
     """Few rounds that lead nowhere would else have the best exponent, 0."""
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), 0.1)
-    one = measured(tmp_path, (16, 256, 4096))["communication_exponent"]
-    assert one.status == "undefined" and "epsilon does not fall with the budget: 0.1 with" in one.reason
+    first = measured(tmp_path, (16, 256, 4096))["communication_exponent"]
+    assert first.status == "undefined" and "epsilon does not fall with the budget: 0.1 with" in first.reason
     assert rates.exponent([0.4, 0.2, 0.1], [8.0] * 3) == pytest.approx(0)
 
 
@@ -142,8 +142,8 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
     seal.write(
         path.with_name("run.json"), {**record, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
     )
-    found = {word: rates._point(cell, 0, "round", word) for word in rates.EPSILONS}
-    assert found == {
+    result = {word: rates._point(cell, 0, "round", word) for word in rates.EPSILONS}
+    assert result == {
         "mean": (pytest.approx(1.92), 5.0),
         "end": (pytest.approx(0.2), 5.0),
     }
@@ -152,15 +152,15 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
 def test_a_diverged_budget_is_named_and_never_fitted(tmp_path: Path) -> None:
     for budget in (16, 256, 4096, 65536):
         put(tmp_path, cell_of(budget), budget**-0.25, "diverged" if budget == 256 else "finished")
-    one = measured(tmp_path, (16, 256, 4096, 65536))["sample_exponent"]
-    assert one.status == "diverged" and "T256" in one.reason and not one.values
+    first = measured(tmp_path, (16, 256, 4096, 65536))["sample_exponent"]
+    assert first.status == "diverged" and "T256" in first.reason and not first.values
 
 
 def test_an_impossible_epsilon_is_named(tmp_path: Path) -> None:
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), 0.0 if budget == 16 else 0.1)
-    one = measured(tmp_path)["sample_exponent"]
-    assert one.status == "undefined" and "epsilon is 0" in one.reason
+    first = measured(tmp_path)["sample_exponent"]
+    assert first.status == "undefined" and "epsilon is 0" in first.reason
     with pytest.raises(ValueError, match="epsilon is inf"):
         rates.exponent([math.inf] * 3, [1.0] * 3)
 
@@ -212,7 +212,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(
 def test_a_seed_without_all_budgets_does_not_count(tmp_path: Path) -> None:
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), budget**-0.25, seeds=(0,) if budget == 256 else (0, 1))
-    one = measured(tmp_path)["sample_exponent"]
-    assert one.status == "incomplete" and list(one.values) == [0] and "1 of 2 seeds" in one.reason
+    first = measured(tmp_path)["sample_exponent"]
+    assert first.status == "incomplete" and list(first.values) == [0] and "1 of 2 seeds" in first.reason
     (tmp_path / "nowhere").mkdir()
     assert measured(tmp_path / "nowhere")["sample_exponent"].status == "not run"

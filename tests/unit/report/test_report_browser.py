@@ -53,13 +53,13 @@ class Reader:
         """All elements that a selector finds."""
         return self.driver.find_elements(By.CSS_SELECTOR, css)
 
-    def one(self, css: str) -> WebElement:
+    def only(self, css: str) -> WebElement:
         """The first of them."""
         return self.driver.find_element(By.CSS_SELECTOR, css)
 
     def click(self, css: str) -> None:
         """Bring an element into view and click it, as a user does: what covers it gets the click."""
-        element = self.one(css)
+        element = self.only(css)
         self.run("arguments[0].scrollIntoView({block: 'center', inline: 'center'})", element)
         element.click()
 
@@ -139,7 +139,7 @@ def desk(browser: Reader) -> Iterator[Reader]:
 def test_one_click_on_a_number_shows_its_curve_and_configuration(desk: Reader) -> None:
     desk.click(f".paper-table a[href='#reduced/{CELL}CoDA']")
     desk.until("document.getElementById('dialog').open")
-    inside = desk.one("#dialog-body .cell")
+    inside = desk.only("#dialog-body .cell")
     assert inside.is_displayed() and inside.get_attribute("id") == f"reduced/{CELL}CoDA"
     curve = inside.find_element(By.CSS_SELECTOR, "svg.chart polyline.mean")
     assert curve.rect["width"] > 200 and len((curve.get_attribute("points") or "").split()) == 21
@@ -154,7 +154,7 @@ def test_one_click_on_a_number_shows_its_curve_and_configuration(desk: Reader) -
 
 
 def test_the_keyboard_is_enough(desk: Reader) -> None:
-    link = desk.one(f".paper-table a[href='#reduced/{CELL}LocalSCGDAM']")
+    link = desk.only(f".paper-table a[href='#reduced/{CELL}LocalSCGDAM']")
     desk.run("arguments[0].focus()", link)
     link.send_keys(Keys.ENTER)
     desk.until("document.getElementById('dialog').open")
@@ -162,11 +162,11 @@ def test_the_keyboard_is_enough(desk: Reader) -> None:
     assert not desk.run("return document.querySelectorAll('[autofocus]').length"), (
         "it complains where a link has the focus"
     )
-    first = desk.one("#dialog-body .cell").get_attribute("id")
+    first = desk.only("#dialog-body .cell").get_attribute("id")
     desk.driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     desk.until(f"document.querySelector('#dialog-body .cell').id !== {json.dumps(first)}")
     following = CELL.replace("/p4_", "/p8_")
-    assert desk.one("#dialog-body .cell").get_attribute("id") == f"reduced/{following}LocalSCGDAM"
+    assert desk.only("#dialog-body .cell").get_attribute("id") == f"reduced/{following}LocalSCGDAM"
     desk.driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
     desk.until(f"document.querySelector('#dialog-body .cell').id === {json.dumps(first)}")
     names = desk.run(
@@ -180,19 +180,19 @@ def test_an_address_opens_its_cell_and_back_closes_it(desk: Reader) -> None:
     desk.driver.get(f"{desk.path.as_uri()}#overview")
     desk.driver.get(f"{desk.path.as_uri()}#reduced/{CELL}LocalSGDM")
     desk.until("document.getElementById('dialog').open")
-    assert "error: no such file" in desk.one("#dialog-body .reason").text
+    assert "error: no such file" in desk.only("#dialog-body .reason").text
     desk.driver.back()
     desk.until("!document.getElementById('dialog').open")
 
 
 def test_search_and_verdicts_filter(desk: Reader) -> None:
     every = len(desk.shown())
-    desk.one("#search").send_keys("coda  P = 8")
-    found = desk.shown()
-    assert 0 < len(found) < every and all("/p8_" in cell and cell.endswith("/CoDA") for cell in found)
-    assert desk.one("#shown").text == f"{len(found)} of {every} numbers"
-    desk.one("#search").clear()
-    desk.one("#search").send_keys("nothing like this")
+    desk.only("#search").send_keys("coda  P = 8")
+    result = desk.shown()
+    assert 0 < len(result) < every and all("/p8_" in cell and cell.endswith("/CoDA") for cell in result)
+    assert desk.only("#shown").text == f"{len(result)} of {every} numbers"
+    desk.only("#search").clear()
+    desk.only("#search").send_keys("nothing like this")
     assert desk.shown() == []
     desk.click(".card[data-states='diverged']")
     assert desk.shown() == [f"reduced/{CELL}LocalSGDM_RL"], "a headline leads to what it counts"
@@ -204,16 +204,16 @@ def test_search_and_verdicts_filter(desk: Reader) -> None:
 
 
 def test_sorting_is_by_number_and_what_is_missing_comes_last(desk: Reader) -> None:
-    desk.one("#search").send_keys("CIFAR10 p = 4")
+    desk.only("#search").send_keys("CIFAR10 p = 4")
     desk.click("#all thead th:nth-child(6) button")
     assert desk.column("Ours") == ["0.100", "0.500", "0.914", "", ""]
-    assert desk.one("#all thead th:nth-child(6)").get_attribute("aria-sort") == "ascending"
+    assert desk.only("#all thead th:nth-child(6)").get_attribute("aria-sort") == "ascending"
     desk.click("#all thead th:nth-child(6) button")
     assert desk.column("Ours") == ["0.914", "0.500", "0.100", "", ""]
     desk.click("#all thead th:nth-child(9) button")
     assert [text[0] for text in desk.column("Δ") if text] == ["−", "−", "0"], "a negative difference is less"
-    desk.one("#search").clear()
-    desk.one("#search").send_keys("CoDA")
+    desk.only("#search").clear()
+    desk.only("#search").send_keys("CoDA")
     desk.click("#all thead th:nth-child(4) button")
     periods = [text.split(" · ")[0] for text in desk.column("Setting")]
     assert periods == sorted(periods, key=lambda text: int(text.removeprefix("p = "))), "16 after 8"
@@ -231,7 +231,7 @@ def test_the_page_is_never_wider_than_the_screen(browser: Reader, size: tuple[in
         ) or not part.is_displayed()
     browser.click(f".paper-table a[href='#reduced/{CELL}LocalSGDM_RL']")
     browser.until("document.getElementById('dialog').open")
-    dialog = browser.one("#dialog")
+    dialog = browser.only("#dialog")
     assert dialog.rect["x"] >= 0 and dialog.rect["x"] + dialog.rect["width"] <= size[0]
     assert not browser.run(
         "const d = document.getElementById('dialog'); return d.scrollWidth > d.clientWidth"
@@ -299,6 +299,6 @@ def test_it_can_be_read_without_scripts(browser: Reader) -> None:
         browser.open(DESK)
         section = browser.driver.find_element(By.ID, f"reduced/{CELL}CoDA")
         assert section.is_displayed() and section.find_element(By.CSS_SELECTOR, "svg.chart").is_displayed()
-        assert not browser.one(".filter").is_displayed(), "no dead controls"
+        assert not browser.only(".filter").is_displayed(), "no dead controls"
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -66,10 +66,12 @@ def words(config: Config, number: int = 1) -> dict[str, str]:
 
 
 def test_nothing_run_shows_print_alone(claimed: Project, reduced: Config) -> None:
-    one, two, three = find(Plan(reduced))
-    assert (str(one.printed), str(two.printed), str(three.printed)) == ("17 of 18", "5 of 6", "–")
-    assert {at.words for at in one.scales} == {"not run"}
-    assert [at.scale for at in one.scales] == ["demo", "reduced", "paper"], "the nearest to the paper last"
+    finding, two, three = find(Plan(reduced))
+    assert (str(finding.printed), str(two.printed), str(three.printed)) == ("17 of 18", "5 of 6", "–")
+    assert {at.words for at in finding.scales} == {"not run"}
+    assert [at.scale for at in finding.scales] == ["demo", "reduced", "paper"], (
+        "the nearest to the paper last"
+    )
 
 
 def test_claims_without_numbers_are_listed_with_the_tables_they_take(
@@ -102,12 +104,12 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
     for seeds in ([0], [0, 1]):
         config = Config(scale="reduced", seeds=seeds)
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
-        (one, *_) = find(Plan(config))
-        assert one.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
-        assert ("[" in claim_words.effect_text(one, Plan(config).study)) == (len(seeds) == 2)
+        (finding, *_) = find(Plan(config))
+        assert finding.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
+        assert ("[" in claim_words.effect_text(finding, Plan(config).study)) == (len(seeds) == 2)
         rows = pd.read_csv(io.StringIO(tables.make(Plan(config)).csv())).query("scale == 'reduced'")
         assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
-        enough = replace(one, scales=[replace(one.main, needed=float(len(seeds)), total=2)])
+        enough = replace(finding, scales=[replace(finding.main, needed=float(len(seeds)), total=2)])
         assert claim_words.seeds_text(enough) == str(len(seeds)) and enough.main.words.endswith(
             "of 2; means agree at 6"
         )
@@ -118,24 +120,24 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
 ) -> None:
     """It has no ends where a rival diverged in all seeds but one."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    one = find(Plan(reduced))[0]
-    verdict = replace(one.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
-    unbounded = replace(one, scales=[replace(one.main, verdict=verdict)])
+    finding = find(Plan(reduced))[0]
+    verdict = replace(finding.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
+    unbounded = replace(finding, scales=[replace(finding.main, verdict=verdict)])
     assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] at ")
 
     rounds = {"method": METHODS[0], "than": METHODS[1], "needs": "round"}
     verdict = replace(verdict, decides=Effect(math.log(0.5), math.log(0.25), 0.0, seeds=3))
     for bound, says in (("at_least", "ratio 0.50 [0.25, 1.00]"), ("at_most", "ratio 2.00 [1.00, 4.00]")):
         claim = ClaimSpec.model_validate({"says": "x", "in": "table1", "ratio": {**rounds, bound: 2}})
-        of_costs = replace(one, claim=claim, scales=[replace(one.main, verdict=verdict)])
+        of_costs = replace(finding, claim=claim, scales=[replace(finding.main, verdict=verdict)])
         assert claim_words.effect_text(of_costs, Plan(reduced).study).startswith(says)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     config = Config(scale="demo", seeds=[0, 1, 2])
     finish(claimed, config, [0.02, 0.021, 0.022])
-    (one, *_) = find(Plan(config))
-    demo = one.scales[0]
+    (finding, *_) = find(Plan(config))
+    demo = finding.scales[0]
     assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
     table = tables.make(Plan(config))
     assert (
@@ -145,8 +147,8 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
-    assert "] at Digits, p = " in claim_words.effect_text(one, Plan(config).study)
-    assert claim_words.seeds_text(one) == "3", "no seeds are needed"
+    assert "] at Digits, p = " in claim_words.effect_text(finding, Plan(config).study)
+    assert claim_words.seeds_text(finding) == "3", "no seeds are needed"
     assert claim_words.STAND_IN in table.legend
     real = Config(scale="reduced", seeds=[0, 1, 2])
     finish(claimed, real, [0.02, 0.021, 0.022])
@@ -159,8 +161,8 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
     for lead, main in (([0.05], "reduced"), ([0.03, 0.031, 0.032], "paper")):
         config = Config(scale="paper", seeds=list(range(len(lead))))
         finish(claimed, config, lead)
-        (one, *_) = find(Plan(config))
-        assert one.main.scale == main
+        (finding, *_) = find(Plan(config))
+        assert finding.main.scale == main
 
 
 def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
@@ -196,14 +198,14 @@ def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Confi
     table |= {"pool": ["p"], "columns": [], "published": "pooled.csv"}
     paper["claims"] = CLAIMS[:1]
     claimed.save_paper("localscgdam", paper)
-    (one,) = find(Plan(reduced))
-    assert one.printed.places == 6 and one.main.words == "not run"
+    (finding,) = find(Plan(reduced))
+    assert finding.printed.places == 6 and finding.main.words == "not run"
     for cell in claimed.cells("localscgdam", "table1", reduced):
         ahead = {4: 0.01, 8: 0.02, 16: 0.06}[int(cell.setting["p"])] if cell.method == METHODS[0] else 0.0
         claimed.finish(cell, [0.9 + ahead, 0.91 + ahead, 0.92 + ahead])
-    (one,) = find(Plan(reduced))
-    assert one.main.words == "supported: won 2, lost 0, open 0 of 6"
-    assert one.main.verdict.overall.mean == pytest.approx(0.03)
+    (finding,) = find(Plan(reduced))
+    assert finding.main.words == "supported: won 2, lost 0, open 0 of 6"
+    assert finding.main.verdict.overall.mean == pytest.approx(0.03)
 
 
 def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> None:
@@ -217,19 +219,25 @@ def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> 
 def test_another_scale_leans_its_own_way(claimed: Project, reduced: Config) -> None:
     """It has its column: fragile is what another reading of the same runs turns."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    (one, *_) = find(Plan(reduced))
-    assert one.main.strip == (("reduced", True), ("reduced, without one seed", True))
+    (finding, *_) = find(Plan(reduced))
+    assert finding.main.strip == (("reduced", True), ("reduced, without one seed", True))
     finish(claimed, Config(scale="paper"), [-0.02, -0.021, -0.022])
-    (one, *_) = find(Plan(reduced))
-    assert one.main.strip == (("paper", False), ("paper, without one seed", False)) and not one.main.fragile
-    assert one.main.words == "contradicted: won 0, lost 18, open 0 of 18"
+    (finding, *_) = find(Plan(reduced))
+    assert (
+        finding.main.strip == (("paper", False), ("paper, without one seed", False))
+        and not finding.main.fragile
+    )
+    assert finding.main.words == "contradicted: won 0, lost 18, open 0 of 18"
 
 
 def test_one_seed_that_carries_the_lead_is_fragile(claimed: Project, reduced: Config) -> None:
     claimed.change(claims=[{**CLAIMS[0], "holds": "average"}])
     finish(claimed, reduced, [-0.01, -0.01, 0.05])
-    (one, *_) = find(Plan(reduced))
-    assert one.main.strip == (("reduced", True), ("reduced, without one seed", False)) and one.main.fragile
+    (finding, *_) = find(Plan(reduced))
+    assert (
+        finding.main.strip == (("reduced", True), ("reduced, without one seed", False))
+        and finding.main.fragile
+    )
 
 
 def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config) -> None:
@@ -327,10 +335,10 @@ def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
 ) -> None:
     claimed.change(claims=[{**CLAIMS[0], "untested": "it is configured"}])
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    (one,) = find(Plan(reduced))
+    (finding,) = find(Plan(reduced))
     (claimed.root / "config/claims.csv").write_text(
         "date,paper,digest,replaces,after_results,reason\n2026-01-01,localscgdam,a,,no,the paper\n"
-        f"2026-01-02,localscgdam,{one.claim.digest},a,yes,another margin\n"
+        f"2026-01-02,localscgdam,{finding.claim.digest},a,yes,another margin\n"
     )
     table = tables.make(Plan(reduced))
     assert "it leads (6.2) [asked differently until 2026-01-02]" in table.markdown()

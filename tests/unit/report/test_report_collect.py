@@ -30,13 +30,13 @@ def row(cell: Cell, metric: str = "test_auc") -> Any:
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, device_var_test_auc=0.001)
-    found = row(cell)
-    assert (found.status, found.n_seeds) == ("finished", 3)
-    assert found.mean == pytest.approx(0.9)
-    assert found.std == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
-    assert (found.device_mean, found.device_variance) == pytest.approx((0.7, 0.001))
-    assert found.commit == "0123456789ab"
-    assert found.values == {0: 0.8, 1: 0.9, 2: 1.0}
+    result = row(cell)
+    assert (result.status, result.n_seeds) == ("finished", 3)
+    assert result.mean == pytest.approx(0.9)
+    assert result.std == pytest.approx(0.1)  # ddof 1; the population value would be 0.0816
+    assert (result.device_mean, result.device_variance) == pytest.approx((0.7, 0.001))
+    assert result.commit == "0123456789ab"
+    assert result.values == {0: 0.8, 1: 0.9, 2: 1.0}
 
 
 def test_one_seed_has_no_standard_deviation(project: Project) -> None:
@@ -48,33 +48,33 @@ def test_one_seed_has_no_standard_deviation(project: Project) -> None:
 
 def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7)
-    found = row(cell, "test_ap")
-    assert found.status == "undefined"
-    assert found.reason == "the runs have no test_ap, only test_auc"
+    result = row(cell, "test_ap")
+    assert result.status == "undefined"
+    assert result.reason == "the runs have no test_ap, only test_auc"
 
 
 def test_a_cell_without_results_is_said_to_be_not_run(project: Project, cell: Cell) -> None:
-    found = row(cell)
-    assert (found.status, found.n_seeds, found.n_wanted) == ("not run", 0, 3)
-    assert math.isnan(found.mean)
+    result = row(cell)
+    assert (result.status, result.n_seeds, result.n_wanted) == ("not run", 0, 3)
+    assert math.isnan(result.mean)
 
 
 def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> None:
     runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
     runs[1] |= {"status": "diverged", "metrics": {}, "reason": "loss is nan at iteration 8"}
     project.write(cell, runs)
-    found = row(cell)
-    assert (found.status, found.n_seeds, found.n_bad) == ("diverged", 2, 1)
-    assert found.reason == "1 of 3 seeds: loss is nan at iteration 8"
-    assert found.values == {0: 0.9, 2: 0.9}
-    assert math.isnan(found.mean)
+    result = row(cell)
+    assert (result.status, result.n_seeds, result.n_bad) == ("diverged", 2, 1)
+    assert result.reason == "1 of 3 seeds: loss is nan at iteration 8"
+    assert result.values == {0: 0.9, 2: 0.9}
+    assert math.isnan(result.mean)
 
 
 def test_some_seeds_missing_is_said(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(cell.runs[0].seed, cell.runs[0].key, {"test_auc": 0.9})])
-    found = row(cell)
-    assert (found.status, found.mean, found.n_seeds) == ("incomplete", 0.9, 1)
-    assert found.reason == "1 of 3 seeds are done"
+    result = row(cell)
+    assert (result.status, result.mean, result.n_seeds) == ("incomplete", 0.9, 1)
+    assert result.reason == "1 of 3 seeds are done"
 
 
 def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> None:
@@ -90,30 +90,30 @@ def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> 
 
 def test_results_of_another_configuration_are_not_shown(project: Project, cell: Cell) -> None:
     project.write(cell, [run_result(spec.seed, "0" * 16, {"test_auc": 0.9}) for spec in cell.runs])
-    found = row(cell)
-    assert found.status == "not run"
-    assert "other hyper-parameters" in found.reason
+    result = row(cell)
+    assert result.status == "not run"
+    assert "other hyper-parameters" in result.reason
 
 
 def test_more_seeds_on_file_than_wanted_are_left_out(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0])
     fewer = cell.model_copy(update={"runs": cell.runs[:2]})
-    found = row(fewer)
-    assert (found.status, found.n_seeds) == ("finished", 2)
-    assert found.mean == pytest.approx(0.85)
+    result = row(fewer)
+    assert (result.status, result.n_seeds) == ("finished", 2)
+    assert result.mean == pytest.approx(0.85)
 
 
 def test_an_unreadable_file_fails_its_cell_by_name(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, 0.9, 1.0]).write_text('{"runs": [')
-    found = row(cell)
-    assert found.status == "failed"
-    assert str(cell.path) in found.reason and "makes it again" in found.reason
+    result = row(cell)
+    assert result.status == "failed"
+    assert str(cell.path) in result.reason and "makes it again" in result.reason
 
 
 def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: Cell) -> None:
     project.finish(cell, [0.8, math.nan, 1.0])
-    found = row(cell)
-    assert found.status == "undefined" and "seed 1" in found.reason
+    result = row(cell)
+    assert result.status == "undefined" and "seed 1" in result.reason
     assert row(cell, "test_ap").status == "undefined"
 
 
@@ -121,16 +121,16 @@ def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) 
     for run, losses in zip(cell.runs, ([0.9, 0.3, 0.2], [0.9, 0.5, 0.1], [0.9, 0.4, 0.5]), strict=True):
         project.write_curve(run.key, {"round": [0, 5, 10], "test_loss": losses})
     project.finish(cell, [0.9] * 3)
-    found = row(cell, "rounds_to_test_loss_0.3")
-    assert found.values == {0: 5, 1: 10, 2: math.inf} and found.reason == "1 of 3 seeds: best 0.4"
+    result = row(cell, "rounds_to_test_loss_0.3")
+    assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
 
 
 def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
     (cell, *_) = project.cells("localscgdam", "figure1", reduced)
-    found = collect.curves(cell, "test_auc", "iteration", {})
-    assert found.groupby("seed").size().to_dict() == {0: 21, 1: 21, 2: 21} and found["here"].all()
-    assert found["x"].max() == 1000
+    result = collect.curves(cell, "test_auc", "iteration", {})
+    assert result.groupby("seed").size().to_dict() == {0: 21, 1: 21, 2: 21} and result["here"].all()
+    assert result["x"].max() == 1000
     assert collect.curves(cell, "no_such_metric", "iteration", {}).empty
 
 
@@ -141,8 +141,8 @@ def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
     made = [run_result(run.seed, run.key, {"test_auc": 0.8}) | {"facts": facts} for run in cell.runs]
     project.write(cell, made)
     monkeypatch.setattr(pd, "read_csv", None)
-    found = row(cell)
-    assert (found.pace, found.idle) == (pytest.approx(0.01), {"flat": [0, 1, 2]})
+    result = row(cell)
+    assert (result.pace, result.idle) == (pytest.approx(0.01), {"flat": [0, 1, 2]})
 
 
 def test_the_report_imports_neither_torch_nor_scipys_statistics() -> None:

@@ -39,8 +39,8 @@ def table(project: Project, methods: dict[str, Any] | None = None, **changes: An
 
 
 def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
-    found = project.cells("localscgdam", "table1", config)
-    return {(cell.method, *cell.setting.values()): cell for cell in found}
+    chosen = project.cells("localscgdam", "table1", config)
+    return {(cell.method, *cell.setting.values()): cell for cell in chosen}
 
 
 def rows(config: Config, *index: str) -> pd.DataFrame:
@@ -49,10 +49,10 @@ def rows(config: Config, *index: str) -> pd.DataFrame:
 
 def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> None:
     table(project, average="p")
-    found = cells(project, reduced)
-    project.finish(found["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
-    project.finish(found["CoDA", 8, 0.1], [1.0, 0.9, 0.8])
-    project.finish(found["LocalSGDM", 4, 0.1], [0.5, 0.5, 0.5])
+    chosen = cells(project, reduced)
+    project.finish(chosen["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
+    project.finish(chosen["CoDA", 8, 0.1], [1.0, 0.9, 0.8])
+    project.finish(chosen["LocalSGDM", 4, 0.1], [0.5, 0.5, 0.5])
     made = rows(reduced, "method", "p")
     average = made.loc[("CoDA", "AVG")]
     assert average["mean"] == pytest.approx(0.9)
@@ -114,10 +114,10 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
 
 def test_cells_can_be_repeats_of_one_number(project: Project, reduced: Config) -> None:
     table(project, pool=["p"], rows=["method"], columns=["imratio"], settings={"p": [4, 8], "imratio": [0.1]})
-    found = cells(project, reduced)
-    project.finish(found["CoDA", 4, 0.1], [0.1, 0.2, 0.3])
-    project.finish(found["CoDA", 8, 0.1], [0.4, 0.5, 0.6])
-    project.finish(found["LocalSGDM", 4, 0.1], [0.1, 0.2, 0.3])
+    chosen = cells(project, reduced)
+    project.finish(chosen["CoDA", 4, 0.1], [0.1, 0.2, 0.3])
+    project.finish(chosen["CoDA", 8, 0.1], [0.4, 0.5, 0.6])
+    project.finish(chosen["LocalSGDM", 4, 0.1], [0.1, 0.2, 0.3])
     made = rows(reduced, "method")
     assert made.loc["CoDA", "mean"] == pytest.approx(0.35)
     assert made.loc["CoDA", "std"] == pytest.approx(0.187083, rel=1e-5)  # of 0.1 ... 0.6 with ddof 1
@@ -166,9 +166,9 @@ def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
 
 def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: Config) -> None:
     table(project, metrics=[], rounds_to={"test_auc": [0.75, 0.95]})
-    found = cells(project, reduced)
+    chosen = cells(project, reduced)
     curves = {0: [0.5, 0.7, 0.75, 0.9], 1: [0.5, 0.76, 0.7, 0.8], 2: [0.5, 0.6, 0.7, 0.96]}
-    cell = found["CoDA", 4, 0.1]
+    cell = chosen["CoDA", 4, 0.1]
     for run in cell.runs:
         project.write_curve(run.key, {"round": [0, 5, 10, 15], "test_auc": curves[run.seed]})
     project.finish(cell, [0.9, 0.8, 0.96])

@@ -32,7 +32,7 @@ def spend(project: Project, config: Config, factors: dict[int, float]) -> None:
         )
 
 
-def found(config: Config) -> AtScale:
+def at_reduced(config: Config) -> AtScale:
     """What scale reduced says of the claim."""
     (finding,) = find(Plan(config))
     return finding.scales[1]
@@ -43,30 +43,30 @@ def shipped(project: Project, config: Config) -> AtScale:
     export_reproduced(Plan(config), "table1")
     for cell in project.cells("localscgdam", "table1", config):
         (project.root / cell.path).unlink(missing_ok=True)
-    return found(config)
+    return at_reduced(config)
 
 
 def test_a_cost_that_all_seeds_share_is_that_of_each_when_shipped(priced: Project, reduced: Config) -> None:
     spend(priced, reduced, {0: 1.02, 1: 1.02, 2: 1.02})
-    here = found(reduced)
-    assert here.words == "supported: won 6, lost 0, open 0 of 18" and not here.shipped
-    there = shipped(priced, reduced)
-    assert there.words == here.words and there.shipped
-    assert there.verdict.seeds == 3
+    local = at_reduced(reduced)
+    assert local.words == "supported: won 6, lost 0, open 0 of 18" and not local.shipped
+    elsewhere = shipped(priced, reduced)
+    assert elsewhere.words == local.words and elsewhere.shipped
+    assert elsewhere.verdict.seeds == 3
 
 
 def test_a_mean_over_seeds_is_no_cost_of_a_seed(priced: Project, reduced: Config) -> None:
     """As in files that were exported before each run had its own."""
     spend(priced, reduced, {0: 1.01, 1: 1.02, 2: 1.03})
-    assert found(reduced).verdict.seeds == 3
-    there = shipped(priced, reduced)
-    assert there.verdict.seeds == 3
+    assert at_reduced(reduced).verdict.seeds == 3
+    elsewhere = shipped(priced, reduced)
+    assert elsewhere.verdict.seeds == 3
     path = priced.root / "reproduced/reduced/localscgdam.csv"
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     sent = (rows["metric"] == "floats_up") & (rows["method"] == OURS)
     rows.loc[sent, ["value", "status"]] = ["1020", "averaged"]
     rows.to_csv(path, index=False)
-    assert found(reduced).words == "not run"
+    assert at_reduced(reduced).words == "not run"
 
 
 def test_a_shipped_cost_joins_those_of_seeds_trained_here(priced: Project, reduced: Config) -> None:
@@ -74,5 +74,5 @@ def test_a_shipped_cost_joins_those_of_seeds_trained_here(priced: Project, reduc
     spend(priced, reduced.model_copy(update={"seeds": [0]}), {0: 1.02})
     shipped(priced, reduced.model_copy(update={"seeds": [0]}))
     spend(priced, reduced, {1: 1.01, 2: 1.03})
-    both = found(reduced)
+    both = at_reduced(reduced)
     assert both.verdict.seeds == 3

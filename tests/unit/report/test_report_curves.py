@@ -23,8 +23,8 @@ def parse(svg: str) -> ElementTree.Element:
 
 def polyline(svg: ElementTree.Element, css: str) -> list[list[tuple[float, float]]]:
     """The points of all lines of a class."""
-    found = [e for e in svg.iter("polyline") if e.get("class") == css]
-    return [[tuple(map(float, p.split(","))) for p in (e.get("points") or "").split()] for e in found]  # type: ignore[misc]
+    result = [e for e in svg.iter("polyline") if e.get("class") == css]
+    return [[tuple(map(float, p.split(","))) for p in (e.get("points") or "").split()] for e in result]  # type: ignore[misc]
 
 
 def test_points_are_in_proportion_and_higher_is_up() -> None:
@@ -39,8 +39,8 @@ def test_points_are_in_proportion_and_higher_is_up() -> None:
 
 
 def test_the_mean_ends_where_a_seed_diverged_and_the_end_is_marked() -> None:
-    whole, cut = Line(0, [(0, 0.4), (1, 0.6), (2, 0.8)], False), Line(3, [(0, 0.6), (1, 0.8)], True)
-    svg = parse(chart([whole, cut], "test_auc", "round", STYLE))
+    full, cut = Line(0, [(0, 0.4), (1, 0.6), (2, 0.8)], False), Line(3, [(0, 0.6), (1, 0.8)], True)
+    svg = parse(chart([full, cut], "test_auc", "round", STYLE))
     (mean,) = polyline(svg, "mean")
     assert len(mean) == 2 and [len(line) for line in polyline(svg, "seed")] == [3, 2]
     (cross,) = [e for e in svg.iter("path") if e.get("class") == "cross"]

@@ -42,13 +42,13 @@ def cells(project: Project, data: Piece | None = None, train: Piece | None = Non
     ],
 )
 def test_lengths_are_those_of_the_runs(project: Project, train: Piece, said: str) -> None:
-    found = cells(project, train=train)
-    assert described.trained(found) == [f"Digits: {said}."]
+    chosen = cells(project, train=train)
+    assert described.trained(chosen) == [f"Digits: {said}."]
 
 
 def test_what_training_starts_from_is_said(project: Project) -> None:
-    found = cells(project)
-    plain = found[0].runs[0]
+    chosen = cells(project)
+    plain = chosen[0].runs[0]
     parent = plain.model_copy(update={"train": plain.train.model_copy(update={"keep_model": True})})
     file = "0123456789abcdef" * 4
     for start, said in (
@@ -59,22 +59,22 @@ def test_what_training_starts_from_is_said(project: Project) -> None:
         ({"run": parent}, f"a model of 100 iterations of {plain.method} on digits"),
     ):
         run = plain.model_copy(update={"start": StartSpec(**start)})
-        cell = found[0].model_copy(update={"runs": [run]})
+        cell = chosen[0].model_copy(update={"runs": [run]})
         assert described.trained([cell]) == [f"Digits: 100 iterations, 4 clients, from {said}."]
 
 
 def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Project) -> None:
     halves = {"labels": {"rule": "halves"}, "imbalance": {"rule": "drop_positives", "imratio": 0.1}}
-    found = cells(project, halves)
-    assert described.tasks(found, Path("data")) == []  # nothing is known yet, so nothing is said
-    run = found[0].runs[0]
+    chosen = cells(project, halves)
+    assert described.tasks(chosen, Path("data")) == []  # nothing is known yet, so nothing is said
+    run = chosen[0].runs[0]
     prepare("digits", "data")
     path = make_partition(run.data, run.seed, "data")
     train = json.loads(path.with_suffix(".json").read_text())["train"]
     with np.load("data/prepared/digits.npz") as arrays:
         classes = arrays["y_train"]
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
-    (said,) = described.tasks(found, Path("data"))
+    (said,) = described.tasks(chosen, Path("data"))
     assert said == (
         f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
     )

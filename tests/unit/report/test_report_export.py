@@ -46,11 +46,11 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     (broken,) = rows.loc[[first]].itertuples()
     assert (broken.status, broken.reason, broken.Index[1]) == ("diverged", "loss is nan", np.nan)
     assert pd.isna(broken.value) and set(rows.loc[third, "commit"]) == {"0123456789ab"}
-    whole = cells[0].runs[0]
-    assert rows.loc[(whole.key, "device_var_test_auc"), "value"] == 2e-7
+    full = cells[0].runs[0]
+    assert rows.loc[(full.key, "device_var_test_auc"), "value"] == 2e-7
     measured = results.read(cells[0].path)[0]["metrics"]["test_auc"]
-    assert rows.loc[(whole.key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
-    assert abs(rows.loc[(whole.key, "test_auc"), "pace"]) > 0
+    assert rows.loc[(full.key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
+    assert abs(rows.loc[(full.key, "test_auc"), "pace"]) > 0
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
     before = path.read_bytes()
     assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
@@ -63,9 +63,9 @@ def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, re
     shutil.rmtree(project.root / "results")
     with pytest.raises(UserError, match="no run of localscgdam/table1 at scale reduced was trained here"):
         exported(reduced)
-    there = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
-    project.fill("localscgdam", "table1", there)
-    both = exported(there)
+    elsewhere = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
+    project.fill("localscgdam", "table1", elsewhere)
+    both = exported(elsewhere)
     assert both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict() == {
         "CIFAR10": [0, 1, 2],
         "FashionMNIST": [0],

@@ -67,11 +67,11 @@ def remade(project: Project, key: str, made: dict[str, Any]) -> None:
 
 def test_final_values_stand_against_a_setting_with_their_interval(project: Project, reduced: Config) -> None:
     figure(project, FINAL)
-    found = cells(project, reduced)
-    project.finish(found["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
-    project.finish(found["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
-    runs = [run_result(s.seed, s.key, {}, "diverged", "nan") for s in found["CoDA", 8, 0.1].runs]
-    project.write(found["CoDA", 8, 0.1], runs)
+    chosen = cells(project, reduced)
+    project.finish(chosen["CoDA", 4, 0.1], [0.8, 0.9, 1.0])
+    project.finish(chosen["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
+    runs = [run_result(s.seed, s.key, {}, "diverged", "nan") for s in chosen["CoDA", 8, 0.1].runs]
+    project.write(chosen["CoDA", 8, 0.1], runs)
     drawing = make(reduced)
     points = drawing.points.set_index("x")
     half = t.ppf(0.5 + COVERAGE / 2, 2) * 0.1 / np.sqrt(3)
@@ -115,11 +115,11 @@ def test_final_values_are_shown_from_what_is_shipped(project: Project, reduced: 
 
 def test_an_interval_does_not_press_the_means_together(project: Project, reduced: Config) -> None:
     figure(project, FINAL)
-    found = cells(project, reduced)
+    chosen = cells(project, reduced)
     two = Config(scale="reduced", seeds=[0, 1])
     for p, values in ((4, [0.80, 0.82]), (8, [0.84, 0.80]), (16, [0.9, 0.88])):
-        found = cells(project, two)
-        project.finish(found["CoDA", p, 0.1], values)
+        chosen = cells(project, two)
+        project.finish(chosen["CoDA", p, 0.1], values)
     low, high = make(two).picture.axes[0].get_ylim()
     assert 0.78 < low < 0.8 and 0.9 < high < 0.92, "with two seeds the intervals reach from 0.7 to 0.95"
 

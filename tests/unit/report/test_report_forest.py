@@ -97,9 +97,9 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
 def test_bars_are_explained_for_one_seed_too(
     project: Project, cells: dict[str, Cell], reduced: Config
 ) -> None:
-    one = reduced.model_copy(update={"seeds": [0]})
+    first = reduced.model_copy(update={"seeds": [0]})
     finish(project, cells["CoDA"], CODA)
-    assert "over 1 seed, dots: each seed, bars: 90%" in make(one).words
+    assert "over 1 seed, dots: each seed, bars: 90%" in make(first).words
 
 
 def test_without_the_data_there_are_no_counts_and_no_intervals(

@@ -32,7 +32,7 @@ def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    "metrics, found",
+    "metrics, collected",
     [
         ({"test_overall_accuracy": 1135 / 3000}, idle.ONE_CLASS),
         ({"test_overall_accuracy": 1136 / 3000}, ""),
@@ -43,9 +43,9 @@ def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
         ({"test_f1": 0.0}, ""),
     ],
 )
-def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], found: str) -> None:
+def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], collected: str) -> None:
     for name in metrics:
-        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == found, name
+        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
     assert not idle.sign(next(iter(metrics)), metrics, NO_CURVE, {}), "without the classes nobody can tell"
     assert not idle.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
         "there is but one"
@@ -58,7 +58,7 @@ def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
 
 
 @pytest.mark.parametrize(
-    "of, value, found",
+    "of, value, result",
     [
         (curve(0.6, 0.6, 0.6), 0.6, idle.FLAT),
         (curve(0.6, 0.7, 0.7), 0.7, ""),
@@ -68,8 +68,8 @@ def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
         (curve(0.4, 0.5, 0.500001), 0.500001, ""),
     ],
 )
-def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, found: str) -> None:
-    assert idle.sign("test_auc", {"test_auc": value}, of, {}) == found
+def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, result: str) -> None:
+    assert idle.sign("test_auc", {"test_auc": value}, of, {}) == result
 
 
 def test_perfect_from_the_first_round_on_is_not_flat() -> None:
@@ -79,13 +79,14 @@ def test_perfect_from_the_first_round_on_is_not_flat() -> None:
 
 
 @pytest.mark.parametrize(
-    "aps, found", [([0.2, 0.3, 0.3, 0.3], idle.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")]
+    "aps, collected",
+    [([0.2, 0.3, 0.3, 0.3], idle.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
 )
 def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
-    aps: list[float], found: str
+    aps: list[float], collected: str
 ) -> None:
     of = pd.DataFrame({"test_ap": aps})
-    assert idle.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == found
+    assert idle.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
 
 
 def classes(cell: Cell) -> None:

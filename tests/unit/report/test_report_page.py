@@ -42,8 +42,8 @@ def read(project: Project, config: Config | None = None) -> Page:
 
 def cell(project: Project, name: str, config: Config | None = None) -> Cell:
     """The cell of that name."""
-    (found,) = matching(project.cells("localscgdam", None, config or Config(scale="reduced")), name)
-    return found
+    (chosen,) = matching(project.cells("localscgdam", None, config or Config(scale="reduced")), name)
+    return chosen
 
 
 def test_every_link_leads_somewhere_and_nothing_comes_from_outside(reported: Project) -> None:
@@ -60,7 +60,7 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_outside(reported: Pro
     ]
     assert all(source.startswith("data:") for source in sources) and sources
     assert [e["href"] for e in shown.root.all("link")] == ["data:,"]
-    assert "url(" not in shown.root.one("style").text and "@import" not in shown.root.one("style").text
+    assert "url(" not in shown.root.only("style").text and "@import" not in shown.root.only("style").text
 
 
 def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
@@ -74,8 +74,8 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     rows = tables.make(Plan(config), "table1").rows
     verdicts = Counter(rows["verdict"])
     shown = read(reported)
-    lines = shown.root.one("table", "overview").all("tbody")[0].all("tr")
-    heads = [e.text for e in shown.root.one("table", "overview").one("thead").all("th")][2:]
+    lines = shown.root.only("table", "overview").all("tbody")[0].all("tr")
+    heads = [e.text for e in shown.root.only("table", "overview").only("thead").all("th")][2:]
     sums = [dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False)) for line in lines]
     counts = sums[0]
     assert counts["match"] == verdicts["matches"] > 0
@@ -83,29 +83,29 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
-    cards = {e.one("span").text: int(e.one("b").text) for e in shown.root.all("a", "card")}
+    cards = {e.only("span").text: int(e.only("b").text) for e in shown.root.all("a", "card")}
     for name in {*cards} & {*heads}:
         assert cards[name] == sum(line[name] for line in sums), "cards add up to the columns"
-    listed = shown.root.one("table", id="all").one("tbody").all("tr")
+    listed = shown.root.only("table", id="all").only("tbody").all("tr")
     assert sum(cards.values()) == len(listed), "a card leads to the rows it counts"
 
 
 def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: Project) -> None:
     reported.finish(cell(reported, CELL), [0.8, 0.81, 0.82])
     shown = read(reported)
-    table = shown.root.one("article", id="reduced/localscgdam/table1")
-    ours = table.one("a", "tag", href=f"#{ANCHOR}")
+    table = shown.root.only("article", id="reduced/localscgdam/table1")
+    ours = table.only("a", "tag", href=f"#{ANCHOR}")
     assert ours.text == "0.810 ±0.010" and "below" in ours["class"].split()
     row = next(r for r in table.all("tr") if ours in r.walk())
     cells = [e.text for e in row.all("td")]
     at = cells.index("0.810 ±0.010")
     assert cells[at : at + 3] == ["0.810 ±0.010", "0.890", "−0.080 ↓"]
-    assert row.one("th").text == "CoDA"
+    assert row.only("th").text == "CoDA"
     entry = shown.rows()[ANCHOR, "test AUC"]
     values = [e.attributes.get("data-value") for e in entry.all("td", "n")]
     assert [float(v) for v in values[:4] if v] == pytest.approx([0.81, 0.01, 0.89, -0.08])
     section = shown.cell(ANCHOR)
-    assert [run.text.split()[:3] for run in section.one("table", "runs").one("tbody").all("tr")] == [
+    assert [run.text.split()[:3] for run in section.only("table", "runs").only("tbody").all("tr")] == [
         ["0", "finished", "0.8000"], ["1", "finished", "0.8100"], ["2", "finished", "0.8200"],
     ]  # fmt: skip
 
@@ -113,7 +113,7 @@ def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: P
 def test_a_cell_shows_every_hyper_parameter(reported: Project) -> None:
     spec = cell(reported, CELL).runs[0]
     shown = {
-        pair.one("th").text: pair.one("td").text
+        pair.only("th").text: pair.only("td").text
         for pair in read(reported).cell(ANCHOR).all("div", "configuration")[0].all("tr")
     }
     assert shown["algorithm"] == spec.method and shown["imratio"] == "0.1"
@@ -135,14 +135,14 @@ def test_a_failed_cell_says_why_and_how_to_run_it(reported: Project) -> None:
     assert "! failed" in section.text
     said = section.all("pre")[0].text
     assert said.endswith("line 49 ValueError: <b>no</b> & such") and "line 20" not in said
-    assert section.one("pre", "command").text == f"fedbench run {CELL} --scale reduced"
+    assert section.only("pre", "command").text == f"fedbench run {CELL} --scale reduced"
     assert f"Read from: logs/train/reduced/{CELL}.log" in section.text
     fine = cell(reported, CELL.replace("CoDA", "LocalSGDM"))
     assert f"Read from: {fine.path}" in shown.cell(f"reduced/{fine.name}").text
-    listed = shown.root.one("section", id="trouble")
+    listed = shown.root.only("section", id="trouble")
     assert CELL in listed.text and "no</b> & such" in listed.text
     assert (
-        shown.root.one("article", id="reduced/localscgdam/table1").one("a", "tag", href=f"#{ANCHOR}").text
+        shown.root.only("article", id="reduced/localscgdam/table1").only("a", "tag", href=f"#{ANCHOR}").text
         == "failed"
     )
 
@@ -178,7 +178,7 @@ def test_a_log_of_old_does_not_speak_for_a_result_that_is_there(reported: Projec
     log.write_text("error: an error of last week\n")
     shown = read(reported)
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "not run"
-    said = shown.cell(ANCHOR).one("div", "reason").text
+    said = shown.cell(ANCHOR).only("div", "reason").text
     assert "other hyper-parameters" in said and "last week" not in said
 
 
@@ -191,10 +191,10 @@ def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project)
     reported.forget(part.runs[2:])
     shown = read(reported)
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "diverged"
-    assert shown.cell(ANCHOR).one("div", "reason").text.count("alpha became infinite in round 3") == 1
-    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").one("div", "reason").text
+    assert shown.cell(ANCHOR).only("div", "reason").text.count("alpha became infinite in round 3") == 1
+    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("div", "reason").text
     cross = shown.cell(ANCHOR).all("path", "cross")
-    assert {e.one("title").text for e in cross} == {"seed 1 diverged after this"}
+    assert {e.only("title").text for e in cross} == {"seed 1 diverged after this"}
 
 
 def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Project) -> None:
@@ -209,7 +209,7 @@ def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Proj
     claims = [e["id"] for e in shown.root.all("article") if e["id"].startswith("claims/")]
     assert claims == ["claims/localscgdam"], "once, though it has two chapters"
     assert shown.rows()[f"demo/{added.name}", "test AUC"]["data-state"] == "matches (one seed)"
-    command = shown.cell(f"demo/{added.name}").one("pre", "command").text
+    command = shown.cell(f"demo/{added.name}").only("pre", "command").text
     assert "--set 'datasets=[\"STL10\"]'" in command
     two = [
         key
@@ -256,7 +256,7 @@ def test_a_mistake_of_the_call_is_said_before_the_work_begins(
 def test_the_command_of_a_cell_trains_exactly_that_cell(reported: Project, given: dict[str, object]) -> None:
     config = load_config(overrides={"scale": "reduced", **given})
     program, verb, pattern, *options = shlex.split(
-        read(reported, config).cell(ANCHOR).one("pre", "command").text
+        read(reported, config).cell(ANCHOR).only("pre", "command").text
     )
     assert (program, verb) == ("fedbench", "run")
     pairs = list(zip(options[::2], options[1::2], strict=True))
@@ -273,18 +273,18 @@ def test_nothing_run_is_a_page_too(project: Project) -> None:
     shown = read(project, Config(scale="paper"))
     assert not shown.root.all("section", id="trouble")
     assert {row["data-state"] for row in shown.rows().values()} == {"not run"}
-    assert "nothing run" in shown.root.one("section", id="provenance").text
+    assert "nothing run" in shown.root.only("section", id="provenance").text
 
 
 def test_provenance_names_code_hardware_versions_and_time(reported: Project) -> None:
-    said = read(reported).root.one("section", id="provenance").text
+    said = read(reported).root.only("section", id="provenance").text
     seconds = 1.5 * 3 * 30
     assert "0123456789ab" in said and "2 cores" in said and "numpy 2.4" in said
     assert f"training {math.floor(seconds / 60 + 0.5)} min in all" in said
 
 
 def test_figures_hold_their_words_as_text(reported: Project) -> None:
-    (forest, *_) = read(reported).root.one("article", id="claims/localscgdam").all("img")
+    (forest, *_) = read(reported).root.only("article", id="claims/localscgdam").all("img")
     kind, _, content = forest["src"].partition(";base64,")
     drawn = base64.b64decode(content).decode()
     assert kind == "data:image/svg+xml" and "FashionMNIST, p = 4</text>" in drawn
@@ -292,8 +292,8 @@ def test_figures_hold_their_words_as_text(reported: Project) -> None:
 
 def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
     tables.build(Plan(Config(scale="reduced")), "table1")
-    shown = read(reported).root.one("article", id="reduced/localscgdam/table1")
-    for link in shown.one("p", "files").all("a"):
+    shown = read(reported).root.only("article", id="reduced/localscgdam/table1")
+    for link in shown.only("p", "files").all("a"):
         suffix = Path(link["download"]).suffix
         assert suffix == ".csv"
         content = base64.b64decode(link["href"].partition("base64,")[2])
@@ -305,7 +305,7 @@ def test_shipped_rows_have_their_spread_and_their_best(reported: Project) -> Non
     from fedbench.report.numbers.export import export_reproduced
 
     export_reproduced(Plan(Config(scale="reduced")), "table1")
-    shown = read(reported, Config(scale="demo")).root.one("article", id="demo/localscgdam/table1")
+    shown = read(reported, Config(scale="demo")).root.only("article", id="demo/localscgdam/table1")
     texts = [e for e in shown.all("td", "ours") if "‡" in e.text]
     assert texts and all("±" in e.text for e in texts) and any(e.all("b") for e in texts)
 

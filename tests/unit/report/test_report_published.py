@@ -88,15 +88,15 @@ def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
         **{name: [value] for name, value in place.items()},
         "dir": [Pooled([0.1, 0.5])],
     }
-    (found,) = table.at(axes, [first["metric"]]).values()
-    assert found.printed_text == first["mean"]
+    (result,) = table.at(axes, [first["metric"]]).values()
+    assert result.printed_text == first["mean"]
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
     table = load("cycp", "cycp_table1.csv")
-    found = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
-    assert (found.printed, found.comparable_std, found.print_seeds) == (0.6012, 0.0016, 3)
-    assert found.doubt  # the transcription flags the unstated level
+    number = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
+    assert (number.printed, number.comparable_std, number.print_seeds) == (0.6012, 0.0016, 3)
+    assert number.doubt  # the transcription flags the unstated level
     with pytest.raises(ValueError, match="not enough values"):
         find(table, "CIFAR-10", "CyCp-FedAVG", {"dir": 0.1}, "test_auc")
 
@@ -128,8 +128,8 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     """As spreadsheets write it: the first column was called something else, so every dataset fitted every row."""
     text = HEAD + "Other,M,test_auc,0.1,,\nToy,M,test_auc,0.9,,\n"
     (tmp_path / "bom.csv").write_bytes(text.encode("utf-8-sig"))
-    found = find(PublishedTable(tmp_path / "bom.csv"), "Toy", "M", {}, "test_auc")
-    assert found.printed == 0.9
+    table = find(PublishedTable(tmp_path / "bom.csv"), "Toy", "M", {}, "test_auc")
+    assert table.printed == 0.9
     (tmp_path / "utf16.csv").write_bytes(text.encode("utf-16"))
     with pytest.raises(UserError, match="is not UTF-8"):
         PublishedTable(tmp_path / "utf16.csv")
@@ -145,8 +145,8 @@ def test_users_own_file(tmp_path: Path) -> None:
     header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
     with contextlib.chdir(tmp_path):
-        found = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
-    assert (found.printed, found.comparable_std, found.print_seeds) == (0.9, 0.02, 5)
+        result = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
+    assert (result.printed, result.comparable_std, result.print_seeds) == (0.9, 0.02, 5)
 
 
 def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
@@ -161,21 +161,21 @@ def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
         [0.025, math.nan, math.nan, 0.005], nan_ok=True
     )
     assert table.values[0].printed_std_text == "0.025" and table.decimals == 4 and not table.settings
-    one = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
-    assert [value.printed for value in one.values] == [0.9, 1.0], "one itself is no per cent"
+    first = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
+    assert [value.printed for value in first.values] == [0.9, 1.0], "one itself is no per cent"
 
 
 def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> None:
     write(tmp_path / "mine.csv", HEAD + "Toy,M,gain,80.1,,\nToy,M,test_auc,1.5,,\n")
-    own = {
+    additions = {
         "gain": Measure(name="gain", label="gain", high=50.0),
         "test_auc": Measure(name="test_auc", label="AUC"),
     }
     with contextlib.chdir(tmp_path), pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
-        load("localscgdam", "mine.csv", own)
-    own["gain"] = Measure(name="gain", label="gain")
+        load("localscgdam", "mine.csv", additions)
+    additions["gain"] = Measure(name="gain", label="gain")
     with contextlib.chdir(tmp_path):
-        assert [value.printed for value in load("localscgdam", "mine.csv", own).values] == [80.1, 1.5]
+        assert [value.printed for value in load("localscgdam", "mine.csv", additions).values] == [80.1, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     table = PublishedTable(write(tmp_path / "two.csv", "dataset,method,p,metric,mean\n" + rows))
     with pytest.raises(UserError, match="lines 2, 3 all fit Toy, q = 1, method = M"):
         find(table, "Toy", "M", {"q": 1}, "test_auc")
-    found = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
-    assert found.printed == 0.8
+    number = find(table, "Toy", "M", {"p": 8.0}, "test_auc")
+    assert number.printed == 0.8
 
 
 def test_a_table_without_published_file_compares_nothing() -> None:

@@ -224,8 +224,8 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     assert both["shipped"].all() and list(both["verdict"]) == list(before["verdict"])
     assert all(" reproduced/" in f" {source}" and "results/" in source for source in both["source"])
     assert "‡: not trained here, or not with all seeds." in text(reduced)
-    joined = find(Plan(reduced))[0].scales[1]
-    assert joined.verdict == finding.verdict and joined.shipped
+    merged = find(Plan(reduced))[0].scales[1]
+    assert merged.verdict == finding.verdict and merged.shipped
 
 
 def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(

@@ -45,11 +45,11 @@ def outputs() -> Iterator[tuple[str, str]]:
     for form, text in table.forms().items():
         yield f"table1.{form}", text
     yield "fedbench show", table.terminal()
-    found = claims.make(Plan(CONFIG))
-    for form, text in found.forms().items():
+    findings = claims.make(Plan(CONFIG))
+    for form, text in findings.forms().items():
         yield f"claims.{form}", text
-    yield "fedbench claims", found.terminal()
-    yield "claims.png", " ".join(text.get_text() for text in forest.draw(found).picture.texts)
+    yield "fedbench claims", findings.terminal()
+    yield "claims.png", " ".join(text.get_text() for text in forest.draw(findings).picture.texts)
     drawing = figures.make(Plan(CONFIG), "figure1")
     yield "figure1", f"{drawing.title} {drawing.words}"
     yield "document", paper_document.source(chapter(Plan(CONFIG)))
@@ -60,8 +60,8 @@ def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
         # the CSV's columns
         body = "\n".join(line for line in text.splitlines() if not line.startswith("paper,"))
         assert "Digits" in body or name in ("claims.json", "claims.png"), name
-        found = VERDICTS.search(re.sub(r'"form": "\w+"|,better,', "", body))
-        assert found is None, f"{name}: {body[max(0, found.start() - 60) : found.end() + 20]!r}"
+        match = VERDICTS.search(re.sub(r'"form": "\w+"|,better,', "", body))
+        assert match is None, f"{name}: {body[max(0, match.start() - 60) : match.end() + 20]!r}"
 
 
 def test_the_page_has_none_either(stood_in: Project) -> None:
@@ -81,8 +81,8 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     paper["claims"][0]["says"] = SAYS
     paper["tables"]["table1"] |= {"datasets": ["Digits"], "published": None}
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make(Plan(CONFIG)).findings
-    demo = next(at for at in one.scales if at.scale == "demo")
+    (finding,) = claims.make(Plan(CONFIG)).findings
+    demo = next(at for at in finding.scales if at.scale == "demo")
     assert (demo.kind, demo.stand_in, demo.words) == (
         "stand-in",
         ("Digits",),
@@ -90,8 +90,8 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     )
     paper["claims"][0]["own_data"] = True  # by decision: then with the name of the data
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make(Plan(CONFIG)).findings
-    demo = next(at for at in one.scales if at.scale == "demo")
+    (finding,) = claims.make(Plan(CONFIG)).findings
+    demo = next(at for at in finding.scales if at.scale == "demo")
     assert demo.stand_in == () and demo.words.startswith(demo.kind) and "Digits" in demo.words
 
 
@@ -99,8 +99,8 @@ def test_a_claim_on_one_dataset_shows_no_stand_in(stood_in: Project) -> None:
     paper = localscgdam()
     paper["claims"][0]["only"] = {"dataset": "CIFAR10"}
     stood_in.save_paper("localscgdam", paper)
-    (one,) = claims.make(Plan(CONFIG)).findings
-    assert not any(at.ran or at.stand_in for at in one.scales)
+    (finding,) = claims.make(Plan(CONFIG)).findings
+    assert not any(at.ran or at.stand_in for at in finding.scales)
 
 
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:

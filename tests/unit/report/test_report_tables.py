@@ -193,8 +193,8 @@ def test_of_a_metric_that_falls_the_lowest_is_bold(project: Project, reduced: Co
 
 def test_a_terminal_is_spared_the_long_notes(tiny: Project) -> None:
     table = tables.make(Plan(Config(scale="reduced")), "table1")
-    short, whole = table.terminal(details=False), table.terminal()
-    assert table.details and all(line in whole for line in short.splitlines()[:-1])
+    short, full = table.terminal(details=False), table.terminal()
+    assert table.details and all(line in full for line in short.splitlines()[:-1])
     assert short.splitlines()[-1] == "All notes: fedbench show localscgdam/table1 --notes"
 
 

@@ -131,7 +131,7 @@ def test_what_is_shipped_as_verified_is_shipped_as_a_number() -> None:
     root = Path(__file__).parents[3]
     files = [pd.read_csv(path, dtype=str) for path in root.glob("reproduced/*/*.csv")]
     again = pd.read_csv(root / verified.FILE, dtype=str)
-    found = again.merge(pd.concat(files), on=["key", "metric"], suffixes=("", "_before"))
-    assert {*found["key"]} == {*again["key"]} and len(again) > 0
-    assert (found["value"].astype(float) - found["value_before"].astype(float)).abs().max() <= 0.0005
-    assert not verified.repeated(found[list(again.columns)].drop(columns="date"), pd.concat(files)).empty
+    result = again.merge(pd.concat(files), on=["key", "metric"], suffixes=("", "_before"))
+    assert {*result["key"]} == {*again["key"]} and len(again) > 0
+    assert (result["value"].astype(float) - result["value_before"].astype(float)).abs().max() <= 0.0005
+    assert not verified.repeated(result[list(again.columns)].drop(columns="date"), pd.concat(files)).empty

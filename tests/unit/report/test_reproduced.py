@@ -85,12 +85,14 @@ def test_a_shipped_curve_is_that_of_a_shipped_run_and_ends_where_it_does(path: P
 
 def in_history(commit: str) -> bool:
     """Whether a commit leads to this checkout; one without history, such as an unpacked archive, cannot say no."""
-    here = ["git", "-C", str(ROOT)]
-    shallow = subprocess.run([*here, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+    local = ["git", "-C", str(ROOT)]
+    shallow = subprocess.run([*local, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
     if shallow.stdout.strip() != "false":
         return True
     return (
-        subprocess.run([*here, "merge-base", "--is-ancestor", commit, "HEAD"], capture_output=True).returncode
+        subprocess.run(
+            [*local, "merge-base", "--is-ancestor", commit, "HEAD"], capture_output=True
+        ).returncode
         == 0
     )
 

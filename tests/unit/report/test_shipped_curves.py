@@ -52,8 +52,8 @@ def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
         runs.append(run_result(run.seed, run.key, {"test_auc": 0.6}))
     project.write(cell, runs)
     now = make(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
-    here = (cell.dataset, cell.method)
-    assert now[here] < 0.65 < levels[here] and now.drop(here).equals(levels.drop(here))
+    local = (cell.dataset, cell.method)
+    assert now[local] < 0.65 < levels[local] and now.drop(local).equals(levels.drop(local))
     other = reduced.model_copy(update={"set": {"train.iterations": 200}})
     assert make(Plan(other), "figure1").points.empty
 

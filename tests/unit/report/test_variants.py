@@ -76,9 +76,12 @@ def config() -> Config:
 def test_the_evaluation_that_validation_prefers_can_turn_a_claim(project: Project, config: Config) -> None:
     save(project)
     finish(project, config, lead=0.02, best=-0.02)
-    one = finding(config)
-    assert ("reduced", True) in one.main.strip and ("reduced, another evaluation", False) in one.main.strip
-    assert one.main.fragile
+    first = finding(config)
+    assert ("reduced", True) in first.main.strip and (
+        "reduced, another evaluation",
+        False,
+    ) in first.main.strip
+    assert first.main.fragile
     text = make(Plan(config)).markdown()
     assert (
         "Claim 1 is fragile: shown at reduced, reduced (without one seed); not at reduced (another evaluation)."
@@ -99,8 +102,8 @@ def test_published_constants_can_turn_a_claim(project: Project, config: Config) 
     assert not finding(config).main.fragile, "nobody has run the published constants"
     finish(project, config.model_copy(update={"constants": "paper"}), lead=-0.02, best=-0.02)
     finish(project, config, lead=0.02, best=0.02)  # the cells' files again those of this configuration
-    one = finding(config)
-    assert ("reduced, published constants", False) in one.main.strip and one.main.fragile
+    first = finding(config)
+    assert ("reduced, published constants", False) in first.main.strip and first.main.fragile
 
 
 def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config: Config) -> None:
@@ -110,8 +113,8 @@ def test_shipped_numbers_are_of_one_choice_of_constants(project: Project, config
     finish(project, config, lead=0.02, best=0.02)
     export_reproduced(Plan(config), "table1")
     shutil.rmtree(project.root / "results")
-    one = finding(config)
-    assert one.main.shipped and "reduced, published constants" not in dict(one.main.strip)
+    first = finding(config)
+    assert first.main.shipped and "reduced, published constants" not in dict(first.main.strip)
     for constants, count in (("tuned", 15), ("paper", 0)):
         asked = config.model_copy(update={"constants": constants})
         assert tables.make(Plan(asked), "table1").rows["shipped"].sum() == count

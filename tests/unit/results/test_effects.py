@@ -50,15 +50,15 @@ BOOK: Book = {
 
 
 def test_rivals_are_components_and_missing_seeds_are_nan() -> None:
-    found = read(BOOK, TWO, better={"method": "A", "than": ["B", "C-x"], "metric": "test_auc"})
-    assert [dict(place)["dataset"] for place in found.places] == ["D", "E"] and found.seeds == [0, 1]
+    compared = read(BOOK, TWO, better={"method": "A", "than": ["B", "C-x"], "metric": "test_auc"})
+    assert [dict(place)["dataset"] for place in compared.places] == ["D", "E"] and compared.seeds == [0, 1]
     expected = [[[0.2, 0.1], [-0.1, np.nan]], [[0.05, 0.2], [np.nan, np.nan]]]
-    np.testing.assert_allclose(found.values, expected, atol=1e-12)
+    np.testing.assert_allclose(compared.values, expected, atol=1e-12)
 
 
 def test_lower_is_better_turns_the_sign() -> None:
-    found = read(BOOK, TWO[:1], COST, better={"method": "A", "than": "B", "metric": "test_loss"})
-    np.testing.assert_allclose(found.values, [[[-0.2, -0.1]]])
+    compared = read(BOOK, TWO[:1], COST, better={"method": "A", "than": "B", "metric": "test_loss"})
+    np.testing.assert_allclose(compared.values, [[[-0.2, -0.1]]])
 
 
 def test_several_methods_and_a_number() -> None:
@@ -74,24 +74,24 @@ def test_only_narrows_and_settings_compare_within_a_method() -> None:
     assert [dict(at)["p"] for at in read(BOOK, places, better=better, only={"p": 8}).places] == [8]
     assert len(read(BOOK, places, better=better, only={"dataset": ["D"]}).places) == 2
     same = {"method": "A", "when": {"p": 8}, "than": {"p": 4}, "metric": "test_auc", "margin": 0.01}
-    found = read(BOOK, places[:2], no_worse=same)
-    assert found.places == [(("dataset", "D"),)]
-    np.testing.assert_allclose(found.values, [[[-0.3, -0.3]]])
+    compared = read(BOOK, places[:2], no_worse=same)
+    assert compared.places == [(("dataset", "D"),)]
+    np.testing.assert_allclose(compared.values, [[[-0.3, -0.3]]])
 
 
 def test_changes_are_compared() -> None:
     """From p = 4 to 8 A loses .3 and .3, B .5 and .6: A loses .2 and .3 less."""
     change = {"method": "A", "than": "B", "metric": "test_auc", "change": {"p": [4, 8]}}
-    found = read(BOOK, [("D", 4), ("D", 8)], better=change)
-    np.testing.assert_allclose(found.values, [[[0.2, 0.3]]])
+    compared = read(BOOK, [("D", 4), ("D", 8)], better=change)
+    np.testing.assert_allclose(compared.values, [[[0.2, 0.3]]])
 
 
 def test_a_trend_has_levels_in_order_and_may_be_that_of_a_gap() -> None:
     places = [("D", 8), ("D", 4)]
-    found = read(BOOK, places, trend={"method": "A", "metric": "test_auc", "along": "p"})
-    np.testing.assert_allclose(found.values, [[[0.9, 0.8]], [[0.6, 0.5]]])
+    compared = read(BOOK, places, trend={"method": "A", "metric": "test_auc", "along": "p"})
+    np.testing.assert_allclose(compared.values, [[[0.9, 0.8]], [[0.6, 0.5]]])
     falls = read(BOOK, places, trend={"method": "A", "metric": "test_auc", "along": "p", "falls": True})
-    np.testing.assert_allclose(falls.values, found.values[::-1])
+    np.testing.assert_allclose(falls.values, compared.values[::-1])
     gap = read(BOOK, places[1:], trend={"gap": ["A", "best_other"], "metric": "test_auc", "along": "p"})
     np.testing.assert_allclose(gap.values, [[[0.05, 0.1]]], atol=1e-12)
 
@@ -146,9 +146,9 @@ def test_the_largest_setting_that_costs_nothing() -> None:
         "metric": "test_auc",
         "at_least": 4,
     }
-    found = read(numbers, places, ratio=ratio)
+    compared = read(numbers, places, ratio=ratio)
     # 4 against 1: 16 came after a loss
-    np.testing.assert_allclose(found.values, [[[math.log(4)]], [[math.log(4)]]])
+    np.testing.assert_allclose(compared.values, [[[math.log(4)]], [[math.log(4)]]])
     del numbers["D", 16, "B"]  # B has lost before
     assert np.isfinite(read(numbers, places, ratio=ratio).values).all()
     del numbers["D", 8, "A"]  # A may reach 8 or not
@@ -158,21 +158,21 @@ def test_the_largest_setting_that_costs_nothing() -> None:
 def test_somewhere_the_others_are_low_and_the_method_is_high() -> None:
     """The best of B and C-x has .85 and .7: the limit .8 is .05 too low, then .1 above; A is .4 and .3 above .5."""
     claim = {"method": "A", "above": 0.5, "others_below": 0.8, "metric": "test_auc"}
-    found = read(BOOK, TWO[:1], exists=claim)
-    np.testing.assert_allclose(found.values, [[[0.8 - 0.85, 0.8 - 0.7]], [[0.4, 0.3]]], atol=1e-12)
-    found = read({**BOOK, ("D", 4, "C-x"): [0.85]}, TWO[:1], exists=claim)
+    compared = read(BOOK, TWO[:1], exists=claim)
+    np.testing.assert_allclose(compared.values, [[[0.8 - 0.85, 0.8 - 0.7]], [[0.4, 0.3]]], atol=1e-12)
+    compared = read({**BOOK, ("D", 4, "C-x"): [0.85]}, TWO[:1], exists=claim)
     # C-x may be high in seed 1
-    np.testing.assert_allclose(found.values, [[[0.8 - 0.85]], [[0.4]]], atol=1e-12)
+    np.testing.assert_allclose(compared.values, [[[0.8 - 0.85]], [[0.4]]], atol=1e-12)
 
 
 def test_a_run_that_diverged_is_lost_or_won() -> None:
     inf = math.inf
     book: Book = {("D", 4, "A"): [0.9, -inf, 0.8, -inf], ("D", 4, "B"): [0.8, 0.7, -inf, -inf]}
-    found = read(book, TWO[:1], better={"method": "A", "than": "B", "metric": "test_auc"})
-    np.testing.assert_allclose(found.values, [[[0.1, -inf, inf, -inf]]])
+    compared = read(book, TWO[:1], better={"method": "A", "than": "B", "metric": "test_auc"})
+    np.testing.assert_allclose(compared.values, [[[0.1, -inf, inf, -inf]]])
     losses = {at: [-value for value in values] for at, values in book.items() if isinstance(values, list)}
     turned = read(losses, TWO[:1], COST, better={"method": "A", "than": "B", "metric": "test_loss"})
-    np.testing.assert_array_equal(turned.values, found.values)
+    np.testing.assert_array_equal(turned.values, compared.values)
     steps = {("D", 4, "A"): [0.9], ("D", 8, "A"): [-inf], ("D", 4, "B"): [-inf], ("D", 8, "B"): [0.9]}
     change = {"method": "A", "than": "B", "metric": "test_auc", "change": {"p": [4, 8]}}
     assert read(steps, [("D", 4), ("D", 8)], better=change).values == -inf, "it lost what it had"
@@ -192,18 +192,18 @@ def test_seeds_that_two_methods_do_not_share_are_not_compared() -> None:
     book: Book = {
         ("D", 4, "A"): {1: 0.9}, ("D", 4, "B"): {0: 0.5}, ("E", 4, "A"): [0.5], ("E", 4, "B"): [0.6]
     }  # fmt: skip
-    found = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
-    assert found.seeds == [0]
-    np.testing.assert_allclose(found.values, [[[math.nan], [-0.1]]])
+    compared = read(book, TWO, better={"method": "A", "than": "B", "metric": "test_auc"})
+    assert compared.seeds == [0]
+    np.testing.assert_allclose(compared.values, [[[math.nan], [-0.1]]])
 
 
 def test_a_pooled_place_is_the_mean_of_its_members_in_runs_and_one_number_in_print() -> None:
     pool = Pooled([1, 2])
     claim = {"method": "A", "than": "B", "metric": "test_auc"}
     runs = {("D", 1, "A"): [0.9, 0.8], ("D", 2, "A"): [0.7], ("D", 1, "B"): [0.5], ("D", 2, "B"): [0.7, 0.1]}
-    found = read(runs, [("D", pool)], better=claim)
-    assert found.seeds == [0], "seed 1 has not all members"
-    np.testing.assert_allclose(found.values, [[[0.2]]])
+    compared = read(runs, [("D", pool)], better=claim)
+    assert compared.seeds == [0], "seed 1 has not all members"
+    np.testing.assert_allclose(compared.values, [[[0.2]]])
     both = read(
         {**runs, ("D", pool, "A"): [0.9], ("D", pool, "B"): [0.4]}, [("D", pool), ("D", 1)], better=claim
     )
@@ -211,7 +211,9 @@ def test_a_pooled_place_is_the_mean_of_its_members_in_runs_and_one_number_in_pri
 
 
 def test_what_was_read_is_told() -> None:
-    found = read(BOOK, TWO, better={"method": "A", "than": "B", "metric": "test_auc"}, only={"dataset": "D"})
-    rows = frame(BOOK).iloc[found.read]
+    compared = read(
+        BOOK, TWO, better={"method": "A", "than": "B", "metric": "test_auc"}, only={"dataset": "D"}
+    )
+    rows = frame(BOOK).iloc[compared.read]
     assert rows.groupby("method")["value"].agg(list).to_dict() == {"A": [0.9, 0.8], "B": [0.7, 0.7]}
     assert rows["place"].unique().tolist() == [place("D", 4)]

@@ -35,11 +35,11 @@ class TestByHand:
     """Three seeds have t = 2.92 at one-sided level .05; mean .02 and sd .01 give .02 +- 2.92 * .01 / sqrt(3)."""
 
     def test_interval_of_three_seeds(self) -> None:
-        found = effect(np.array([0.01, 0.02, 0.03]))
-        assert found.mean == pytest.approx(0.02)
-        assert found.sd == pytest.approx(0.01)
+        summary = effect(np.array([0.01, 0.02, 0.03]))
+        assert summary.mean == pytest.approx(0.02)
+        assert summary.sd == pytest.approx(0.01)
         half = 2.919986 * 0.01 / math.sqrt(3)
-        assert (found.low, found.high) == (pytest.approx(0.02 - half), pytest.approx(0.02 + half))
+        assert (summary.low, summary.high) == (pytest.approx(0.02 - half), pytest.approx(0.02 + half))
 
     @pytest.mark.parametrize(
         ("rule", "seeds", "kind"),
@@ -67,9 +67,9 @@ class TestByHand:
         assert verdict([[seeds]], rule).kind == kind
 
     def test_one_and_two_seeds_never_decide(self) -> None:
-        one = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
-        assert (one.kind, one.shown, len(one.places), one.seeds) == (UNDECIDED, 2, 3, 1)
-        assert (one.overall.low, one.overall.high) == (-math.inf, math.inf)
+        first = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
+        assert (first.kind, first.shown, len(first.places), first.seeds) == (UNDECIDED, 2, 3, 1)
+        assert (first.overall.low, first.overall.high) == (-math.inf, math.inf)
         two = verdict([[[0.3, 0.300001]]], BETTER)
         assert two.kind == UNDECIDED and 0.29 < two.overall.low < two.overall.high < 0.31
 
@@ -81,15 +81,15 @@ class TestByHand:
 
     def test_places_are_averaged_within_a_seed(self) -> None:
         """Two places that fluctuate against each other: the seeds' averages are .02, .02, .021."""
-        found = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], BETTER)
-        assert found.kind == SUPPORTED
-        assert found.overall.sd == pytest.approx(np.std([0.02, 0.02, 0.021], ddof=1))
+        judged = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], BETTER)
+        assert judged.kind == SUPPORTED
+        assert judged.overall.sd == pytest.approx(np.std([0.02, 0.02, 0.021], ddof=1))
         every = verdict([[[0.30, -0.26, 0.0], [-0.26, 0.30, 0.042]]], Rule("better", holds="all"))
         assert every.kind == UNDECIDED
 
     def test_a_seed_that_one_place_lacks_is_left_out_of_the_average(self) -> None:
-        found = verdict([[[0.01, 0.02, 0.03, 0.9], [0.01, 0.02, 0.03, NAN]]], BETTER)
-        assert (found.seeds, found.overall.mean) == (3, pytest.approx(0.02))
+        judged = verdict([[[0.01, 0.02, 0.03, 0.9], [0.01, 0.02, 0.03, NAN]]], BETTER)
+        assert (judged.seeds, judged.overall.mean) == (3, pytest.approx(0.02))
 
     def test_every_rival_has_to_be_beaten(self) -> None:
         ahead, behind = [[0.1, 0.11, 0.12]], [[-0.001, 0.001, 0.0]]
@@ -106,8 +106,8 @@ class TestByHand:
         assert verdict([[clear, close]], some).kind == SUPPORTED
         barely = [0.01, 0.02, 0.03]  # p = .037: enough alone, not as the best of two (Holm: .074)
         assert verdict([[barely]], some).kind == SUPPORTED
-        found = verdict([[barely, close]], some)
-        assert (found.kind, found.p) == (UNDECIDED, pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)))
+        judged = verdict([[barely, close]], some)
+        assert (judged.kind, judged.p) == (UNDECIDED, pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)))
         lost = [-0.01, -0.02, -0.03]
         assert verdict([[lost]], every).kind == CONTRADICTED
         among = p_values(np.array([[clear, lost]]), every)
@@ -137,8 +137,8 @@ class TestByHand:
         assert verdict([[win, lose]], most).kind == CONTRADICTED, "half of two is no majority"
         assert verdict([[win, close, close]], most).kind == UNDECIDED
         barely = [0.01, 0.02, 0.03]  # p = .037
-        found = verdict([[win, barely, lose]], most)
-        assert (found.kind, found.p) == (UNDECIDED, pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)))
+        judged = verdict([[win, barely, lose]], most)
+        assert (judged.kind, judged.p) == (UNDECIDED, pytest.approx(2 * stats.t.sf(math.sqrt(12), 2)))
         assert verdict([[win, win, barely]], most).kind == SUPPORTED
         rivals = verdict([[win, win, win], [win, lose, lose]], most)
         assert (rivals.kind, rivals.outcomes) == (CONTRADICTED, [WON, LOST, LOST]), "won is over all rivals"
@@ -148,13 +148,18 @@ class TestByHand:
         """Places by themselves, and the place and rival on which the verdict hangs."""
         every = Rule("better", matters=0.005, holds="all")
         clear, close, lost = [0.1, 0.11, 0.12], [-0.01, 0.0, 0.01], [-0.1, -0.101, -0.102]
-        found = verdict([[clear, clear, clear], [clear, close, clear]], every)
-        assert (found.kind, found.outcomes, found.at, found.against) == (UNDECIDED, [WON, OPEN, WON], 1, 1)
-        assert found.decides == effect(np.array(close))
-        found = verdict([[clear, close, lost], [clear, clear, clear]], every)
-        assert (found.kind, found.at, found.against, found.count(LOST)) == (CONTRADICTED, 2, 0, 1)
-        whole = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
-        assert (whole.at, whole.against, whole.decides) == (None, 1, whole.overall)
+        judged = verdict([[clear, clear, clear], [clear, close, clear]], every)
+        assert (judged.kind, judged.outcomes, judged.at, judged.against) == (
+            UNDECIDED,
+            [WON, OPEN, WON],
+            1,
+            1,
+        )
+        assert judged.decides == effect(np.array(close))
+        judged = verdict([[clear, close, lost], [clear, clear, clear]], every)
+        assert (judged.kind, judged.at, judged.against, judged.count(LOST)) == (CONTRADICTED, 2, 0, 1)
+        full = verdict([[clear, close], [close, close]], Rule("better", matters=0.005))
+        assert (full.at, full.against, full.decides) == (None, 1, full.overall)
         some = verdict([[close, clear]], Rule("better", matters=0.005, holds="some"))
         assert (some.at, some.decides.mean) == (1, pytest.approx(0.11))
 
@@ -181,9 +186,9 @@ class TestByHand:
     def test_trend(self) -> None:
         """Three seeds that all rise over three levels: 1 of 216 orders is as good; Page's L is 42."""
         rise = [[[0.1, 0.2, 0.1]], [[0.3, 0.4, 0.2]], [[0.5, 0.5, 0.4]]]
-        found = verdict(rise, Rule("trend", matters=0.01))
-        assert (found.kind, found.p) == (SUPPORTED, pytest.approx(1 / 216))
-        assert found.overall.mean == pytest.approx(1 / 3)  # rises of .4, .3, .3 from first to last
+        judged = verdict(rise, Rule("trend", matters=0.01))
+        assert (judged.kind, judged.p) == (SUPPORTED, pytest.approx(1 / 216))
+        assert judged.overall.mean == pytest.approx(1 / 3)  # rises of .4, .3, .3 from first to last
         assert verdict(rise[::-1], Rule("trend", matters=0.01)).kind == CONTRADICTED
         flat = [[[0.1, 0.101, 0.1]], [[0.1, 0.1, 0.101]], [[0.101, 0.1, 0.1]]]
         assert verdict(flat, Rule("trend", matters=0.05)).kind == UNSUPPORTED
@@ -196,8 +201,8 @@ class TestByHand:
         assert verdict([[[math.log(2)] * 3]] * 2, four).kind == UNSUPPORTED
         assert verdict([[[math.log(0.5)] * 3]] * 2, four).kind == CONTRADICTED
         missed = [[[math.log(5), math.log(6), math.log(5)]], [[math.inf] * 3]]  # the rival never got there
-        found = verdict(missed, four)
-        assert (found.kind, found.overall.high) == (SUPPORTED, math.inf)
+        judged = verdict(missed, four)
+        assert (judged.kind, judged.overall.high) == (SUPPORTED, math.inf)
         both = [[[-math.inf] * 3], [[math.inf] * 3]]
         assert verdict(both, four).kind == UNDECIDED
 
@@ -214,9 +219,9 @@ class TestAgainstScipy:
     def test_interval_of_paired_t(self, seeds: int) -> None:
         rng = np.random.default_rng(seeds)
         ours, rival = rng.normal(0.9, 0.1, seeds), rng.normal(0.8, 0.1, seeds)
-        found = effect(ours - rival)
+        summary = effect(ours - rival)
         interval = stats.ttest_rel(ours, rival).confidence_interval(0.9)
-        assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
+        assert (summary.low, summary.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
 
     def test_verdict_is_where_the_interval_ends(self) -> None:
         """With three and four seeds, supported and L > margin are the same statement."""
@@ -231,8 +236,8 @@ class TestAgainstScipy:
         assert [round(detectable(n), 2) for n in (3, 5, 8, 10)] == [2.30, 1.36, 0.98, 0.85]
         rng = np.random.default_rng(0)
         for n in (3, 4):
-            found = p_positive(rng.normal(detectable(n), 1, (20_000, n))) <= 0.05
-            assert found.mean() == pytest.approx(0.8, abs=0.02)
+            result = p_positive(rng.normal(detectable(n), 1, (20_000, n))) <= 0.05
+            assert result.mean() == pytest.approx(0.8, abs=0.02)
 
     @pytest.mark.parametrize("holds", ["all", "most"])
     def test_needed_seeds_have_the_power_by_the_procedure_itself(self, holds: str) -> None:
@@ -266,8 +271,8 @@ class TestAgainstScipy:
 
     def test_signed_rank_over_places(self) -> None:
         means = [0.1, 0.2, 0.3, 0.4, -0.05]
-        found = verdict([[[m, m, m] for m in means]], BETTER)
-        assert found.p_places == stats.wilcoxon(means, alternative="greater").pvalue
+        judged = verdict([[[m, m, m] for m in means]], BETTER)
+        assert judged.p_places == stats.wilcoxon(means, alternative="greater").pvalue
         assert math.isnan(verdict([[[0.1] * 3] * 4], BETTER).p_places), "four places are too few"
         allowed = verdict([[[m, m, m] for m in means]], Rule("no_worse", margin=0.06))
         assert allowed.p_places == stats.wilcoxon(np.add(means, 0.06), alternative="greater").pvalue
@@ -280,10 +285,10 @@ class TestPlacesThatWait:
 
     def test_it_is_left_out_where_others_have_enough(self) -> None:
         values = np.array([[self.LEAD, [-0.5, NAN, NAN], [NAN, NAN, NAN], self.LEAD]])
-        found = verdict(values, Rule("better", matters=0.005, holds="all"))
-        assert (found.kind, len(found.places), found.seeds) == (SUPPORTED, 2, 3)
+        judged = verdict(values, Rule("better", matters=0.005, holds="all"))
+        assert (judged.kind, len(judged.places), judged.seeds) == (SUPPORTED, 2, 3)
         assert places_with_enough_seeds(values).tolist() == [True, False, False, True]
-        assert found.overall.mean == pytest.approx(0.02)
+        assert judged.overall.mean == pytest.approx(0.02)
 
     def test_seeds_that_a_rival_lacks_do_not_count(self) -> None:
         values = np.array([[self.LEAD, self.LEAD], [self.LEAD, [0.01, 0.02, NAN]]])
@@ -291,8 +296,8 @@ class TestPlacesThatWait:
 
     def test_where_none_has_enough_all_count(self) -> None:
         values = np.array([[[0.01, 0.02, NAN], [0.03, NAN, NAN], [NAN, NAN, NAN]]])
-        found = verdict(values, BETTER)
-        assert (found.kind, len(found.places)) == (UNDECIDED, 2)
+        judged = verdict(values, BETTER)
+        assert (judged.kind, len(judged.places)) == (UNDECIDED, 2)
         assert places_with_enough_seeds(values).tolist() == [True, True, False]
 
 

@@ -82,8 +82,8 @@ def test_rank_agreement_handles_ties_and_takes_three() -> None:
     assert rank_agreement(ours, np.array([0.7, 0.8, 0.9])) == -1.0
     assert rank_agreement(ours, np.array([0.9, 0.7, 0.7])) == pytest.approx(2 / math.sqrt(6))  # tau-b
     draws = np.random.default_rng(0).integers(0, 6, (50, 2, 8)).astype(float)
-    for one, other in draws:
-        assert rank_agreement(one, other) == pytest.approx(stats.kendalltau(one, other).statistic)
+    for first, other in draws:
+        assert rank_agreement(first, other) == pytest.approx(stats.kendalltau(first, other).statistic)
     assert math.isnan(rank_agreement(ours, np.full(3, 0.9)))
     assert math.isnan(rank_agreement(ours[:2], np.array([0.9, 0.8]))), "an order of two is a toss"
 

@@ -11,7 +11,7 @@ from fedbench.store.runs import Store
 
 
 @pytest.fixture
-def there(tmp_path: Path) -> Store:
+def other_store(tmp_path: Path) -> Store:
     """A store with three runs."""
     store = Store(tmp_path / "there" / "results" / "runs")
     for seed in range(3):
@@ -20,6 +20,6 @@ def there(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Store:
+def this_store(tmp_path: Path) -> Store:
     """An empty store."""
     return Store(tmp_path / "here")

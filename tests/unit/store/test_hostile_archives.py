@@ -32,15 +32,15 @@ def with_a_path(root: Path, key: str) -> None:
     ids=["curve", "renamed", "path"],
 )
 def test_bad_runs_are_refused_by_name_and_the_others_taken(
-    there: Store, here: Store, damage: Callable[[Path, str], object], says: str
+    other_store: Store, this_store: Store, damage: Callable[[Path, str], object], says: str
 ) -> None:
-    bad, *good = there.keys()
-    damage(there.root, bad)
-    found = import_runs(here, there.root)
-    ((name, why),) = found.refused.items()
+    bad, *good = other_store.keys()
+    damage(other_store.root, bad)
+    imported = import_runs(this_store, other_store.root)
+    ((name, why),) = imported.refused.items()
     assert name in (bad, "f" * 16) and says in why and ".import" not in why
-    assert found.new == good == here.keys()
-    assert sorted(path.name for path in here.root.iterdir()) == [*good, journal.NAME]
+    assert imported.new == good == this_store.keys()
+    assert sorted(path.name for path in this_store.root.iterdir()) == [*good, journal.NAME]
 
 
 def pack(archive: Path, store: Store, *extra: tuple[tarfile.TarInfo, bytes]) -> Path:
@@ -61,7 +61,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 def test_names_and_links_in_an_archive_reach_nothing_outside(
-    there: Store, here: Store, tmp_path: Path
+    other_store: Store, this_store: Store, tmp_path: Path
 ) -> None:
     secret, other = tmp_path / "secret", "a" * 16
     secret.write_text("secret")
@@ -74,68 +74,70 @@ def test_names_and_links_in_an_archive_reach_nothing_outside(
         (member(f"{'b' * 16}/run.json", tarfile.FIFOTYPE), b""),
         (member(f"{'c' * 16}/run.sh"), b"1"),
     ]
-    before = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
-    found = import_runs(here, pack(tmp_path / "evil.tar.gz", there, *hostile))
-    after = {path for path in tmp_path.rglob("*") if here.root not in path.parents}
-    assert found.new == there.keys() == here.keys()
-    assert after - before == {tmp_path / "evil.tar.gz", here.root}
-    refused = {name.lstrip("/") for name in found.refused}
+    before = {path for path in tmp_path.rglob("*") if this_store.root not in path.parents}
+    imported = import_runs(this_store, pack(tmp_path / "evil.tar.gz", other_store, *hostile))
+    after = {path for path in tmp_path.rglob("*") if this_store.root not in path.parents}
+    assert imported.new == other_store.keys() == this_store.keys()
+    assert after - before == {tmp_path / "evil.tar.gz", this_store.root}
+    refused = {name.lstrip("/") for name in imported.refused}
     outside = {"../../evil", f"{tmp_path}/evil".lstrip("/"), f"{other}/../../evil"}
     assert refused == {*outside, other, "b" * 16, f"{'c' * 16}/run.sh"}
-    assert "link" in found.refused[other] and secret.read_text() == "secret"
+    assert "link" in imported.refused[other] and secret.read_text() == "secret"
 
 
 def test_a_path_that_leads_out_and_names_a_run_ends_in_the_store(
-    there: Store, here: Store, tmp_path: Path
+    other_store: Store, this_store: Store, tmp_path: Path
 ) -> None:
-    key, path = there.keys()[0], tmp_path / "odd.tar"
+    key, path = other_store.keys()[0], tmp_path / "odd.tar"
     with tarfile.open(path, "w") as tar:
-        tar.add(there.path(key), f"../../../{key}")
-    assert import_runs(here, path).new == [key]
-    assert not (tmp_path.parent / key).exists() and here.load(key) is not None
+        tar.add(other_store.path(key), f"../../../{key}")
+    assert import_runs(this_store, path).new == [key]
+    assert not (tmp_path.parent / key).exists() and this_store.load(key) is not None
 
 
 def test_the_same_member_twice_and_far_too_large_ones_are_refused(
-    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    other_store: Store, this_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    twice, large, good = there.keys()
+    twice, large, good = other_store.keys()
     monkeypatch.setattr(exchange, "LARGEST", 5000)
     extra = [(member(f"{twice}/curve.csv"), b"1"), (member(f"{large}/clients.csv"), b"1" * 5001)]
-    archive = pack(tmp_path / "a.tar.gz", there, *extra)
-    found = import_runs(here, archive)
+    archive = pack(tmp_path / "a.tar.gz", other_store, *extra)
+    imported = import_runs(this_store, archive)
     assert (
-        found.new == [good] and "there twice" in found.refused[twice] and "5001 bytes" in found.refused[large]
+        imported.new == [good]
+        and "there twice" in imported.refused[twice]
+        and "5001 bytes" in imported.refused[large]
     )
 
 
 @pytest.mark.parametrize("text", [b"", b"no archive", b"\x1f\x8b\x08\x00 broken"])
-def test_what_is_no_archive_is_named(here: Store, tmp_path: Path, text: bytes) -> None:
+def test_what_is_no_archive_is_named(this_store: Store, tmp_path: Path, text: bytes) -> None:
     (tmp_path / "x.tar.gz").write_bytes(text)
     with pytest.raises(
         UserError, match=r"x\.tar\.gz (is not an archive of runs|cannot be read|holds no runs)"
     ):
-        import_runs(here, tmp_path / "x.tar.gz")
+        import_runs(this_store, tmp_path / "x.tar.gz")
     with pytest.raises(UserError, match="does not exist"):
-        import_runs(here, tmp_path / "gone")
+        import_runs(this_store, tmp_path / "gone")
     with pytest.raises(UserError, match="holds no runs"):
-        import_runs(here, tmp_path)
+        import_runs(this_store, tmp_path)
 
 
-def test_what_may_never_end_is_not_read(here: Store, tmp_path: Path) -> None:
+def test_what_may_never_end_is_not_read(this_store: Store, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tar")
     for source in (tmp_path / "pipe.tar", Path("/dev/zero")):
         with pytest.raises(UserError, match="is a device or a pipe, which may never end"):
-            import_runs(here, source)
+            import_runs(this_store, source)
 
 
-def test_a_header_of_a_gigabyte_takes_no_memory(here: Store, tmp_path: Path) -> None:
+def test_a_header_of_a_gigabyte_takes_no_memory(this_store: Store, tmp_path: Path) -> None:
     """A comment of two megabytes: one of a gigabyte, 4.7 MB on disk, would be read whole before it is known."""
     with tarfile.open(tmp_path / "bomb.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
         info = tarfile.TarInfo("x")
         info.pax_headers = {"comment": "x" * (2 << 20)}
         tar.addfile(info)
     with pytest.raises(UserError, match="is not an archive of runs"):
-        import_runs(here, tmp_path / "bomb.tar.gz")
+        import_runs(this_store, tmp_path / "bomb.tar.gz")
 
 
 def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
@@ -158,27 +160,29 @@ def header(body: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
     ],
     ids=["number", "digits", "nested", "names", "encoding", "sparse", "map", "size"],
 )
-def test_headers_that_lie_are_one_line_and_cost_nothing(here: Store, tmp_path: Path, lie: bytes) -> None:
+def test_headers_that_lie_are_one_line_and_cost_nothing(
+    this_store: Store, tmp_path: Path, lie: bytes
+) -> None:
     """Digits took the library time with their square (these 3 s), six others ended in its tracebacks."""
     (tmp_path / "a.tar").write_bytes(lie + tarfile.TarInfo("x").tobuf() + bytes(2 * tarfile.BLOCKSIZE))
     with pytest.raises(UserError) as caught:
-        import_runs(here, tmp_path / "a.tar")
+        import_runs(this_store, tmp_path / "a.tar")
     assert "\n" not in str(caught.value) and "not an archive of runs" in str(caught.value)
 
 
 def test_an_archive_that_unpacks_without_end_is_refused(
-    there: Store, here: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    other_store: Store, this_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchange, "SMALL", 1 << 16)
     zeros = [(member(f"{n:016x}/curve.csv"), bytes(1 << 18)) for n in range(4)]
     with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
-        import_runs(here, pack(tmp_path / "bomb.tar.gz", there, *zeros))
-    assert here.keys() == []
+        import_runs(this_store, pack(tmp_path / "bomb.tar.gz", other_store, *zeros))
+    assert this_store.keys() == []
 
 
-def test_an_archive_of_other_things_is_left_after_a_thousand(here: Store, tmp_path: Path) -> None:
+def test_an_archive_of_other_things_is_left_after_a_thousand(this_store: Store, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "other.tar", "w") as tar:
         for n in range(exchange.MOST_REFUSED + 10):
             tar.addfile(tarfile.TarInfo(f"photo{n}.jpg"))
     with pytest.raises(UserError, match="more than 1000 things"):
-        import_runs(here, tmp_path / "other.tar")
+        import_runs(this_store, tmp_path / "other.tar")

@@ -73,8 +73,8 @@ def test_a_result_without_a_checksum_is_no_result(path: Path) -> None:
 def test_damaged_results_are_set_aside_and_whole_ones_stay(path: Path) -> None:
     assert list(results.set_damaged_aside()) == []
     path.write_text("{")
-    ((found, why),) = results.set_damaged_aside()
-    assert found == path and "Expecting" in why
+    ((result, why),) = results.set_damaged_aside()
+    assert result == path and "Expecting" in why
     assert not path.exists() and path.with_name("CoDA.json.damaged").read_text() == "{"
 
 

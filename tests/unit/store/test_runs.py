@@ -62,14 +62,14 @@ def test_a_run_whose_folder_was_removed_meanwhile_is_kept(tmp_path: Path) -> Non
 
 
 def test_a_run_imported_while_it_is_trained_is_the_one_that_is_returned(tmp_path: Path) -> None:
-    there, here = Store(tmp_path / "there"), Store(tmp_path / "here")
-    with there.claim(KEY):
-        there.finish(Record(**(vars(record()) | {"metrics": {"test_auc": 0.9}})), CURVE)
-    with here.claim(KEY):
-        shutil.copytree(there.path(KEY), here.path(KEY))
-        returned = here.finish(record(), CURVE, CLIENTS)
-    assert returned == here.load(KEY) and returned.metrics == {"test_auc": 0.9}
-    assert sorted(path.name for path in here.root.iterdir()) == [KEY]
+    other_store, this_store = Store(tmp_path / "there"), Store(tmp_path / "here")
+    with other_store.claim(KEY):
+        other_store.finish(Record(**(vars(record()) | {"metrics": {"test_auc": 0.9}})), CURVE)
+    with this_store.claim(KEY):
+        shutil.copytree(other_store.path(KEY), this_store.path(KEY))
+        returned = this_store.finish(record(), CURVE, CLIENTS)
+    assert returned == this_store.load(KEY) and returned.metrics == {"test_auc": 0.9}
+    assert sorted(path.name for path in this_store.root.iterdir()) == [KEY]
 
 
 def test_floats_survive_csv_exactly() -> None:
@@ -144,10 +144,10 @@ def test_a_run_under_another_ones_key_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_copied_folder_is_the_run(tmp_path: Path) -> None:
-    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    finish(there)
-    shutil.copytree(there.path(KEY), here.path(KEY))
-    assert here.load(KEY) == there.load(KEY) and here.keys() == [KEY]
+    this_store, other_store = Store(tmp_path / "here"), Store(tmp_path / "there")
+    finish(other_store)
+    shutil.copytree(other_store.path(KEY), this_store.path(KEY))
+    assert this_store.load(KEY) == other_store.load(KEY) and this_store.keys() == [KEY]
 
 
 def test_unfinished_runs_are_no_runs(tmp_path: Path) -> None:
@@ -246,8 +246,8 @@ def test_processes_that_want_the_same_run_train_it_once(tmp_path: Path) -> None:
     assert sorted(line[0] for line in lines if line.endswith("in")) == ["a", "b", "c"]
     winner = lines[0][0]
     assert lines[1] == f"{winner} trained"  # nobody came in while it trained
-    found = Store(tmp_path / "runs").load(KEY)
-    assert found is not None and found.provenance == {"by": winner}
+    result = Store(tmp_path / "runs").load(KEY)
+    assert result is not None and result.provenance == {"by": winner}
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [KEY]
 
 

@@ -18,8 +18,8 @@ def run_of(method: str = "coda_plus", **train: object) -> RunSpec:
     params = {"score": "logit", "proximal": 0.0, "lr": 0.1, "lr_dual": 0.1}
     if method == "fedavg":
         params = {}
-    found = spec(method, params, options={"hidden": []}, **train)
-    return found.model_copy(update={"task": TaskSpec(name="auc_square")})
+    result = spec(method, params, options={"hidden": []}, **train)
+    return result.model_copy(update={"task": TaskSpec(name="auc_square")})
 
 
 def pair_by_pair(arrays: Arrays, w: np.ndarray) -> float:
@@ -44,10 +44,10 @@ def test_the_norm_is_that_of_differences_of_the_mean_over_pairs() -> None:
         (pair_by_pair(arrays, w + step * unit) - pair_by_pair(arrays, w - step * unit)) / (2 * step)
         for unit in np.eye(4)
     ]
-    found = measured(arrays, w)
-    assert found["gradient_norm"] == pytest.approx(np.linalg.norm(slopes), rel=1e-6)
+    metrics = measured(arrays, w)
+    assert metrics["gradient_norm"] == pytest.approx(np.linalg.norm(slopes), rel=1e-6)
     shifted = measured(arrays, w + np.array([0, 0, 0, 5.0]))
-    assert shifted == pytest.approx(found), "the AUC does not see the intercept"
+    assert shifted == pytest.approx(metrics), "the AUC does not see the intercept"
 
 
 @pytest.mark.usefixtures("double")

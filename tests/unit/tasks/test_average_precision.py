@@ -127,8 +127,8 @@ def test_a_client_without_positives_stands_still_and_is_named(caplog: pytest.Log
 def test_it_ranks_and_is_measured_like_classification() -> None:
     outcome = run_of(rare((7, 5, 6), dtype=np.float32), method="fcsg", rounds=2).run()
     assert {"test_auc", "test_ap"} <= outcome.metrics.keys()
-    found = binary_metrics(np.array([0.1, 0.9, 0.4]), np.array([0, 1, 1]))
-    assert found == {"auc": 1.0, "ap": 1.0}
+    result = binary_metrics(np.array([0.1, 0.9, 0.4]), np.array([0, 1, 1]))
+    assert result == {"auc": 1.0, "ap": 1.0}
 
 
 def test_what_does_not_fit_is_named() -> None:

@@ -35,8 +35,8 @@ def test_random_scores_are_those_of_guessing_and_nothing_moves() -> None:
 def test_random_scores_say_what_they_measure(n_classes: int) -> None:
     """Planning refuses a table whose metrics nobody has."""
     simulation, outcome = simulate(untrained(), images(n_classes=n_classes))
-    found = {name.removeprefix("test_") for name in outcome.metrics if name.startswith("test_")}
-    assert found == set(simulation.problem.task.measured(n_classes, simulation.spec.train))
+    names = {name.removeprefix("test_") for name in outcome.metrics if name.startswith("test_")}
+    assert names == set(simulation.problem.task.measured(n_classes, simulation.spec.train))
 
 
 def test_random_classes_are_hit_as_often_as_there_are_classes() -> None:

@@ -53,8 +53,8 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
     plain = spec(rounds=4)
     run = plain.model_copy(update={"task": task(*names)})
     assert run.key != plain.key
-    (one, first), (other, second) = simulate(plain, arrays), simulate(run, arrays)
-    assert torch.equal(one.server["x"], other.server["x"])
+    (single, first), (other, second) = simulate(plain, arrays), simulate(run, arrays)
+    assert torch.equal(single.server["x"], other.server["x"])
     assert first.metrics.items() <= second.metrics.items()
     net = other.problem.net
     with torch.no_grad():
@@ -62,17 +62,17 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
             0
         ].numpy()
     guess = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(1)
-    labels, found = arrays.y_test, second.metrics
-    assert found["test_accuracy"] == accuracy_score(labels, guess)
-    assert found["test_balanced_accuracy"] == pytest.approx(balanced_accuracy_score(labels, guess))
+    labels, result = arrays.y_test, second.metrics
+    assert result["test_accuracy"] == accuracy_score(labels, guess)
+    assert result["test_balanced_accuracy"] == pytest.approx(balanced_accuracy_score(labels, guess))
     average = "binary" if n_classes == 2 else "macro"
-    assert found["test_f1"] == pytest.approx(f1_score(labels, guess, average=average, zero_division=0))
-    recalls = np.array([found[f"test_recall_{c}"] for c in range(n_classes)])
+    assert result["test_f1"] == pytest.approx(f1_score(labels, guess, average=average, zero_division=0))
+    recalls = np.array([result[f"test_recall_{c}"] for c in range(n_classes)])
     assert recalls == pytest.approx([(guess[labels == c] == c).mean() for c in range(n_classes)])
     shares = np.array([np.bincount(arrays.y_train[c], minlength=n_classes) / len(c) for c in arrays.clients])
-    each = shares @ recalls
-    assert found["test_worst_client_accuracy"] == pytest.approx(each.min())
-    assert found["test_client_accuracy_std"] == pytest.approx(each.std()) and each.std() > 0
+    part = shares @ recalls
+    assert result["test_worst_client_accuracy"] == pytest.approx(part.min())
+    assert result["test_client_accuracy_std"] == pytest.approx(part.std()) and part.std() > 0
     for name in set(second.metrics) - set(first.metrics):
         assert measures.find(name) is not None, name
 

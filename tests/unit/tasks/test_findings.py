@@ -58,10 +58,10 @@ def test_it_learns_all_findings_with_adam_and_measures_their_mean_auc() -> None:
     arrays = coded()
     # findings 1 and 2 nowhere
     one_sided = dataclasses.replace(arrays, y_test=np.where(arrays.y_test & 1, 1, 0))
-    one = simulation("adam", params, one_sided, task=TASK, rounds=1)
-    measured = one.run().metrics["test_auc"]
-    outputs = one.evaluator._net.scores(
-        one.state.server["x"][None], torch.from_numpy(one_sided.x_test)[None], None, train=False
+    first = simulation("adam", params, one_sided, task=TASK, rounds=1)
+    measured = first.run().metrics["test_auc"]
+    outputs = first.evaluator._net.scores(
+        first.state.server["x"][None], torch.from_numpy(one_sided.x_test)[None], None, train=False
     )
     assert measured == pytest.approx(auc(outputs[0, :, 0].numpy(), one_sided.y_test))
 

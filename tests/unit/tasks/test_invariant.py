@@ -69,8 +69,8 @@ def test_the_bias_of_the_gradient_falls_like_one_over_the_copies() -> None:
         run.problem.gradient(lambda p, s=step: run.problem.loss(p, rounds.batch(s), None), x)[0][0]
         for step in range(1000)
     ]
-    found = torch.stack(steps).mean(0)
-    assert 8 * np.linalg.norm(found[:2].numpy() - exact) == pytest.approx(scaled[0], rel=0.25)
+    result = torch.stack(steps).mean(0)
+    assert 8 * np.linalg.norm(result[:2].numpy() - exact) == pytest.approx(scaled[0], rel=0.25)
 
 
 @pytest.mark.usefixtures("double")
@@ -79,7 +79,7 @@ def test_metrics_are_of_the_exact_objective() -> None:
     w = torch.tensor([0.6, -0.2, 0.4, 0.1])
     arrays = points()
     inputs, labels = torch.from_numpy(arrays.x_test), torch.from_numpy(arrays.y_test)
-    found = run.problem.task.measure(
+    metrics = run.problem.task.measure(
         Model(run.problem.net, w, None, run.data), Part("test", inputs, arrays.y_test)
     )
     z = torch.cat([inputs, torch.ones(len(inputs), 1)], 1)
@@ -87,7 +87,7 @@ def test_metrics_are_of_the_exact_objective() -> None:
     margin = sign * (z @ w)
     penalty = 0.01 * (10 * w**2 / (1 + 10 * w**2)).sum()
     gradient = -(torch.sigmoid(-margin) * sign) @ z / len(z) + 0.01 * 20 * w / (1 + 10 * w**2) ** 2
-    assert found == pytest.approx(
+    assert metrics == pytest.approx(
         {
             "accuracy": float((margin > 0).double().mean()),
             "loss": float(torch.log1p(torch.exp(-margin)).mean() + penalty),

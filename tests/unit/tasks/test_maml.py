@@ -22,14 +22,22 @@ NAMED = {"maml": OPTIONS | {"ways": 3}, "sinusoids": OPTIONS | {"shots": 4, "que
 TANH = {"name": "mlp", "options": {"hidden": [5], "activation": "tanh"}}
 
 
-def few_shot(clients: int = 2, classes: int = 5, each: int = 6, dtype: type = np.float32) -> Arrays:
+def few_shot(clients: int = 2, classes: int = 5, per_class: int = 6, dtype: type = np.float32) -> Arrays:
     """Clients with classes of their own; the test part has others."""
     rng = np.random.default_rng(0)
     n = classes * (clients + 1)
-    y = np.repeat(np.arange(n), each)
+    y = np.repeat(np.arange(n), per_class)
     x = (rng.normal(size=(n, 1, 4, 4))[y] + 0.5 * rng.normal(size=(len(y), 1, 4, 4))).astype(dtype)
-    own = clients * classes * each
-    return Arrays(x[:own], y[:own], x[own:], y[own:], np.split(np.arange(own), clients), np.array([], int), n)
+    in_training = clients * classes * per_class
+    return Arrays(
+        x[:in_training],
+        y[:in_training],
+        x[in_training:],
+        y[in_training:],
+        np.split(np.arange(in_training), clients),
+        np.array([], int),
+        n,
+    )
 
 
 def curves(dtype: type = np.float32) -> Arrays:
@@ -91,7 +99,7 @@ def test_a_loop_over_clients_and_episodes_gives_the_same(network: dict[str, Any]
     gradient, losses = run.problem.gradient(lambda w: run.problem.loss(w, batch, None), x)
     for k in range(2):
         w = x[k].clone().requires_grad_()
-        each = []
+        of_episodes = []
         for e in range(3):
             inner = cross_entropy(
                 net.scores(w[None], batch.inner.inputs[k, e][None]), batch.inner.labels[k, e][None]
@@ -99,8 +107,8 @@ def test_a_loop_over_clients_and_episodes_gives_the_same(network: dict[str, Any]
             (step,) = torch.autograd.grad(inner.sum(), w, create_graph=True)
             adapted = w - 0.4 * step
             scores = net.scores(adapted[None], batch.outer.inputs[k, e][None])
-            each.append(cross_entropy(scores, batch.outer.labels[k, e][None])[0])
-        mean = torch.stack(each).mean()
+            of_episodes.append(cross_entropy(scores, batch.outer.labels[k, e][None])[0])
+        mean = torch.stack(of_episodes).mean()
         (expected,) = torch.autograd.grad(mean, w)
         assert float(losses[k]) == pytest.approx(float(mean.detach()), abs=1e-12)
         torch.testing.assert_close(gradient[k], expected, rtol=0, atol=1e-12)
@@ -178,7 +186,7 @@ def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(UserError, match=r"takes no train\.augment"):
         run_of(train={"augment": "crop_flip"})
     with pytest.raises(UserError, match="takes the points of the dataset 'sinusoids'"):
-        run_of("sinusoids", few_shot(each=10))
+        run_of("sinusoids", few_shot(per_class=10))
     with pytest.raises(UserError, match="is too small, 16 x 16 are needed"):
         run_of(network={"name": "conv4"})
     arrays = few_shot()

@@ -44,9 +44,9 @@ def test_its_batches_hold_the_samples_of_the_average_precision() -> None:
             assert torch.equal(batch.inputs, torch.cat([pair.outer.inputs, pair.inner.inputs], 1))
             assert torch.equal(batch.labels, torch.cat([pair.outer.labels, pair.inner.labels], 1))
             for row, client in enumerate(clients):
-                there = 8 + min(3, (7, 2, 0)[client])
+                present = 8 + min(3, (7, 2, 0)[client])
                 weight = batch.weight[row]
-                assert int((weight > 0).sum()) == there and weight.max() == pytest.approx(1 / there)
+                assert int((weight > 0).sum()) == present and weight.max() == pytest.approx(1 / present)
     for run in (plain, run_of("codasca", CODASCA, TASK)):
         assert run.run().metrics["samples"] == 6 * 4 * (11 + 10 + 8)
 

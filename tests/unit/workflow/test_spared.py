@@ -26,10 +26,10 @@ class Rules:
 
 
 def test_the_parameters_of_what_rules_ask_are_looked_up_once() -> None:
-    one, other = Rules(1), Rules(3)
-    assert one.cores(None) == 1 and other.cores(None, threads=2) == 6
-    first = inspect.signature(one.cores)
-    assert [*first.parameters] == ["wildcards", "threads"] and inspect.signature(one.cores) is first
+    single, other = Rules(1), Rules(3)
+    assert single.cores(None) == 1 and other.cores(None, threads=2) == 6
+    first = inspect.signature(single.cores)
+    assert [*first.parameters] == ["wildcards", "threads"] and inspect.signature(single.cores) is first
 
 
 @pytest.mark.parametrize(

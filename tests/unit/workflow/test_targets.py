@@ -41,9 +41,9 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, answer: str) -> None:
-    with pytest.raises(UserError) as found:
+    with pytest.raises(UserError) as caught:
         targets.check(slip, ["--cores", "2", slip], inputs, RULES)
-    assert answer in str(found.value) and "\n" not in str(found.value)
+    assert answer in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -17,5 +17,7 @@ MODULES = (averaging, control, minimax, momentum, pairs, weighted)
 
 def method(name: str) -> Callable[..., dict[str, Tensor]]:
     """Return what trains the method of a file in ``fedbench.algorithms``: (world, hyper-parameters) -> its tensors."""
-    found: Callable[..., dict[str, Tensor]] = next(vars(each)[name] for each in MODULES if name in vars(each))
-    return found
+    function: Callable[..., dict[str, Tensor]] = next(
+        vars(each)[name] for each in MODULES if name in vars(each)
+    )
+    return function

@@ -65,13 +65,13 @@ def adam(world: World, lr: float, beta_1: float, beta_2: float, epsilon: float) 
             [torch.cat([part[name].reshape(-1) for part in kept[k]["state"].values()]) for k in sorted(kept)]
         )
 
-    found = {
+    result = {
         "x": flat(server),
         "buffers": flat_buffers(server),
         "m": sums("exp_avg"),
         "v": sums("exp_avg_sq"),
     }
-    return found | {"t": sums("step")[:, 0].to(found["x"])}
+    return result | {"t": sums("step")[:, 0].to(result["x"])}
 
 
 def focal_loss(world: World, lr: float, gamma: float) -> dict[str, Tensor]:

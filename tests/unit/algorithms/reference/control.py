@@ -42,14 +42,14 @@ def scaffold(
         mean = mean + len(chosen) / n * sum(deltas) / len(chosen)
         after(r, server)
         c = mean + sum((share(k) - 1) * c_own[k] for k in range(n)) / n
-    own = torch.stack(c_own)
+    kept = torch.stack(c_own)
     return {
         "x": flat(server),
         "buffers": flat_buffers(server),
         "c": c,
         "c_mean": mean,
-        "c_own": own,
-        "variates": own,
+        "c_own": kept,
+        "variates": kept,
     }
 
 

@@ -27,8 +27,8 @@ def local_sgdm(
         for k in world.participants(r):
             m, velocity = copy.deepcopy(server), m_server
             for x, y in world.round_batches(k, r):
-                each = bce(m(x).squeeze(-1), y.to(x.dtype), reduction="none")
-                loss = weighted_mean(each, y, weights, form)
+                part = bce(m(x).squeeze(-1), y.to(x.dtype), reduction="none")
+                loss = weighted_mean(part, y, weights, form)
                 velocity = momentum * velocity + local_gradient(world, m, loss)
                 set_flat(m, flat(m) - world.decay(r) * lr * velocity)
             locals_.append(m)

@@ -25,7 +25,7 @@ def pairwise(
     def psi(positive: Tensor | float, negative: Tensor | float) -> Tensor:
         return 1 / (1 + torch.exp((positive - negative) / temperature))
 
-    def joined(sent: list[list[float]]) -> list[float]:
+    def merged(sent: list[list[float]]) -> list[float]:
         most = max(map(len, sent), default=0)
         if share == "count":
             return [value for own in sent for value in own]
@@ -46,7 +46,7 @@ def pairwise(
                     opened[of].append(
                         [v for v, label in zip(s.tolist(), y.tolist(), strict=True) if label == of]
                     )
-    pools = {label: joined(opened[label]) for label in (0, 1)}
+    pools = {label: merged(opened[label]) for label in (0, 1)}
     for r in range(world.rounds):
         locals_ = []
         for k in world.participants(r):
@@ -75,7 +75,7 @@ def pairwise(
         server = average(locals_)
         if pool == "round" or (r + 1) % world.cycle == 0:
             for label in (0, 1):
-                pools[label] = joined(collected[label]) or pools[label]
+                pools[label] = merged(collected[label]) or pools[label]
                 collected[label] = []
     waiting = {label: [value for own in collected[label] for value in own] for label in (0, 1)}
     tensors = {

@@ -44,7 +44,7 @@ def mean_of_ratios(gradient: list[Any]) -> list[float]:
 
 def ratio_of_sums(gradient: list[Any], dominance: float, undefined: float) -> list[float]:
     n = len(gradient)
-    own, rest = [0.0] * n, [0.0] * n
+    kept, rest = [0.0] * n, [0.0] * n
     for i in range(len(gradient[0])):
         for j in range(len(gradient[0][0])):
             updates = [-gradient[c][i][j] for c in range(n)]
@@ -52,9 +52,9 @@ def ratio_of_sums(gradient: list[Any], dominance: float, undefined: float) -> li
             top = updates[first]
             near = [abs(u) > dominance * abs(top) if top else u == 0 for u in updates]
             if sum(near) < 2:
-                own[first] += top
+                kept[first] += top
                 rest[first] += sum(updates[c] for c in range(n) if c != first) / (n - 1)
-    return [abs(own[c]) / abs(rest[c]) if rest[c] else undefined for c in range(n)]
+    return [abs(kept[c]) / abs(rest[c]) if rest[c] else undefined for c in range(n)]
 
 
 def ratio_loss(world: World, lr: float, renew_every: int, **ratio: Any) -> dict[str, Tensor]:
