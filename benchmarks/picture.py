@@ -22,9 +22,12 @@ def main() -> None:
     diverged = set(runs[runs["status"] == "diverged"].set_index(["method", "p"]).index)
     runs = runs[runs["metric"] == "test_auc"]
     rows = runs.groupby(["method", "p"])["value"].agg(["mean", "std", "count"])
-    methods = list(dict.fromkeys(runs["method"]))
-    axes_of_print = {"dataset": ["FashionMNIST"], "p": [4, 8, 16], "method": methods}
-    in_print = load("localscgdam", "localscgdam_table1.csv").at(axes_of_print, ["test_auc"])
+    rows = rows.drop(index=[*diverged], errors="ignore")
+    printed = load("localscgdam", "localscgdam_table1.csv")
+    methods = [
+        name for name in dict.fromkeys(row["method"] for row in printed.rows) if name in {*runs["method"]}
+    ]
+    in_print = printed.at({"dataset": ["FashionMNIST"], "p": [4, 8, 16], "method": methods}, ["test_auc"])
     with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
         figure = Figure(figsize=(7.2, 2.5), layout="constrained")
         panels = figure.subplots(1, 3, sharey=True)

@@ -144,3 +144,13 @@ def test_the_readme_shows_what_the_terminal_does() -> None:
         for text in (block, shown)
     ]
     assert len(lines[0]) == 2 and all(line in lines[1] for line in lines[0])
+
+
+def test_the_readme_has_the_picture_of_what_is_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = loaded(ROOT / "benchmarks/picture.py")
+    monkeypatch.setattr(picture, "TARGET", tmp_path / "picture.svg")
+    picture.main()
+    drawn = (tmp_path / "picture.svg").read_bytes()
+    assert drawn == (ROOT / "docs/pictures/fashionmnist.svg").read_bytes(), "`make picture` draws it again"
