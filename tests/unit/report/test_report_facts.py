@@ -144,3 +144,14 @@ def test_what_a_call_sets_changes_the_data_and_is_said(kind: dict[str, Any]) -> 
 def test_a_setting_of_the_paper_is_not_set_past_its_table() -> None:
     with pytest.raises(UserError, match="that is the setting p of toy"):
         made(given={"train.period": 2})
+
+
+def test_a_setting_called_split_is_not_the_axis_of_splits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As codasca's: it deals samples to clients."""
+    monkeypatch.chdir(Path(__file__).parents[3])
+    plan = Plan(load_config(overrides={"data_dir": str(tmp_path), "scale": "paper"}), "codasca")
+    assert "split" in plan.study.settings
+    table = tables.make(plan, "table5")
+    assert len(table.rows) == 25 and table.rows["published"].ne("").any()
