@@ -96,7 +96,7 @@ def _read(content: bytes, what: str) -> Weights:
     """Read a dict of tensors without executing code."""
     wanted = "a dict of tensors by name, as torch.save(module.state_dict(), path) writes"
     try:
-        loaded = torch.load(io.BytesIO(content), map_location="cpu", loadedonly=True)
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for what it cannot read
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(f"{what} does not hold {wanted} ({first})") from None
