@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,16 @@ from fedbench.commands.options import (
 from fedbench.commands.show import described_cell, described_figure
 from fedbench.plan import configuration
 from fedbench.plan.plan import Plan
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Look for no garbage meanwhile: before the end there is little, and to look for it takes a tenth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def table(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
@@ -78,6 +89,7 @@ def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = 
         print(path)
 
 
+@without_collection()
 def claims(
     paper: Annotated[str | None, typer.Argument(help="a paper's key")] = None,
     write: Annotated[
@@ -106,15 +118,12 @@ def claims(
             )
 
 
+@without_collection()
 def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
     """Build report.html: every table, figure, curve, configuration and failure on disk in one page."""
-    gc.disable()  # little of a page is garbage before its end: looking for it takes a seventh of the time
-    try:
-        from fedbench.report.page import build as page
+    from fedbench.report.page import build as page
 
-        print(page.build(configured(scale, paper, set_)))
-    finally:
-        gc.enable()
+    print(page.build(configured(scale, paper, set_)))
 
 
 def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
