@@ -100,11 +100,12 @@ def claims(
     notes: NotesOption = False,
 ) -> None:
     """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers."""
+    from fedbench.report.processes import at_once
     from fedbench.report.tables import claims as tables
 
     config = configured(scale, None, set_)
-    for key in [paper] if paper else configuration.paper_keys():
-        table = tables.make(Plan(config, key))
+    plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]
+    for table in at_once(tables.make, plans):
         if write:
             from fedbench.report.figures import claims as forest  # Matplotlib takes a second to import
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import write_yaml
+from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
 from fedbench.commands.cli import app
@@ -195,6 +195,17 @@ def test_a_paper_without_claims_says_so() -> None:
     result = call("claims", "toy")
     assert result.exit_code == 0, result.output
     assert result.stdout == "toy makes no claims: there is no `claims:` in config/papers/toy.yaml\n"
+
+
+def test_claims_of_all_studies_are_those_of_each_in_order() -> None:
+    claim = {"says": "Plain is ahead", "in": ["table1"]}
+    claim["better"] = {"method": "Plain", "than": ["Plain_too"], "metric": "test_auc"}  # type: ignore[assignment]
+    for key in ("first", "second"):
+        write_yaml(Path(f"config/papers/{key}.yaml"), {**PAPER, "title": f"The {key}", "claims": [claim]})
+    said = call("claims")
+    assert said.exit_code == 0, said.output
+    assert said.stdout == call("claims", "first").stdout + call("claims", "second").stdout
+    assert "Claims of The first" in said.stdout and "Plain is ahead" in said.stdout
 
 
 def test_a_terminal_without_a_character_and_a_pipe_that_closes_end_without_a_traceback() -> None:

@@ -20,6 +20,7 @@ from fedbench.plan.cells import Cell, matching
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
+from fedbench.report import processes
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
 
@@ -238,7 +239,7 @@ def test_a_mistake_of_the_call_is_said_before_the_work_begins(
 ) -> None:
     config = Config(scale="reduced", datasets=["MNIST"])
     monkeypatch.setattr(page, "studies", lambda config: {"localscgdam": ["reduced"], "climb": ["reduced"]})
-    monkeypatch.setattr(page, "ProcessPoolExecutor", lambda *how, **more: pytest.fail("it began"))
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", lambda *how, **more: pytest.fail("it began"))
     with pytest.raises(UserError, match="unknown dataset of localscgdam 'MNIST'"):
         page.build(config)
 

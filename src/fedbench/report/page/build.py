@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +21,7 @@ from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.report.page.data import chapters, studies
 from fedbench.report.page.states import STATES, TRAINING, TROUBLE, UNFINISHED, in_order
 from fedbench.report.page.text import TEMPLATES, ChapterText, text_of
+from fedbench.report.processes import at_once
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 from fedbench.store.provenance import commit, package_version
 
@@ -75,15 +73,9 @@ def build(config: Config) -> Path:
 def gathered(config: Config) -> list[ChapterText]:
     """Return the chapters that there are to show; several studies are made at a time, each by a process of its own."""
     shown = studies(config)
-    make = functools.partial(texts_of, config)
-    if len(shown) == 1:
-        return make(*shown.items())
-    Plan(config).cells()  # what is wrong with the call is said now, not when the other studies are done
-    # an interrupt ends the others without a word: this one reports it
-    quiet = (signal.SIGINT, signal.SIG_DFL)
-    count = min(len(shown), os.cpu_count() or 1)
-    with ProcessPoolExecutor(count, initializer=signal.signal, initargs=quiet) as pool:
-        return [*itertools.chain.from_iterable(pool.map(make, shown.items()))]
+    if len(shown) > 1:
+        Plan(config).cells()  # what is wrong with the call is said now, not when the other studies are done
+    return [*itertools.chain.from_iterable(at_once(functools.partial(texts_of, config), shown.items()))]
 
 
 def texts_of(config: Config, study: tuple[str, list[str]]) -> list[ChapterText]:
