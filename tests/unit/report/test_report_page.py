@@ -8,10 +8,12 @@ import math
 import shlex
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from page_reader import Page
+from page_reader import Element, Page
 from report_project import Project, run_result
 
 from fedbench.commands.options import configured
@@ -22,6 +24,8 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report import processes
 from fedbench.report.page import build as page
+from fedbench.report.page.states import STATES
+from fedbench.report.page.text import Row, overview_of
 from fedbench.report.tables import build as tables
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
@@ -196,6 +200,14 @@ def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project)
     assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("div", "reason").text
     cross = shown.cell(ANCHOR).all("path", "cross")
     assert {e.only("title").text for e in cross} == {"seed 1 diverged after this"}
+    kinds = [
+        e
+        for e in shown.root.only("section", id="trouble").children
+        if isinstance(e, Element) and e.tag == "details"
+    ]
+    assert [e.all("summary")[0].text.partition(":")[0] for e in kinds] == [
+        "✕ diverged 1 cell", "◐ incomplete 1 cell",
+    ]  # fmt: skip
 
 
 def test_other_papers_scales_and_data_sets_with_results_are_shown(reported: Project) -> None:
@@ -323,3 +335,22 @@ def test_chapters_open_one_at_a_time_and_a_closed_one_is_named(reported: Project
         "scale reduced",
         "scale demo",
     ]
+
+
+def test_what_was_not_trained_here_is_marked_in_the_overview_and_the_claims(reported: Project) -> None:
+    from fedbench.report.numbers.export import export_reproduced
+
+    export_reproduced(Plan(Config(scale="reduced")), "table1")
+    (reported.root / cell(reported, CELL).path).unlink()
+    shown = read(reported).root
+    rows = shown.only("table", "overview").only("tbody").all("tr")
+    assert [row.only("th").text for row in rows] == ["localscgdam Table 1 ‡ 1"]
+    said = [tag.text for tag in shown.only("article", id="claims/localscgdam").all("span", "tag")]
+    assert said[1].startswith("undecided") and said[1].endswith("‡") and said[0] == said[2] == "not run"
+
+
+def test_what_figures_alone_show_is_a_row_of_the_overview_and_a_table_without_numbers_is_none() -> None:
+    number = SimpleNamespace(state=STATES["diverged"])
+    empty = SimpleNamespace(entries=[], shipped=0, states={}, table=SimpleNamespace(name="table1"))
+    chapter: Any = SimpleNamespace(tables=[empty], drawn=[(None, number), (None, number)])
+    assert overview_of(chapter) == [Row("", 0, {"diverged": 2})]
