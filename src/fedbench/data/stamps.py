@@ -91,4 +91,4 @@ def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
 
 @functools.lru_cache(maxsize=256)
 def _sha256(path: Path, marked: Mark | None) -> str:
-    return noted(path, marked and list(marked)) or reread(path)
+    return (noted(path, list(marked)) if marked else None) or reread(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fedbench import seal
 from fedbench.data import stamps
 from fedbench.data.files import checksum
 from fedbench.data.stamps import intact, stamp_path
@@ -79,3 +80,9 @@ def test_a_folder_that_takes_no_stamp_is_no_obstacle(
 def test_small_files_have_no_stamp(large: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stamps, "LARGE", len(CONTENT) + 1)
     assert intact(large, checksum(large)) and not stamp_path(large).exists()
+
+
+def test_a_note_without_a_state_vouches_for_no_missing_file(tmp_path: Path) -> None:
+    seal.write(stamp_path(tmp_path / "x"), {"sha256": "0" * 64})
+    with pytest.raises(FileNotFoundError):
+        stamps.sha256(tmp_path / "x")

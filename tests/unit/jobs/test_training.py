@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import subprocess
+import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,7 @@ from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.store.runs import Store
+from forks import stand_ins
 
 
 def config(**options: Any) -> Config:
@@ -154,6 +158,45 @@ class TestRun:
         text = (Store().path(spec.key) / "run.json").read_text()
         loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
         assert loaded["status"] == "diverged" and loaded["metrics"] == {}
+
+
+WORKER = """
+    import sys, time
+    from pathlib import Path
+    from fedbench.plan import configuration
+    from fedbench.plan.plan import Plan
+    from fedbench.engine.simulate import Simulation
+    from fedbench.store.runs import Store
+    from fedbench.jobs.training import train_run
+
+    original = Simulation.run
+
+    def run(self):
+        with Path("trained").open("a") as file:
+            file.write(sys.argv[1])
+        time.sleep(1)
+        return original(self)
+
+    Simulation.run = run
+    config = configuration.load_config()
+    spec = Plan(config).cells("table1")[0].runs[0]
+    Path("ready" + sys.argv[1]).touch()
+    while not Path("go").exists():
+        time.sleep(0.005)
+    print(train_run(spec, config, Store()).status)
+"""
+
+
+@pytest.mark.usefixtures("project")
+def test_two_processes_that_want_one_run_train_it_once() -> None:
+    code = [stand_ins() / "python", "-c", textwrap.dedent(WORKER)]
+    workers = [subprocess.Popen([*code, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
+    while not all(Path(f"ready{name}").exists() or workers["ab".index(name)].poll() for name in "ab"):
+        time.sleep(0.02)
+    Path("go").touch()
+    assert [worker.communicate()[0] for worker in workers] == ["finished\n", "finished\n"]
+    assert Path("trained").read_text() in ("a", "b")
+    assert len(Store().keys()) == 1
 
 
 @pytest.mark.usefixtures("project")
