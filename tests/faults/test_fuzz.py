@@ -269,9 +269,23 @@ def test_odd_archives_bring_whole_runs_or_none() -> None:
 def test_odd_published_tables_are_right_or_one_line(tmp_path: Path) -> None:
     """Whatever is accepted says what the text says: each mean is the decimal that stands in its cell."""
     odd = [
-        "", "nan", "inf", "8_0", "0x1", "1e400", "-1", "2.5", "\ufeff", '"', ";", "0,9", "²", "\0", "0.5 ",
+        "",
+        "nan",
+        "inf",
+        "8_0",
+        "0x1",
+        "1e400",
+        "-1",
+        "2.5",
+        "\ufeff",
+        '"',
+        ";",
+        "0,9",
+        "²",
+        "\0",
+        "0.5 ",
         " 0.5",
-    ]  # fmt: skip
+    ]
     for draw in rounds("tables"):
         header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
         rows = [header, *([["A", "M", str(n), "test_auc", "0.5", "0.1", "3"] for n in range(3)])]

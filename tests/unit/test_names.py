@@ -14,8 +14,20 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 
 HOSTILE = [
-    "table1$(touch x)", "../../x", "a b", "a;b", "-x", ".x", "{x}", "a\nb", "a/b", "`id`", "é", "", "x" * 101,
-]  # fmt: skip
+    "table1$(touch x)",
+    "../../x",
+    "a b",
+    "a;b",
+    "-x",
+    ".x",
+    "{x}",
+    "a\nb",
+    "a/b",
+    "`id`",
+    "é",
+    "",
+    "x" * 101,
+]
 
 
 @pytest.mark.usefixtures("project")

@@ -119,12 +119,20 @@ def test_every_field_changes_the_key(place: str) -> None:
 def test_no_field_was_forgotten_above() -> None:
     # instead of others, or above
     either = {
-        "data.labels.positive", "train.epochs", "train.rounds", "train.local_epochs",
-        "train.batches_per_epoch", "train.cycles", "train.stage_every", "train.stage_factor",
-        "train.stages.first", "train.stages.scale", "train.stages.factor",
+        "data.labels.positive",
+        "train.epochs",
+        "train.rounds",
+        "train.local_epochs",
+        "train.batches_per_epoch",
+        "train.cycles",
+        "train.stage_every",
+        "train.stage_factor",
+        "train.stages.first",
+        "train.stages.scale",
+        "train.stages.factor",
         *(f"start.{name}" for name in StartSpec.model_fields),
         *(f"task.{name}" for name in TaskSpec.model_fields),
-    }  # fmt: skip
+    }  # instead of others, or above
     tried = {*CHANGES, "train.participation.rule"}
     missing = {
         place

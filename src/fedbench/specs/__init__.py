@@ -22,9 +22,25 @@ from fedbench.specs._data import NUMERICS, DataSpec, ImbalanceSpec, LabelSpec, P
 from fedbench.specs._training import NormalizeSpec, ParticipationSpec, StagesSpec, TrainSpec
 
 __all__ = [
-    "NUMERICS", "DataSpec", "ImbalanceSpec", "LabelSpec", "Name", "NetworkSpec", "NormalizeSpec",
-    "ParticipationSpec", "PartitionSpec", "RunSpec", "Spec", "StagesSpec", "StartSpec", "TaskSpec",
-    "TrainSpec", "as_value", "digest", "named", "validated",
+    "NUMERICS",
+    "DataSpec",
+    "ImbalanceSpec",
+    "LabelSpec",
+    "Name",
+    "NetworkSpec",
+    "NormalizeSpec",
+    "ParticipationSpec",
+    "PartitionSpec",
+    "RunSpec",
+    "Spec",
+    "StagesSpec",
+    "StartSpec",
+    "TaskSpec",
+    "TrainSpec",
+    "as_value",
+    "digest",
+    "named",
+    "validated",
 ]  # fmt: skip
 
 

@@ -103,8 +103,16 @@ def test_checks_come_first_and_nothing_is_begun_when_the_time_is_up(
     monkeypatch.setattr(paper_scale, "subprocess", fake)
     monkeypatch.setattr(paper_scale, "export", lambda parts, scale: None)
     given = [
-        "--hours", str(95 / 3600), "--device", "cuda", "--checks", "--jobs", "1", "--archive", "runs.tar.gz",
-    ]  # fmt: skip
+        "--hours",
+        str(95 / 3600),
+        "--device",
+        "cuda",
+        "--checks",
+        "--jobs",
+        "1",
+        "--archive",
+        "runs.tar.gz",
+    ]
     monkeypatch.setattr(sys, "argv", ["paper_scale.py", *given])
     paper_scale.main()
     assert [left for _, left in calls] == pytest.approx([95 - 10 * at for at in range(10)])

@@ -70,9 +70,15 @@ class TestRun:
         assert record.spec == spec.model_dump(mode="json") and record.key == spec.key
         assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
         assert {
-            "commit", "versions", "hardware", "device", "seconds", "evaluation_seconds", "curve_seconds",
+            "commit",
+            "versions",
+            "hardware",
+            "device",
+            "seconds",
+            "evaluation_seconds",
+            "curve_seconds",
             "data",
-        } <= record.provenance.keys()  # fmt: skip
+        } <= record.provenance.keys()
         assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
         lines = store.curve(spec.key).read_text().splitlines()
         assert len(lines) == 1 + 3 and lines[0].startswith(

@@ -21,12 +21,16 @@ class TestPapersAsShipped:
     @pytest.mark.parametrize(
         ("paper", "target", "count"),
         [
-            ("localscgdam", "table1", 6 * 5 * 3), ("localscgdam", "figure1", 6 * 5),
-            ("localscgdam", "figure2", 6 * 5), ("localscgdam", "figure3", 6 * 5),
-            ("localscgdam", "figure4", 3 * 5), ("localscgdam", "figure5", 3),
-            ("climb", "table1", 2 * 2 * 2 * 2 * 4), ("climb", "table2", 2 * 2 * 2 * 3 * 4),
+            ("localscgdam", "table1", 6 * 5 * 3),
+            ("localscgdam", "figure1", 6 * 5),
+            ("localscgdam", "figure2", 6 * 5),
+            ("localscgdam", "figure3", 6 * 5),
+            ("localscgdam", "figure4", 3 * 5),
+            ("localscgdam", "figure5", 3),
+            ("climb", "table1", 2 * 2 * 2 * 2 * 4),
+            ("climb", "table2", 2 * 2 * 2 * 3 * 4),
         ],
-    )  # fmt: skip
+    )
     def test_tables_and_figures_have_the_papers_cells(self, paper: str, target: str, count: int) -> None:
         config = load_config(overrides={"scale": "paper"})
         chosen = Plan(config, paper).cells(target)

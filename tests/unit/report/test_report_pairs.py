@@ -51,7 +51,17 @@ def test_without_published_numbers_there_is_one_column_and_no_empty_rows(
     table = tables.make(Plan(reduced, "climb"), "table2")
     lines = table.markdown().splitlines()
     assert lines[2].split() == [
-        "|", "α", "|", "Baseline", "|", "CLIMB", "|", "Ratio-Loss", "|", "Focal-Loss", "|",
-    ]  # fmt: skip
+        "|",
+        "α",
+        "|",
+        "Baseline",
+        "|",
+        "CLIMB",
+        "|",
+        "Ratio-Loss",
+        "|",
+        "Focal-Loss",
+        "|",
+    ]
     assert "* Not run: CIFAR10 (96 of 192 numbers)." in lines
     assert "verdict" not in table.markdown() and "Δ" not in table.tex()

@@ -129,10 +129,18 @@ def test_they_can_be_left_out(shipped: Project) -> None:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("value", "x"), ("value", ""), ("value", "nan"), ("value", "1.2"), ("metric", ""), ("pace", "1 h"),
-        ("sign", "lost"), ("status", "done"), ("seed", "-1"), ("seed", "x"),
+        ("value", "x"),
+        ("value", ""),
+        ("value", "nan"),
+        ("value", "1.2"),
+        ("metric", ""),
+        ("pace", "1 h"),
+        ("sign", "lost"),
+        ("status", "done"),
+        ("seed", "-1"),
+        ("seed", "x"),
     ],
-)  # fmt: skip
+)
 def test_a_row_that_no_export_wrote_is_named(
     shipped: Project, reduced: Config, column: str, value: str
 ) -> None:

@@ -49,12 +49,19 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
 @pytest.mark.parametrize(
     "target",
     [
-        "report.html", "./report.html", "reports/climb.pdf", "tables/table1.tex",
-        "tables/climb/table2.macros.tex", "tables/climb/table2.pdf", "tables/claims.md",
-        "figures/arena/figure1.svg", "tables/arena/leaderboard.md", "data/prepared/digits.npz",
+        "report.html",
+        "./report.html",
+        "reports/climb.pdf",
+        "tables/table1.tex",
+        "tables/climb/table2.macros.tex",
+        "tables/climb/table2.pdf",
+        "tables/claims.md",
+        "figures/arena/figure1.svg",
+        "tables/arena/leaderboard.md",
+        "data/prepared/digits.npz",
         f"{CELL}/CoDA.json",
     ],
-)  # fmt: skip
+)
 def test_what_rules_make_passes(inputs: Inputs, target: str) -> None:
     targets.check(target, [target], inputs, RULES)
 

@@ -10,8 +10,14 @@ import numpy as np
 import pandas as pd
 
 FINISHED, INCOMPLETE, DIVERGED, FAILED, NOT_RUN, UNDEFINED, NOT_REACHED = (
-    "finished", "incomplete", "diverged", "failed", "not run", "undefined", "not reached",
-)  # fmt: skip
+    "finished",
+    "incomplete",
+    "diverged",
+    "failed",
+    "not run",
+    "undefined",
+    "not reached",
+)
 AVERAGED = "averaged"
 """The status of a row whose value is the mean over the seeds of its cell, as those of single runs were not kept."""
 COSTS = ("floats_up", "floats_down", "samples", "seconds")

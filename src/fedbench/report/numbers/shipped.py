@@ -26,8 +26,18 @@ from fedbench.results import idle
 FIRST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""
 COLUMNS = (
-    "method", "seed", "key", "metric", "value", "status", "reason", "pace", "sign", "commit", "hardware",
-)  # fmt: skip
+    "method",
+    "seed",
+    "key",
+    "metric",
+    "value",
+    "status",
+    "reason",
+    "pace",
+    "sign",
+    "commit",
+    "hardware",
+)
 """Of a file, after ``dataset`` and the settings of the study."""
 NUMBERS = ("seed", "value", "pace")
 """Those that hold numbers."""

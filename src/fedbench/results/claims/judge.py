@@ -24,8 +24,14 @@ from fedbench.results.statistics import (
 )
 
 SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
-    "supported", "contradicted", "not supported", "undecided", "not run", "not testable", "not tested",
-)  # fmt: skip
+    "supported",
+    "contradicted",
+    "not supported",
+    "undecided",
+    "not run",
+    "not testable",
+    "not tested",
+)
 WON, LOST, OPEN = "won", "lost", "open"
 FEWEST = 3
 """Seeds below which nothing is decided."""
