@@ -15,6 +15,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures.build import make
 from fedbench.report.numbers import shipped_curves
+from fedbench.report.page.data import chapter
 from fedbench.workflow import besides
 
 CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
@@ -37,6 +38,17 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
     assert "shipped" not in trained.words
     without = make(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
     assert without.points.empty and "no curve yet" in without.words
+
+
+def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(
+    project: Project, reduced: Config
+) -> None:
+    project.fill("localscgdam", "figure1", reduced)
+    plan = shipped(project, reduced)
+    Path("config/config.yaml").write_text("paper: localscgdam\n")  # commands of cells differ from it
+    assert [drawing.name for drawing in chapter(plan).figures] == ["figure1"]
+    project.finish(plan.cells("figure1")[0], [0.8] * 3)
+    assert [drawing.name for drawing in chapter(Plan(reduced)).figures] == [*plan.study.figures]
 
 
 def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(

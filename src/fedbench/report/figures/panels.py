@@ -175,9 +175,11 @@ def curve_of(
     curve. Where x differs between seeds (``seconds``) its mean is taken.
     """
     by_seed = collect.curves(cell, metric, x, shipped)
+    if by_seed.empty:
+        return None
     by_seed["at"] = by_seed.groupby("seed").cumcount() if x == "seconds" else by_seed["x"]
     wide = by_seed.pivot_table(index="at", columns="seed", values="value", dropna=False).dropna()
-    if by_seed.empty or wide.empty:
+    if wide.empty:
         return None
     seeds = by_seed["seed"].nunique()
     bad = by_seed.loc[by_seed["status"] == DIVERGED, "seed"].nunique()

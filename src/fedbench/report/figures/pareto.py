@@ -62,7 +62,8 @@ def _panel(paper: Paper, scale: Scale, spec: FigureSpec, board: Board) -> Panel:
         measured = line.first
         point = {"x": cost, **interval(measured)}
         repeats = pd.DataFrame([{"x": cost, "value": value} for value in measured.values.values()])
-        curves.append(Curve(axis_text(paper, "method", line.method), pd.DataFrame([point]), repeats=repeats))
+        label = axis_text(paper, "method", line.method)
+        curves.append(Curve(label, pd.DataFrame([point]), repeats=repeats, shipped=measured.shipped))
         if board.dominator(line.method, spec.x) is None:
             front.append({**point, "low": measured.mean, "high": measured.mean})
     if front:

@@ -114,6 +114,7 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
         axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
     if across.rows:
         forest.fill(axes, panel, styles, across)
+    seeds, bars = list[pd.DataFrame](), list[pd.DataFrame]()
     for index, curve in enumerate(panel.curves if not across.rows else []):
         style, data = styles[curve.label], _on_axes(curve.points, across)
         step = max(1, len(data) // MARKS)
@@ -126,7 +127,8 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
         if len(curve.published):
             axes.plot(data["x"], data["published"], color=style.colour, zorder=2.2, **THIN)
         if curve.repeats is not None:
-            _bars(axes, data, curve.repeats, style)
+            seeds.append(curve.repeats.assign(colour=style.colour))
+            bars.append(data[data["low"] < data["high"]].assign(colour=style.colour))
         elif (data["low"] < data["high"]).any():
             axes.fill_between(
                 data["x"], data["low"], data["high"], color=style.colour, alpha=0.15, linewidth=0
@@ -134,6 +136,8 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
         if curve.broken:
             end = data.iloc[-1]
             axes.plot(end["x"], end["mean"], "x", color=style.colour, markersize=7, mew=1.6, zorder=5)
+    if seeds:
+        _bars(axes, pd.concat(seeds), pd.concat(bars))
     remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
     axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
     if panel.empty:
@@ -156,12 +160,14 @@ def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
     return points
 
 
-def _bars(axes: Axes, data: pd.DataFrame, repeats: pd.DataFrame, style: Style) -> None:
-    """Draw each seed as a dot and the interval as a bar, which may run out of the panel."""
-    axes.scatter(repeats["x"], repeats["value"], s=5, color=style.colour, alpha=0.45, linewidth=0, zorder=2.5)
+def _bars(axes: Axes, seeds: pd.DataFrame, bars: pd.DataFrame) -> None:
+    """Draw each seed as a dot and the intervals as bars, which may run out of the panel."""
+    axes.scatter(seeds["x"], seeds["value"], s=5, c=seeds["colour"], alpha=0.45, linewidth=0, zorder=2.5)
     limits = axes.dataLim.frozen()
-    if (data["low"] < data["high"]).any():
-        axes.vlines(data["x"], data["low"], data["high"], color=style.colour, linewidth=0.9, alpha=0.6)
+    if len(bars):
+        axes.vlines(
+            bars["x"], bars["low"], bars["high"], colors=bars["colour"].tolist(), linewidth=0.9, alpha=0.6
+        )
         axes.dataLim.set(limits)
 
 

@@ -190,8 +190,12 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
     paper, scale, config, cells, store = plan.study, plan.scale, plan.config, plan.cells(), Store()
     views = {_place_of(cell): CellView(cell, paper, log_of(cell), whereabouts(cell, store)) for cell in cells}
     made = [_table(plan, name, views) for name in paper.tables]
-    asked = paper.figures if _trained(paper.key, scale.name) else {}  # shipped numbers have no curves
-    drawn = [_figure(plan, name, views) for name in asked]
+    drawings = {name: figures.make(plan, name) for name in paper.figures}
+    drawn = [
+        _figure(plan, name, drawing, views)
+        for name, drawing in drawings.items()
+        if drawing.content.panels or _trained(paper.key, scale.name)
+    ]
     for view in views.values():
         view.complete(plan)
     origin = provenance(cells)
@@ -209,7 +213,7 @@ def _table(plan: Plan, name: str, views: Views) -> TableView:
     return shown
 
 
-def _figure(plan: Plan, name: str, views: Views) -> Drawing:
+def _figure(plan: Plan, name: str, drawing: Drawing, views: Views) -> Drawing:
     spec, tables_ = plan.figure(name), plan.study.tables.values()
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
@@ -220,7 +224,7 @@ def _figure(plan: Plan, name: str, views: Views) -> Drawing:
         if behind:
             value, spread = state_text(item, DECIMALS)
             behind.add(Entry(value, spread, item=item), name)
-    return figures.make(plan, name)
+    return drawing
 
 
 def _place(place: Mapping[str, Value]) -> Place:
