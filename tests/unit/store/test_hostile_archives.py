@@ -22,14 +22,21 @@ def with_a_path(root: Path, key: str) -> None:
     seal.write(path, seal.read(path) | {"files": {"../../evil": ""}})
 
 
+def with_a_link(root: Path, key: str) -> None:
+    path, elsewhere = root / key / "curve.csv", root.parent / "elsewhere.csv"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
         (lambda root, key: (root / key / "curve.csv").write_text("x"), "curve.csv is not what was written"),
         (lambda root, key: (root / key).rename(root / ("f" * 16)), "holds the run"),
         (with_a_path, "files.../../evil"),
+        (with_a_link, "curve.csv is missing"),
     ],
-    ids=["curve", "renamed", "path"],
+    ids=["curve", "renamed", "path", "link"],
 )
 def test_bad_runs_are_refused_by_name_and_the_others_taken(
     other_store: Store, this_store: Store, damage: Callable[[Path, str], object], says: str

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,8 @@ def test_a_record_whose_specification_is_another_runs_is_noticed(tmp_path: Path)
         ({"metrics": {"test_auc": True}}, "metrics.test_auc"),
         ({"provenance": {"versions": [1]}}, "provenance"),
         ({"provenance": {"seconds": "long"}}, "provenance"),
+        ({"provenance": {"evaluation_seconds": [0.1, "long"]}}, "provenance"),
+        ({"provenance": {"curve_seconds": [0.1, "long"]}}, "provenance"),
         ({"files": {"../../x": "0" * 64}}, "files"),
         ({"key": "../x"}, "key"),
         ({"more": 1}, "more: Unexpected"),
@@ -137,6 +140,8 @@ def test_damaged_runs_that_are_set_aside_are_kept_apart(tmp_path: Path) -> None:
         finish(store)
         assert store.set_aside(KEY) == tmp_path / f"{KEY}.damaged{number}"
     assert store.keys() == store.keys(damaged=True) == [] and store.load(KEY) is None
+    store.path(KEY).mkdir()  # its record is gone
+    assert store.keys(damaged=True) == [KEY] and store.keys() == [] and not store.has(KEY)
 
 
 def test_what_a_killed_process_left_of_a_finished_run_is_tidied_up(tmp_path: Path) -> None:
@@ -148,6 +153,16 @@ def test_what_a_killed_process_left_of_a_finished_run_is_tidied_up(tmp_path: Pat
     store.tidy(KEY)
     assert [path.name for path in tmp_path.iterdir()] == [KEY]
     store.tidy(KEY)
+
+
+def test_who_finds_a_run_that_came_from_elsewhere_does_not_wait_for_its_training(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    finish(store)
+    with store.claim(KEY):
+        tidying = threading.Thread(target=store.tidy, args=(KEY,), daemon=True)
+        tidying.start()
+        tidying.join(60)
+        assert not tidying.is_alive() and store.unfinished() == [KEY]
 
 
 def test_an_attempt_that_saved_nothing_leaves_nothing(tmp_path: Path) -> None:

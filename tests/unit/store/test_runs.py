@@ -104,8 +104,9 @@ def test_dying_while_writing_leaves_no_run_and_the_next_one_succeeds(
     monkeypatch.undo()
     assert count == step + 1
     assert store.load(KEY) is None and store.keys() == []
-    assert finish(store) == store.load(KEY)
+    assert finish(store, clients=[]) == store.load(KEY)
     assert sorted(path.name for path in store.root.iterdir()) == [KEY]
+    assert sorted(path.name for path in store.path(KEY).iterdir()) == ["curve.csv", "run.json"]
 
 
 @pytest.mark.parametrize(
