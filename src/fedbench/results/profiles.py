@@ -31,8 +31,7 @@ def profile(ratios: Sequence[Array], factors: Array) -> Array:
 def band(ratios: Sequence[Array], factors: Array, draws: int = DRAWS) -> tuple[Array, Array]:
     """Return the ends of the bootstrap interval of a profile: seeds are drawn again within each setting."""
     generator = np.random.default_rng(0)
-    drawn = [[of[generator.integers(len(of), size=len(of))] for of in ratios] for _ in range(draws)]
-    again = _shares([np.array(of) for of in zip(*drawn, strict=True)], factors)
+    again = _shares([of[generator.integers(len(of), size=(draws, len(of)))] for of in ratios], factors)
     low, high = np.quantile(again, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     return low, high
 

@@ -43,12 +43,16 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
 def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(
     project: Project, reduced: Config
 ) -> None:
-    project.fill("localscgdam", "figure1", reduced)
-    plan = shipped(project, reduced)
     Path("config/config.yaml").write_text("paper: localscgdam\n")  # commands of cells differ from it
-    assert [drawing.name for drawing in chapter(plan).figures] == ["figure1"]
-    project.finish(plan.cells("figure1")[0], [0.8] * 3)
-    assert [drawing.name for drawing in chapter(Plan(reduced)).figures] == [*plan.study.figures]
+    project.fill("localscgdam", "figure1", reduced)
+    first, second = Plan(reduced).cells("figure1")[:2]
+    project.write(first, [run_result(run.seed, run.key, {}, "diverged", "loss is nan") for run in first.runs])
+    trained = chapter(Plan(reduced))
+    assert [drawing.name for drawing in trained.figures] == [*trained.paper.figures]
+    page = chapter(shipped(project, reduced))
+    assert [drawing.name for drawing in page.figures] == ["figure1"]
+    drawn, before = ({view.anchor: view.charts for view in of.views} for of in (page, trained))
+    assert drawn == before and all(drawn[f"reduced/{cell.name}"] for cell in (first, second))
 
 
 def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(

@@ -31,7 +31,8 @@ def test_a_band_is_that_of_profiles_drawn_one_after_another() -> None:
     generator = np.random.default_rng(3)
     ratios, factors = [generator.uniform(1, 3, seeds) for seeds in (9, 7)], np.linspace(1, 3, 9)
     again = np.random.default_rng(0)
-    drawn = [profile([again.choice(of, len(of)) for of in ratios], factors) for _ in range(100)]
+    chosen = [again.choice(of, (100, len(of))) for of in ratios]
+    drawn = [profile(of_draw, factors) for of_draw in zip(*chosen, strict=True)]
     for end, share in zip(
         band(ratios, factors, draws=100), ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2), strict=True
     ):

@@ -178,16 +178,25 @@ class CellView:
             state = state_of(item, says)
             self.numbers[item.metric] = Number(entry, item, state, target)
 
-    def complete(self, plan: Plan) -> None:
-        """Read what a click shows: runs and curves from the store, and the command that makes the cell."""
+    def complete(self, plan: Plan, shipped: collect.Tables) -> None:
+        """Read what a click shows: runs and curves, ``shipped`` where the store has none, and the command."""
         by_key = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
         self.runs = [run_of(spec.seed, spec.key, by_key.get(spec.key)) for spec in self.cell.runs]
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
         printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
         for metric, value in printed.items():
-            lines = [Line.of(run.seed, run.curve, x, metric, run.status == DIVERGED) for run in self.runs]
+            lines = [line_of(run, shipped, x, metric) for run in self.runs]
             self.charts += filter(None, [chart(lines, metric, x, style_of(self.cell.method), value)])
         self.command = plan.command(self.cell)
+
+
+def line_of(run: Run, shipped: collect.Tables, x: str, metric: str) -> Line:
+    """Return one metric over the training of a run, trained here or ``shipped``."""
+    if run.curve or run.key not in shipped:
+        return Line.of(run.seed, run.curve, x, metric, run.status == DIVERGED)
+    table = shipped[run.key]
+    curve = {name: table[name].tolist() for name in (x, metric) if name in table}
+    return Line.of(run.seed, curve, x, metric, bool((table["status"] == DIVERGED).any()))
 
 
 def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:

@@ -15,7 +15,7 @@ from fedbench.plan.schema import Config, Paper, Scale, TableSpec, Value
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.build import Drawing
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import compare, described
+from fedbench.report.numbers import compare, described, shipped_curves
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT, DECIMALS
 from fedbench.report.numbers.origin import provenance
@@ -196,8 +196,9 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
         for name, drawing in drawings.items()
         if drawing.content.panels or _trained(paper.key, scale.name)
     ]
+    shipped = shipped_curves.load(plan, "curves")
     for view in views.values():
-        view.complete(plan)
+        view.complete(plan, shipped)
     origin = provenance(cells)
     asserted = claim_tables.make(plan) if claims and paper.claims else None
     said = described.changed(config.set)
@@ -214,12 +215,15 @@ def _table(plan: Plan, name: str, views: Views) -> TableView:
 
 
 def _figure(plan: Plan, name: str, drawing: Drawing, views: Views) -> Drawing:
+    """Give cells the numbers of a figure that no table shows, and return it."""
     spec, tables_ = plan.figure(name), plan.study.tables.values()
     shared = spec.model_dump(include={"title", "datasets", "methods", "settings", "metrics"})
     if spec.kind == "duals":  # what it draws are no results: show those of the tables
         shared["metrics"] = next((table.metrics for table in tables_ if table.metrics), [])
-    frame = compare.comparisons(plan, TableSpec(**shared), plan.cells(name))
-    for item in records(frame):
+    cells = plan.cells(name)
+    if all(views[_place_of(cell)].numbers.keys() >= {*shared["metrics"]} for cell in cells):
+        return drawing
+    for item in records(compare.comparisons(plan, TableSpec(**shared), cells)):
         behind = views.get(_place(item.at)) if item.here else None
         if behind:
             value, spread = state_text(item, DECIMALS)
