@@ -32,8 +32,6 @@ def take(locks: Path = LOCKS) -> str | None:
     Raises:
         UserError: the folder of the locks belongs to another user.
     """
-    if _held:
-        return os.environ[VISIBLE]
     offered = _offered(os.environ.get(VISIBLE))
     if not offered:
         return None

@@ -101,7 +101,7 @@ def _unavailable_metrics(
 
 def _shows(paper: Paper, spec: TableSpec | FigureSpec, cell: Cell) -> bool:
     """Say whether a table or figure shows a cell. Datasets that are not listed enter as additions or stand-ins."""
-    if spec.kind in ("data", "facts", "duals") or cell.method not in spec.methods:
+    if cell.method not in spec.methods:
         return False
     if isinstance(spec, TableSpec) and cell.dataset not in spec.datasets:
         additions = spec.additions

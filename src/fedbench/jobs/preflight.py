@@ -69,10 +69,12 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
     seen = set[str]()
     for source, dataset, method, run in runs:
         facts = run.model_dump(mode="json", include={"method", "params", "task", "network", "start"})
-        facts["normalize"] = run.train.normalize and run.train.normalize.model_dump()
-        facts["participation"] = run.train.participation.model_dump()
-        data = run.data.model_dump(mode="json", include={"dataset", "partition", "clients"})
-        train = run.train.model_dump(mode="json", include={"normalize", "iterations", "period"})
+        data = run.data.model_dump(
+            mode="json", include={"dataset", "sources", "labels", "partition", "clients"}
+        )
+        train = run.train.model_dump(
+            mode="json", include={"normalize", "participation", "iterations", "period"}
+        )
         key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
         if key not in seen:
             seen.add(key)

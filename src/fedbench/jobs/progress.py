@@ -106,7 +106,7 @@ def share_done(cell: Cell, store: Store) -> float:
         if store.has(run.key):
             shares += 1
         else:
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+            with contextlib.suppress(OSError, ValueError, KeyError):
                 at = json.loads((store.checkpoint(run.key).parent / TRAIL).read_text())
                 shares += at["round"] / at["rounds"]
     return shares / len(cell.runs)

@@ -107,7 +107,7 @@ def margin(runs: Sequence[Runs], best: int, rule: Rule) -> tuple[int, float, int
     """
     behind = []
     for place, made in enumerate(runs):
-        shared = min(rule.seeds(made), rule.seeds(runs[best]))
+        shared = rule.seeds(made)  # the best has all
         means = [rule.mean(runs[p], shared) for p in (best, place)]
         if place != best and means[0] is not None and means[1] is not None:
             behind.append((place, round(rule.sign * (means[0] - means[1]), 5), shared))

@@ -75,8 +75,8 @@ class Scores:
         self._say(f"{trial}: {shown}{left}  {spec.params}")
 
     def rows(self, runs: Sequence[Runs]) -> Rows:
-        """Return the trials with the scores of their ``runs``, without those that have none."""
-        return [self._row(params, made) for (params, _), made in zip(self._trials, runs, strict=True) if made]
+        """Return the trials with the scores of their ``runs``."""
+        return [self._row(params, made) for (params, _), made in zip(self._trials, runs, strict=True)]
 
     def _row(self, params: Mapping[str, Any], made: Runs) -> dict[str, Any]:
         runs = {key: score for key, score in made.items() if key not in self._rule.short}

@@ -82,7 +82,7 @@ def test_processes_never_share_a_card_and_the_next_one_waits_for_a_free_one(mach
 
 def test_a_card_that_was_given_is_used_as_it_is(machine: Machine) -> None:
     machine.install(TWO)
-    shared = [machine.start(CUDA_VISIBLE_DEVICES="1") for _ in range(2)]
+    shared = [machine.start(CUDA_VISIBLE_DEVICES=given) for given in ("1", "1,")]
     assert [line(process) for process in shared] == ["card None"] * 2
     assert line(machine.start(CUDA_VISIBLE_DEVICES="")) == "card None", "no card at all was wanted"
 
@@ -92,6 +92,8 @@ def test_of_several_given_cards_each_process_takes_one(machine: Machine) -> None
     given = [machine.start(CUDA_VISIBLE_DEVICES="1,2") for _ in range(2)]
     assert {line(process) for process in given} == {"card 1", "card 2"}
     assert line(machine.start()) == "card GPU-aaaa", "the same cards by their other names are not free"
+    unlisted = machine.start(CUDA_VISIBLE_DEVICES="GPU-bbbb,9")
+    assert line(unlisted) == "card 9", "what the driver does not list is for CUDA to refuse"
 
 
 def test_without_cards_there_is_nothing_to_take(machine: Machine) -> None:

@@ -68,7 +68,7 @@ def test_one_metric_for_each_site() -> None:
     assert result == [
         "test_auc", "test_auc@Basel", "test_auc@Lyon", "test_auc@St. {X}, Turin", "worst_site_test_auc",
     ]  # fmt: skip
-    preflight.check(cells(["test_auc", "test_auc@sites", "site_std_test_auc"], clients=3))
+    preflight.check(cells(["test_auc_h", "test_auc@sites", "site_std_test_auc"], clients=3))
 
 
 def test_a_method_for_two_classes_on_three_is_found_before_training() -> None:

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from toy import PAPER, write_yaml
 
+from fedbench.algorithms import fedavg
 from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
 from fedbench.jobs import preflight, session, tune, workers
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_config, paper_keys
+from fedbench.plan.layers import overlaid
 from fedbench.plan.plan import Plan
+from fedbench.specs import RunSpec
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -47,6 +50,52 @@ def changed(*place: str, value: Any) -> Any:
 
 def test_a_sound_paper_passes() -> None:
     preflight.check(cells())
+    preflight.check(cells(changed("datasets", "Digits", "fixed", value={"train": {"iterations": 4}})))
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "message"),
+    [
+        ({}, {"network": {"name": "mlpp"}}, "unknown network 'mlpp'"),
+        ({}, {"params": {"lr": -1}}, "lr has to be 0 or more"),
+        ({}, {"task": {"name": "clasification"}}, "unknown task"),
+        ({}, {"start": {"weights": "none.pt", "sha256": "0" * 64}}, r"cannot read start\.weights"),
+        ({}, {"train": {"iterations": 1}}, "1 is less than a round"),
+        ({}, {"train": {"participation": {"rule": "random", "clients": 2}}}, "needs all clients"),
+        ({}, {"data": {"partition": {"rule": "evn"}}}, "unknown partition rule 'evn'"),
+        ({}, {"data": {"labels": {"rule": "original"}}}, "is for two classes"),
+        ({"data": {"sources": ["mnist"]}}, {}, "'sites' needs a dataset that knows"),
+    ],
+)
+def test_runs_that_differ_in_what_is_checked_are_checked_each(
+    first: dict[str, Any], other: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They differ by a setting, and have one method and one dataset."""
+    monkeypatch.setattr(fedavg.Method, "partial", False)
+    monkeypatch.setattr(fedavg.Method, "binary", True)
+    sound = cells()[0].runs[0].model_dump(mode="json")
+    if first:
+        sound["data"]["partition"]["rule"] = "sites"
+    runs = [RunSpec.model_validate(overlaid(sound, piece)) for piece in (first, other)]
+    with pytest.raises(UserError, match=message):
+        preflight.check_runs(("", "Digits", "Plain", run) for run in runs)
+
+
+def test_a_mistake_of_a_table_stops_the_cells_that_it_shows_alone() -> None:
+    def change(paper: dict[str, Any]) -> None:
+        table = paper["tables"]["table1"]
+        paper["datasets"]["Other"] = {**paper["datasets"]["Digits"], "printed": True}
+        others = {"datasets": ["Digits", "Other"], "settings": {"p": [2, 8]}}
+        paper["tables"] |= {
+            "table1": table | {"metrics": ["test_overall_accuracy"]},
+            "table2": table | others,
+        }
+
+    with pytest.raises(UserError, match=r"tables\.table1\.metrics: test_overall_accuracy is not measured"):
+        preflight.check(cells(change))
+    plan = Plan(load_config(overrides={"datasets": ["Digits", "Other"]}), "toy")
+    shown = {(cell.dataset, cell.setting["p"]): cell for cell in plan.cells("table2")}
+    preflight.check([shown["Other", 2], shown["Digits", 8]])
 
 
 @pytest.mark.parametrize(
@@ -170,13 +219,17 @@ def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.M
 def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:
     """Three classes cannot have an AUC, and a network for pictures takes no table of numbers."""
     write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
-    np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)
+    np.savez("mine.npz", x=np.zeros((30, 4), np.float32))
     network = {"name": "cnn"}
 
     def change(paper: dict[str, Any]) -> None:
         data = {"dataset": "mine", "labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
         paper["datasets"]["Digits"] |= {"data": data, "network": network}
 
+    with pytest.raises(UserError, match=r"mine\.npz") as raised:
+        preflight.check(cells(change))
+    assert len(str(raised.value).splitlines()) == 1, "whatever of it is asked for"
+    np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)
     with pytest.raises(UserError, match=r"network 'cnn' for samples of shape \[4\]"):
         preflight.check(cells(change))
     network["name"] = "mlp"
@@ -184,7 +237,7 @@ def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -
         preflight.check(cells(change))
 
 
-def test_all_mistakes_are_told_at_once_and_each_once() -> None:
+def test_all_mistakes_are_told_at_once_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def change(paper: dict[str, Any]) -> None:
         paper["methods"]["Plain"]["params"] = {}
         paper["methods"]["Proximal"]["params"] = {"lr": True, "mu": 1}
@@ -194,6 +247,11 @@ def test_all_mistakes_are_told_at_once_and_each_once() -> None:
     lines = str(raised.value).splitlines()
     assert len(lines) == 2, "though each method has two cells"
     assert "method 'fedavg' needs lr" in lines[0] and "lr is a number, not True" in lines[1]
+    for listed, more in ((2, lines[1]), (1, "  ... and 1 more")):
+        monkeypatch.setattr(preflight, "LISTED", listed)
+        with pytest.raises(UserError) as raised:
+            preflight.check(cells(change))
+        assert str(raised.value).splitlines() == [lines[0], more]
 
 
 def test_a_normalisation_that_does_not_fit_is_one_mistake() -> None:

@@ -77,6 +77,14 @@ def test_a_trial_ahead_on_the_seeds_in_common_goes_on(monkeypatch: pytest.Monkey
     assert chosen("Plain") == {"lr": 0.2}
 
 
+def test_a_trial_that_ties_with_the_mean_of_the_leader_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    scores = {0.01: (0.75, 0.25), 0.1: (0.5, 0.75), 0.2: (0.1,), 0.5: (0.1,)}
+    monkeypatch.setattr(workers, "train_run", fake_seeds(scores))
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert chosen("Plain") == {"lr": 0.1}
+
+
 def test_the_best_validation_score_wins_and_ties_go_to_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8}))
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
@@ -98,6 +106,8 @@ def test_diverged_trials_score_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.01}
     Path("config/tuned/toy/Digits.yaml").unlink()
-    monkeypatch.setattr(workers, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5))))
+    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    scores = {0.01: (None,), 0.1: (0.8, None), 0.2: (None,), 0.5: (0.7, None)}
+    monkeypatch.setattr(workers, "train_run", fake_seeds(scores))
     with pytest.raises(UserError, match=r"every trial of Plain on Digits diverged.*config/papers/toy\.yaml"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -57,6 +58,7 @@ def test_the_lock_of_a_killed_workflow_goes_with_it(folder: Path) -> None:
     dead.kill()
     dead.wait()
     assert release_stale_lock(folder) is True and locks(folder) == []
+    assert (folder / "fedbench.lock").read_text().split()[1::2] == [str(os.getpid())]
 
 
 def test_the_lock_of_a_living_workflow_stays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,6 +72,8 @@ def test_the_lock_of_a_living_workflow_stays(folder: Path, capsys: pytest.Captur
         first.kill()
         first.wait()
         assert release_stale_lock(folder) is False and len(locks(folder)) == 1, "the second one lives"
+        named = re.findall(r"\d+", capsys.readouterr().err)
+        assert str(second.pid) in named and str(first.pid) not in named
     finally:
         for process in (first, second):
             process.kill()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from typer.testing import CliRunner
 from fedbench.algorithms import fedprox
 from fedbench.commands.cli import app
 from fedbench.errors import UserError, WriteError
-from fedbench.jobs import training
+from fedbench.jobs import training, workers
+from fedbench.plan.schema import Config
+from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
 CELLS = [(p, method) for p in (2, 4) for method in ("Plain", "Proximal", "Plain_too")] + [(8, "Plain")]
@@ -63,6 +67,11 @@ def test_the_others_are_trained_and_the_end_says_what_failed(monkeypatch: pytest
     assert f"{NAMES[5]} seed 0: too large" in result.stderr
 
 
+def test_one_that_fails_alone_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(monkeypatch, {NAMES[0]: UserError("no data")}, NAMES[0])
+    assert result.exit_code == 2 and result.stderr == "error: no data\n" and "failed" not in result.stdout
+
+
 def test_a_seed_that_diverged_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, {}).exit_code == 3
     assert run(monkeypatch, {}, NAMES[0]).exit_code == 0
@@ -72,6 +81,28 @@ def test_a_disk_that_takes_nothing_ends_the_work_at_once(monkeypatch: pytest.Mon
     result = run(monkeypatch, {NAMES[1]: WriteError("the disk is full")})
     assert result.exit_code == 2 and result.stderr == "error: the disk is full\n"
     assert "[2/7]" in result.stdout and "[3/7]" not in result.stdout
+
+
+def test_a_missing_compiler_ends_the_work_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    result = CliRunner().invoke(app, ["run", "*", "--set", "compile=true"])
+    assert result.exit_code == 2 and result.stderr.startswith("error: compile: true needs the C++ compiler")
+    assert result.stdout == ""
+
+
+def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+
+    @contextlib.contextmanager
+    def counted(config: Config, cores: int) -> Iterator[workers.Here]:
+        asked.append(cores)
+        yield workers.Here(config)
+
+    monkeypatch.setattr(workers, "workers", counted)
+    for seeds, cores in (("[1]", "3"), ("[1, 2, 3]", "3"), ("[1, 2, 3, 4, 5]", "1")):
+        CliRunner().invoke(app, ["run", NAMES[0], "--cores", cores, "--set", f"seeds={seeds}"])
+    assert asked == [2], "one is trained here"
+    assert len(Store().keys()) == 5
 
 
 def test_ctrl_c_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,9 @@ def test_a_dataset_can_have_its_own() -> None:
     paper = configuration.load_paper("toy")
     count = {name: len(trial_specs(paper, name, "Plain", {"lr": 0.1})) for name in ("Digits", "Printed")}
     assert count == {"Digits": 1, "Printed": 4}
+    given = {"train.iterations": 3, "params.lr": 0.3}  # what a call sets, all of its runs have
+    runs = trial_specs(paper, "Printed", "Plain", {"lr": 0.1}, given)
+    assert [(run.train.iterations, run.params["lr"]) for run in runs] == [(3, 0.3)] * 4
 
 
 @pytest.mark.parametrize(

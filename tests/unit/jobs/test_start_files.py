@@ -21,7 +21,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.plan import Plan
 from fedbench.plan.starts import cells_before, runs_before
-from fedbench.specs import NetworkSpec
+from fedbench.specs import NetworkSpec, StartSpec, TaskSpec
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -94,10 +94,11 @@ class TestFiles:
             assert not Path("results").exists()
 
     def test_what_was_trained_on_imagenet_is_no_start_for_imagenet(self, tmp_path: Path) -> None:
-        network = net.build("mlp", (3, 64, 64), 1000, 0, {"hidden": []})
+        options = {"hidden": [2]}
+        network = net.build("mlp", (3, 64, 64), 1000, 0, options)
         start = self.start(tmp_path / "a.pt", named(network, network.initial(), None)) | {"drop_head": True}
         run = child(start)
-        run = run.model_copy(update={"network": NetworkSpec(name="mlp", options={"hidden": []})})
+        run = run.model_copy(update={"network": NetworkSpec(name="mlp", options=options)})
         for dataset, refused in (("imagenet", True), ("stl10", False)):
             data = run.data.model_copy(update={"dataset": dataset})
             shape = (3, 64, 64)
@@ -106,6 +107,15 @@ class TestFiles:
                 continue
             with pytest.raises(UserError, match="1000 outputs, as networks trained on ImageNet have"):
                 starts.check(run.model_copy(update={"data": data}), shape)
+
+    def test_a_head_is_checked_where_the_outputs_are_known(self, tmp_path: Path) -> None:
+        """A task may have a network of as many outputs as it likes."""
+        run = child()
+        network = net.build("mlp", (1, 8, 8), 5, 0, run.network.options)
+        start = StartSpec(**self.start(tmp_path / "a.pt", named(network, network.initial(), None)))
+        starts.check(run.model_copy(update={"start": start, "task": TaskSpec(name="findings")}), (1, 8, 8))
+        with pytest.raises(UserError, match=r"is \[5, .*drop_head: true"):
+            starts.check(run.model_copy(update={"start": start}), (1, 8, 8))
 
 
 @pytest.mark.parametrize("dots", ["", "."])

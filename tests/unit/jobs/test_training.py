@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import errno
 import json
+import os
 import shutil
 import subprocess
 import textwrap
@@ -18,9 +21,11 @@ import pytest
 import torch
 
 from fedbench import seal
+from fedbench.engine.execution import Execution
+from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
-from fedbench.errors import UserError
+from fedbench.errors import UserError, WriteError
 from fedbench.jobs import training
 from fedbench.jobs.training import choose_device, load_arrays, train_cell, train_run
 from fedbench.plan import configuration
@@ -31,7 +36,8 @@ from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
-from fedbench.specs import RunSpec
+from fedbench.specs import DataSpec, RunSpec
+from fedbench.store import journal
 from fedbench.store.runs import Store
 from forks import stand_ins
 
@@ -65,7 +71,9 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> Any:
 class TestRun:
     def test_is_trained_once_and_recorded_with_its_making(self, no_training: Any) -> None:
         spec, store = cell().runs[0], Store()
+        torch.set_num_threads(2)
         record = train_run(spec, config(), store)
+        assert torch.get_num_threads() == 1, "processes share the cores"
         assert record.status == "finished" and record.reason == ""
         assert record.spec == spec.model_dump(mode="json") and record.key == spec.key
         assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
@@ -85,7 +93,8 @@ class TestRun:
             "iteration,round,samples,samples_forward,floats_up"
         )
         no_training()
-        assert train_run(spec, config(), store) == record
+        store.checkpoint(spec.key).parent.mkdir()  # a process was killed before it cleaned up
+        assert train_run(spec, config(), store) == record and store.unfinished() == []
 
     def test_what_a_table_reads_off_its_curve_is_recorded_when_it_ends(self) -> None:
         often = {"train": {"epochs": None, "iterations": 8, "evaluations": 8, "period": 1}}
@@ -96,6 +105,32 @@ class TestRun:
         counts = class_counts(spec, Path(config().data_dir))
         assert run["facts"] == run_facts(run["metrics"], curve, spec.train, counts)
         assert run["facts"]["test_auc"].keys() == {"pace"} and counts["test"]
+
+    def test_on_a_full_disk_nothing_is_begun(self, monkeypatch: pytest.MonkeyPatch, no_training: Any) -> None:
+        def full(*_: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        no_training()
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(WriteError, match=r"cannot write the folder .*\.unfinished"):
+            train_run(cell().runs[0], config(), Store())
+
+    def test_raw_files_are_asked_of_the_mirror(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def prepare(name: str, data_dir: str, mirror: str | None = None) -> None:
+            raise UserError(f"{name} of {mirror}")
+
+        monkeypatch.setattr(training, "prepare", prepare)
+        with pytest.raises(UserError, match=r"^digits of https://here\.example$"):
+            train_run(cell().runs[0], config(mirror="https://here.example"), Store())
+
+    @pytest.mark.parametrize("chunk", [2, None])
+    def test_it_is_trained_as_the_call_says(self, chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        def simulation(spec: RunSpec, arrays: Any, device: Any, how: Execution, start: Any) -> None:
+            raise UserError(f"{how.chunk} {how.inputs}")
+
+        monkeypatch.setattr(training, "Simulation", simulation)
+        with pytest.raises(UserError, match=f"^{AUTO if chunk is None else chunk} host$"):
+            train_run(cell().runs[0], config(client_chunk=chunk, inputs="host"), Store())
 
     def test_data_that_go_while_it_trains_lose_no_run(self, tmp_path: Path, prepared_digits: Path) -> None:
         shutil.copytree(prepared_digits, tmp_path / "data")
@@ -146,6 +181,7 @@ class TestRun:
         record = train_run(spec, quick, store, lambda p: begun.append(p.begun_at))
         undisturbed = train_run(spec, config(), other)
         assert begun == [2, 2]
+        assert [line["event"] for line in journal.read(store.root)] == ["begun", "continued", "finished"]
         assert record.metrics == undisturbed.metrics and record.files == undisturbed.files
 
     def test_device_chunk_and_folders_change_no_numbers(self, tmp_path: Path, prepared_digits: Path) -> None:
@@ -261,11 +297,27 @@ def test_arrays_follow_the_partition(prepared_digits: Path) -> None:
     assert 0.4 < arrays.y_test.mean() < 0.6  # the test part stays as it is
 
 
+@pytest.mark.usefixtures("project")
+def test_classes_of_the_test_part_alone_count(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of tasks that are tested on classes which they have not seen."""
+    data = DataSpec(dataset="digits", clients=3)
+    spec, load = cell().runs[0].model_copy(update={"data": data}), training.load_partition
+
+    def later(*given: Any) -> Any:
+        partition = load(*given)
+        return dataclasses.replace(partition, y_test=partition.y_test + 10)
+
+    monkeypatch.setattr(training, "load_partition", later)
+    assert load_arrays(spec, prepared_digits).n_classes == 20
+
+
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto").type == choose_device("cpu").type == "cpu"
     with pytest.raises(UserError, match="device=auto or device=cpu"):
         choose_device("cuda")
+    with pytest.raises(UserError, match="tf32 needs a GPU"):
+        training.own_device("cpu", "tf32")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert [choose_device(wanted).type for wanted in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
 

@@ -61,7 +61,7 @@ def test_the_validation_part_may_be_that_of_the_runs_but_there_has_to_be_one() -
 
 def test_a_method_without_a_cell_where_the_others_are_tuned_is_tuned_at_its_first() -> None:
     methods = copy.deepcopy(PAPER["methods"])
-    methods["Plain"]["only"] = {"p": [4, 8]}
+    methods["Plain"]["only"], methods["Proximal"]["only"] = {"p": [4, 8]}, {"p": [8, 2, 4]}
     change(methods=methods)
     paper = configuration.load_paper("toy")
     assert trial_specs(paper, "Digits", "Plain", {})[0].train.period == 4

@@ -51,6 +51,7 @@ def test_everything_can_be_tuned_apart_at_each_value_of_a_setting(monkeypatch: p
     plain = [cell for cell in Plan(config, "toy").cells() if cell.method == "Plain"]
     result = {cell.setting["p"]: cell.runs[0].params["lr"] for cell in plain}
     assert result == {2: 0.01, 4: 0.2, 8: 0.1}  # at 8 nothing was tuned: the paper's value
+    assert tune_dataset(config, "toy", "Digits", ["Proximal"], quiet) == paths, "nothing is asked for at 4"
 
 
 def test_scores_in_the_file_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +115,10 @@ def test_a_real_tuning_is_recorded_read_back_and_costs_nothing_again(monkeypatch
 
 def test_tuning_another_method_keeps_the_earlier_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "train_run", fake({0.01: 0.7, 0.1: 0.9, 0.2: 0.9, 0.5: 0.8, 0.05: 0.1}))
-    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     tune_dataset(configuration.load_config(), "toy", "Digits", ["Proximal"], quiet)
+    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert chosen("Plain") == {"lr": 0.1} and chosen("Proximal") == {"lr": 0.1, "mu": 0.0}
+    assert [*yaml.safe_load(path.read_text())["chosen"]] == ["Plain", "Proximal"], "in the order of the paper"
 
 
 def test_two_tunings_at_a_time_keep_each_others_choices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,10 +202,13 @@ def test_a_tuning_that_was_cut_off_goes_on_from_its_store(monkeypatch: pytest.Mo
     assert len(yaml.safe_load(path.read_text())["scores"]["Plain"]) == 4
 
 
-def test_a_file_of_another_form_is_named_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("made", [{"runs": "54c0d0f21d332731"}, {"runs": {}, "short": ["54c0d0f21d332731"]}])
+def test_a_file_of_another_form_is_named_and_kept(
+    made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
     path = Path("config/tuned/toy/Digits.yaml")
-    scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, "runs": "54c0d0f21d332731"}]}
+    scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, **made}]}
     write_yaml(path, {"chosen": {"Plain": {"lr": 0.1}}, "scores": scores})
     before = path.read_text()
     with pytest.raises(UserError, match=r"tuned/toy/Digits\.yaml: a trial of Plain .*remove the file"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_trials import change, quiet
@@ -19,8 +21,11 @@ from toy import PAPER
 import forks
 from fedbench.errors import UserError
 from fedbench.files import alive
+from fedbench.jobs import workers
 from fedbench.jobs.tune import tune_dataset
 from fedbench.plan import configuration
+from fedbench.plan.plan import Plan
+from fedbench.specs import RunSpec
 
 pytestmark = pytest.mark.usefixtures("project")
 RUNS = Path("results/runs")
@@ -42,7 +47,9 @@ def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
     curves = {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()}
     path.unlink()
     shutil.rmtree(RUNS)
+    before = signal.getsignal(signal.SIGTERM)
     tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[1].append, cores=3)
+    assert signal.getsignal(signal.SIGTERM) is before
     assert path.read_text() == alone
     assert {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()} == curves
     lines, again = (sorted(re.sub(", about .* left", "", line) for line in told) for told in said)
@@ -53,8 +60,43 @@ def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
 
 def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
     change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
-    with pytest.raises(UserError, match=r"validation part has no positive sample.*raise data\.validation"):
+    with pytest.raises(UserError, match=r"no positive sample.*raise data\.validation") as raised:
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
+    assert multiprocessing.active_children() == [], raised
+
+
+class Once:
+    """A connection over which one run comes."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self._runs = [Plan(configuration.load_config(), "toy").cells()[0].runs[0]]
+
+    def recv(self) -> RunSpec:
+        if not self._runs:
+            raise EOFError
+        return self._runs.pop()
+
+    def send(self, result: Any) -> None:
+        self.sent.append(result)
+
+
+@pytest.mark.parametrize("said", ["a mistake of ours", "cannot allocate memory"])
+def test_an_error_nobody_expected_has_its_traceback_where_it_came_up(
+    said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(*_: object) -> None:
+        raise RuntimeError(said)
+
+    once: Any = Once()
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(workers, "train_run", train)
+    try:
+        workers._serve(once, configuration.load_config())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [str(error) for error in once.sent] == [said]
+    assert ("Traceback" in capsys.readouterr().err) == (said == "a mistake of ours")
 
 
 class Tuning(subprocess.Popen[str]):
