@@ -222,10 +222,11 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
 
 
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
-    rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\nB,FedAvg,test_uac,0.5\n"
+    rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\n,FedAvg,test_uac,0.5\n"
     table = PublishedTable(write(tmp_path / "slips.csv", "dataset,method,metric,mean\n" + rows))
-    assert table.unknown_names(["FedAvg", "FedProx"], ["test_auc"], {}) == [
+    assert table.unknown_names({"dataset": ["A"], "method": ["FedAvg", "FedProx"]}, ["test_auc"], {}) == [
         "method FedAvgg",
+        "dataset B",
         "metric test_uac",
     ]
 
@@ -234,8 +235,9 @@ def test_a_setting_that_never_takes_a_printed_value_is_listed(tmp_path: Path) ->
     rows = "A,FedAvg,test_auc,1000,0,0.5\nA,FedAvg,test_auc,5000,0.1,0.5\n"
     table = PublishedTable(write(tmp_path / "rounds.csv", "dataset,method,metric,rounds,alpha,mean\n" + rows))
     settings = {"rounds": ["scale", 300], "alpha": [0.1, 0.2], "rho": [10]}
-    assert table.unknown_names(["FedAvg"], ["test_auc"], settings) == ["rounds 1000, 5000 (here scale, 300)"]
-    assert table.unknown_names(["FedAvg"], ["test_auc"], settings | {"rounds": [1000.0]}) == []
+    names = {"dataset": ["A"], "method": ["FedAvg"]}
+    assert table.unknown_names(names, ["test_auc"], settings) == ["rounds 1000, 5000 (here scale, 300)"]
+    assert table.unknown_names(names, ["test_auc"], settings | {"rounds": [1000.0]}) == []
 
 
 @pytest.mark.parametrize(("key", "name"), COMPARABLE)

@@ -168,7 +168,7 @@ def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
     return load(paper.key, spec.published, paper.measures).unknown_names(
-        paper.methods, metrics, paper.values(spec)
+        {"dataset": paper.datasets, "method": paper.methods}, metrics, paper.values(spec)
     )
 
 

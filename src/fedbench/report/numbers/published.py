@@ -120,21 +120,25 @@ class PublishedTable:
         return float(text), text
 
     def unknown_names(
-        self, methods: Iterable[str], metrics: Iterable[str], settings: Mapping[str, Sequence[Value]]
+        self,
+        names: Mapping[str, Iterable[str]],
+        metrics: Iterable[str],
+        settings: Mapping[str, Sequence[Value]],
     ) -> list[str]:
         """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
 
         Args:
-            methods: of the paper.
+            names: of the paper's datasets and methods, by the column; an empty cell fits all.
             metrics: of the paper.
             settings: the values that each setting takes in a table. One that never takes a value of the file's column
                 is listed: no number of the file would fit a cell.
         """
-        known, measured = set(methods), {_parts(metric) for metric in metrics}
+        known = {column: {*listed, ""} for column, listed in names.items()}
+        measured = {_parts(metric) for metric in metrics}
         strange = []
         for row in self.rows:
-            method, metric = row["method"].strip(), row["metric"].strip()
-            strange += [f"method {method}"] if method not in known else []
+            metric, called = row["metric"].strip(), {column: row.get(column, "").strip() for column in known}
+            strange += [f"{column} {name}" for column, name in called.items() if name not in known[column]]
             strange += [f"metric {metric}"] if _parts(metric) not in measured else []
         for name, values in settings.items():
             printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
