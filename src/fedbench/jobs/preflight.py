@@ -84,6 +84,7 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
 def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[str]:
     """Say what is wrong with a run and where it is written."""
     checks: list[tuple[str, Callable[[], Any]]] = [
+        (f"datasets.{dataset}.data", lambda: [_known(name) for name in run.data.datasets]),
         (f"methods.{method}", lambda: algorithms.make(run.method, run.params)),
         (f"datasets.{dataset}: task", lambda: tasks.make(run.task)),
         (f"datasets.{dataset}.network", lambda: _check_network(run)),
@@ -132,17 +133,17 @@ def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
     return dataset.shape, len(dataset.classes)
 
 
-def facts(dataset: str) -> tuple[tuple[int, ...], int]:
-    """Return the shape of a sample and the number of classes of a dataset, empty and 0 where they are not known yet.
+def _known(dataset: str) -> tuple[tuple[int, ...], int]:
+    """Return what :func:`facts` does; UserError for an unknown name or a file that is not what it should be."""
+    return _facts(dataset, datasets.get(dataset).definition())
 
-    Raises:
-        UserError: a file of the user's own is not what it should be.
-    """
+
+def facts(dataset: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a sample and the number of classes of a dataset, empty and 0 where they are not known."""
     try:
-        definition = datasets.get(dataset).definition()
+        return _known(dataset)
     except UserError:
-        return (), 0  # said when it is prepared, which is before anything is trained
-    return _facts(dataset, definition)
+        return (), 0  # said of the data
 
 
 def classes_of(run: RunSpec) -> int | None:
@@ -215,7 +216,7 @@ def _check_partition(data: DataSpec) -> None:
     client = np.repeat(np.arange(data.clients), of_client)
     labels = np.arange(len(client)) % 2
     sites: np.ndarray | None = client
-    with contextlib.suppress(UserError):  # what cannot be read is said when it is prepared
+    with contextlib.suppress(UserError):  # what cannot be read is said of the data
         known = site_names(data.datasets)
         sites = client if known is None else np.arange(len(client)) % len(known) if known else None
     pool = Pool(labels, client + data.clients * (1 - labels), client, sites)

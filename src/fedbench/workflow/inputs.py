@@ -13,6 +13,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
+from fedbench.report.numbers import published
 from fedbench.report.numbers.axes import axes_placed
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.specs import RunSpec, digest
@@ -120,8 +121,14 @@ class Inputs:
         return self._by_partition[paper]
 
     def of_table(self, paper: str, name: str) -> list[str]:
-        """List the results that a table shows, or for a table about the data what it counts."""
+        """List the results that a table shows, or for a table about the data what it counts.
+
+        Raises:
+            UserError: the table could not be built from them: its axes or its published numbers have a mistake.
+        """
         spec = self.plan(paper).table(name)
+        if spec.published:
+            published.load(paper, spec.published, self.paper(paper).measures)
         if spec.kind == "leaderboard":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         if spec.kind not in ABOUT_DATA:

@@ -108,6 +108,7 @@ def test_a_mistake_of_a_table_stops_the_cells_that_it_shows_alone() -> None:
         ("methods.Plain.params.lr", -1, r"methods\.Plain: .*lr has to be 0 or more, not -1"),
         ("methods.Plain.params.lr", float("nan"), r"methods\.Plain: .*lr has to be a finite number"),
         ("methods.Plain.algorithm", "fedavgg", r"methods\.Plain: unknown method 'fedavgg'"),
+        ("datasets.Digits.data.dataset", "digit", r"datasets\.Digits\.data: unknown dataset 'digit'. Did you mean"),
         (f"{NETWORK}.name", "mlpp", r"datasets\.Digits\.network: unknown network 'mlpp'"),
         (f"{NETWORK}.options.hiden", [3], r"datasets\.Digits\.network: .*'hiden'"),
         (f"{NETWORK}.options.hidden", ["a"], r"datasets\.Digits\.network: network 'mlp'"),
@@ -226,7 +227,7 @@ def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -
         data = {"dataset": "mine", "labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
         paper["datasets"]["Digits"] |= {"data": data, "network": network}
 
-    with pytest.raises(UserError, match=r"mine\.npz") as raised:
+    with pytest.raises(UserError, match=r"datasets\.Digits\.data: mine\.npz has no array 'y'") as raised:
         preflight.check(cells(change))
     assert len(str(raised.value).splitlines()) == 1, "whatever of it is asked for"
     np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)

@@ -53,6 +53,7 @@ def test_a_cell_is_found_by_its_path_and_a_wrong_one_named() -> None:
     [
         ({"columns": []}, "toy/table1: p takes several values; rows and columns must place every axis"),
         ({"metrics": []}, "toy/table1 names no metrics"),
+        ({"published": "nowhere.csv"}, "nowhere.csv do not exist"),
     ],
 )
 def test_a_table_whose_rows_and_columns_do_not_fit_asks_for_nothing(
