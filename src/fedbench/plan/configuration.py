@@ -32,14 +32,14 @@ def read_yaml(path: Path) -> Any:
 
 def _content(path: Path) -> dict[str, Any]:
     """Return what a YAML file holds, not to be changed; a file that has not changed is parsed once."""
-    content = _parse(path, Path.cwd(), files.mark(path))
+    content = _parse(path, files.mark(path))
     if not isinstance(content, dict):
         raise UserError(f"{path} holds no keys but {shortened(content)}")
     return content
 
 
 @functools.lru_cache(maxsize=256)
-def _parse(path: Path, _folder: Path, _mark: files.Mark | None) -> Any:
+def _parse(path: Path, _mark: files.Mark | None) -> Any:
     content = reading.read_yaml(path)
     return {} if content is None else content
 
@@ -50,9 +50,7 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     for key, kind in (("seeds", int), ("datasets", str)):
         if isinstance(given.get(key), str | int):
             parts = [part.strip() for part in str(given[key]).split(",")]
-            if kind is int and not all(
-                part.isdecimal() and part.isascii() and len(part) < 20 for part in parts
-            ):
+            if kind is int and not all(part.isdecimal() and len(part) < 20 for part in parts):
                 raise UserError(
                     f"seeds: {shortened(given[key])!r} is not a list of whole numbers such as 0,1,2"
                 )
@@ -231,7 +229,7 @@ def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path
 def read_tuned_file(path: Path) -> dict[str, Any]:
     """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
     marked = files.mark(path)
-    return _trials(path.absolute(), marked) if marked else {}
+    return _trials(path, marked) if marked else {}
 
 
 @functools.lru_cache(maxsize=64)

@@ -44,7 +44,9 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
         if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
             entry.setdefault("additions", [])  # a table of one's own data holds what it names
     inherited = {
-        scale: {**plan, "datasets": [*plan["datasets"], *listed]} if plan.get("datasets") else plan
+        scale: {**plan, "datasets": [*dict.fromkeys([*plan["datasets"], *listed])]}
+        if plan.get("datasets")
+        else plan
         for scale, plan in base.get("scales", {}).items()
     }
     result["scales"] = overlaid(inherited, paper.get("scales", {}))

@@ -34,9 +34,9 @@ def of_paper(config: Config, paper: Paper, extended: Paper | None) -> list[str]:
         extended: the paper that it extends, if there is one.
     """
     papers = [paper, *([extended] if extended else [])]
-    tables = {(each.key, table.published) for each in papers for table in each.tables.values()}
-    tables |= {(paper.key, name) for _, name in tables}
-    printed = [published.locate(key, name) for key, name in tables if name]
+    printed = [
+        published.locate(paper.key, spec.published) for spec in paper.tables.values() if spec.published
+    ]
     return _named(config, [each.key for each in papers], printed)
 
 

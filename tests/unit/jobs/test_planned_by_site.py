@@ -71,6 +71,21 @@ def test_one_metric_for_each_site() -> None:
     preflight.check(cells(["test_auc_h", "test_auc@sites", "site_std_test_auc"], clients=3))
 
 
+@pytest.mark.parametrize("tests", ["all", "own"])
+def test_datasets_that_are_joined_are_the_sites(tests: str) -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["defaults"]["data"] |= {"sources": ["mnist"], "tests": tests}
+    paper["tables"]["table1"] |= {"datasets": ["Digits"], "metrics": ["test_auc@sites"]}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    assert load_paper("toy").tables["table1"].metrics == ["test_auc@digits", "test_auc@mnist"]
+    asked = Plan(load_config(), "toy").cells("table1")
+    if tests == "all":
+        preflight.check(asked)
+        return
+    with pytest.raises(UserError, match=r"test_auc@digits needs test samples of each site: give data\.tests"):
+        preflight.check(asked)
+
+
 def test_a_method_for_two_classes_on_three_is_found_before_training() -> None:
     asked = cells(
         ["test_overall_accuracy"], clients=3, labels={"rule": "original"}, imbalance={"rule": "none"}

@@ -11,6 +11,7 @@ from toy import SCALE, write_yaml
 from toy_changes import rewrite
 
 from fedbench.errors import UserError
+from fedbench.plan import layers
 from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
 from fedbench.plan.layers import merged
@@ -41,7 +42,9 @@ class TestLayers:
             config = load_config(overrides={"set": {"data.dataset": "mnist", **given}})
             return Plan(config, "toy").cells("table1")[0].runs[0].data
 
+        rewrite(defaults=lambda defaults: defaults["data"].update(sources=["cifar10"], tests="all"))
         plain = data()
+        assert (plain.sources, plain.tests) == ((), "own")
         assert (plain.dataset, plain.labels.rule, plain.imbalance.rule) == ("mnist", "original", "none")
         assert plain.imbalance.imratio is None and plain.clients == 3
         told = data(**{"data.labels.rule": "halves"})
@@ -178,6 +181,18 @@ class TestMethodsAtSettings:
                 load_paper("toy"), load_scale("demo"), "Digits", SETTING, "Plain", 0,
                 tuned={"train.weight_decoy": 1},
             )  # fmt: skip
+
+
+def test_a_call_takes_away_the_other_lengths_of_training_and_nothing_else() -> None:
+    given = layers.given("train.rounds=2 params.lr=0.1,data.clients=3")
+    assert given == {"train.rounds": 2, "params.lr": 0.1, "data.clients": 3}
+    away = dict.fromkeys(("iterations", "epochs", "cycles"))
+    assert layers.overrides(given) == {
+        "train": {**away, "rounds": 2}, "params": {"lr": 0.1}, "data": {"clients": 3},
+    }  # fmt: skip
+    assert layers.overrides({"params.rounds": 2}) == {"params": {"rounds": 2}}, (
+        "a hyper-parameter of that name"
+    )
 
 
 def test_merging_is_key_by_key_and_none_removes() -> None:

@@ -39,6 +39,7 @@ def test_only_changes_after_results_are_held_against_a_claim() -> None:
         Logged("2026-01-02", "p", "b", "a", True, "another margin"),
         Logged("2026-01-03", "p", "c", "b", False, "a slip"),
         Logged("2026-01-04", "p", "d", "a", False, "the first form is back"),
+        Logged("2026-01-05", "q", "d", "a", True, "the same in another paper"),
     ]
     said = {digest: asked_differently_until(log, "p", digest) for digest in "abcdx"}
     assert said == {"a": "", "b": "2026-01-02", "c": "2026-01-02", "d": "", "x": ""}

@@ -85,6 +85,9 @@ class TestConfig:
             (table(datasets=["Digit"]), "table1: unknown dataset 'Digit'.*'Digits'"),
             (table(methods=["Plaine"]), "table1: unknown method 'Plaine'"),
             (figure(settings={"q": [1]}), "figure1: unknown setting 'q'"),
+            (table(pool=["q"]), "table1: pool: unknown setting 'q'"),
+            (table(additions=["Digit"]), "table1: additions: unknown dataset 'Digit'"),
+            ({"scales": {"demo": {"settings": {"q": [1]}}}}, "scales: demo: unknown setting 'q'"),
             (table(metric=["x"]), r"tables\.table1\.metric: unknown key.*'metrics'"),
             (
                 table(metrics=["test_overal_accuracy"]),
@@ -97,6 +100,10 @@ class TestConfig:
                 "figure1: several datasets need panels: dataset",
             ),
             (figure(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
+            (
+                figure(kind="final", x="p", settings={"p": [True]}),
+                "figure1: x: p takes True here, which is no n",
+            ),
             (claim({"in": ["tabel1"]}), "unknown table or figure 'tabel1'.*'table1'"),
             (better(method="Plane"), r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'"),
             (better(than=["Plane"]), "unknown method 'Plane'.*'Plain'"),
@@ -125,6 +132,17 @@ class TestConfig:
         with pytest.raises(UserError, match=says) as caught:
             load_paper("toy")
         assert str(caught.value).startswith("config/papers/toy.yaml: ")
+
+    def test_a_method_may_be_run_on_an_addition_alone(self) -> None:
+        parts = {
+            "methods": lambda methods: methods["Plain"].update(only={"dataset": ["Digits"]}),
+            "figures": {},
+        }
+        rewrite(**parts)
+        with pytest.raises(UserError, match="table1: Plain has only dataset Digits, not Printed"):
+            load_paper("toy")
+        rewrite(**parts, **table(additions=["Digits"]))
+        assert load_paper("toy").tables["table1"].additions == ["Digits"]
 
     def test_papers_are_the_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert configuration.paper_keys() == ["toy"]

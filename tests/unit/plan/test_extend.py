@@ -75,6 +75,10 @@ def test_published_numbers_come_along_with_what_their_spread_is() -> None:
     write(tables={"table1": {}})
     inherited = load_paper("mine").tables["table1"].published
     assert inherited == "tables/published/toy/numbers.csv"
+    table = PAPER["tables"]["table1"] | {"published": inherited}
+    write_yaml(Path("config/papers/path.yaml"), PAPER | {"tables": {"table1": table}})
+    write("other", extends="path", tables={"table1": {}})
+    assert load_paper("other").tables["table1"].published == inherited
     assert published.load("mine", inherited).values[0].spread == "device variance"
     assert published.locate("mine", inherited) == folder / "toy/numbers.csv"
     assert published.locate("mine", "numbers.csv") == folder / "mine/numbers.csv"
@@ -105,9 +109,10 @@ def test_a_paper_says_itself_what_a_scale_shortens() -> None:
 def test_a_paper_that_extends_one_with_scales_of_its_own_has_them_too() -> None:
     scales = {"demo": {"datasets": ["Digits"], "train": {"epochs": 1}}}
     write_yaml(Path("config/papers/own.yaml"), {**PAPER, "scales": scales})
-    write(extends="own", datasets={"More": PAPER["datasets"]["Digits"]}, tables={"table1": {}})
+    changed = {name: {"note": "ours"} for name in ("Printed", "Digits")}
+    write(extends="own", datasets={"More": PAPER["datasets"]["Digits"], **changed}, tables={"table1": {}})
     plan = at_scale(load_paper("mine"), load_scale("demo"))
-    assert plan.datasets == ["Digits", "More"] and plan.train == {"epochs": 1}
+    assert plan.datasets == ["Digits", "More", "Printed"] and plan.train == {"epochs": 1}
 
 
 def test_a_paper_nobody_names_runs_as_written() -> None:
@@ -204,7 +209,8 @@ def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_s
         "Dropped": {"data": {"dataset": "digits", "imbalance": {"rule": "drop_positives"}}},
     }
     write(
-        datasets={name: {**entry, **network} for name, entry in entries.items()},
+        datasets={name: {**entry, **network} for name, entry in entries.items()}
+        | {"Digits": {"note": "ours"}},
         tables={"table1": {"datasets": list(entries)}},
     )
     paper, scale = load_paper("mine"), load_scale("demo")
@@ -218,3 +224,8 @@ def test_a_dataset_that_is_added_keeps_its_labels_and_samples_unless_its_entry_s
     }
     datasets = {cell.dataset for cell in Plan(load_config(), "mine").cells("table1")}
     assert datasets == set(entries), "a table of one's own data holds what it names"
+
+    halves = {"labels": {"rule": "halves", "positive": None, "flip": None}}
+    write(defaults={"data": halves}, datasets={"Mine": {**entries["Mine"], **network}}, tables={"table1": {}})
+    data = resolve(load_paper("mine"), scale, "Mine", SETTING, "Plain").data
+    assert (data.labels.rule, data.imbalance.rule) == ("halves", "none"), "as the new paper's defaults say"

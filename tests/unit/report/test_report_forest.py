@@ -123,6 +123,7 @@ def test_a_figure_without_results_says_so(project: Project, cells: dict[str, Cel
     [
         ({"panels": "method"}, "kind forest takes panels: dataset"),
         ({"x": "round"}, "kind forest takes"),
+        ({"log": "y"}, "kind forest takes"),
         ({"metrics": ["test_auc", "test_ap@Basel"]}, "one metric and that of sites"),
     ],
 )

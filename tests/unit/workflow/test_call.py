@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from fedbench.data import prepared
+from fedbench.jobs import preflight
 from fedbench.plan.cells import Cell
-from fedbench.workflow.call import Call, options_of, or_exit
+from fedbench.workflow import checked
+from fedbench.workflow.call import ALL_CORES, Call, options_of, or_exit
 from fedbench.workflow.training import Training
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -87,6 +90,50 @@ def test_the_cells_that_are_left_share_the_cores(waiting: int, cores: int | None
     assert call.training_cores(jobs[0].wildcards) == share, "two seeds a cell"
     on_gpu = Call(workflow(jobs, cores=cores), {"device": "cuda"})
     assert on_gpu.gpu == 1 == on_gpu.training_cores(jobs[0].wildcards)
+
+
+@pytest.mark.parametrize(("device", "cards", "gpu"), [("auto", 1, 1), ("auto", 0, 0), ("cpu", 1, 0)])
+def test_a_cell_takes_a_gpu_where_there_is_one(
+    device: str, cards: int, gpu: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if cards:
+        (tmp_path / "nvidia-smi").touch(0o755)
+    assert Call(workflow(), {"device": device}).gpu == gpu
+
+
+@pytest.mark.parametrize("outdated", [True, False])
+def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
+    outdated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snakemake = workflow()
+    call = Call(snakemake, {"data_dir": "data"})
+    monkeypatch.setattr(prepared, "outdated", lambda *_: outdated)
+    assert call.prepare_again(SimpleNamespace(dataset="digits")) == []
+    assert snakemake.dag.forcefiles == ({"data/prepared/digits.npz"} if outdated else set())
+
+
+def test_pictures_are_decoded_by_all_cores() -> None:
+    cores = [
+        Call(workflow(), {}).decoding_cores(SimpleNamespace(dataset=name))
+        for name in ("chestxray14", "digits")
+    ]
+    assert cores == [ALL_CORES, 1]
+
+
+def test_a_dry_run_checks_each_cell_without_a_result_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    snakemake = workflow()
+    snakemake.dryrun = True
+    call, asked = Call(snakemake, {}), list[list[str]]()
+    monkeypatch.setattr(preflight, "check", lambda cells: asked.append([cell.name for cell in cells]))
+    monkeypatch.setattr(checked, "passed", lambda cells: False)
+    first, *others = call.inputs.cells("toy", "table1")
+    first.path.parent.mkdir(parents=True)
+    first.path.write_text("{}")
+    for _ in range(2):
+        shown = call.table_inputs(SimpleNamespace(paper="toy", table="table1"))
+        assert shown == call.inputs.of_table("toy", "table1")
+    assert asked == [[cell.name for cell in others]]
 
 
 def test_garbage_is_collected_again_when_jobs_begin() -> None:

@@ -153,9 +153,30 @@ def test_other_results_on_disk_change_what_claims_and_the_page_show_and_ours_do_
     assert shown == asked.besides("toy") and results not in before
 
 
+def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None:
+    before = inputs().besides("toy")
+    shown = {"tolerance": 0.5, "seeds": [7], "datasets": ["Printed"], "scale": "paper", "constants": "paper"}
+    silent = {
+        "checkpoint_seconds": 1,
+        "client_chunk": 2,
+        "compile": True,
+        "inputs": "host",
+        "mirror": "https://x",
+    }
+    changed = {
+        key for key, value in (shown | silent).items() if inputs(**{key: value}).besides("toy") != before
+    }
+    assert changed == {*shown}
+    with Path("config/config.yaml").open("a") as file:
+        file.write("tolerance: 0.5\n")
+    assert inputs(tolerance=0.01).besides("toy") != before, "its commands say what the file does not"
+
+
 def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_extends_it() -> None:
-    write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine"})
-    asked = inputs()
+    paper = copy.deepcopy(PAPER)
+    paper["tables"]["table1"]["published"] = "numbers.csv"
+    write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine", "tables": {"table1": {}}})
+    asked = inputs(paper)
     papers, page = [asked.besides(key) for key in ("toy", "mine")], asked.besides_page()
     for place, name in (
         ("reproduced/paper/mine.csv", "shipped"),
@@ -170,8 +191,10 @@ def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_
     for place, name in (
         ("reproduced/paper/toy.csv", "shipped"),
         ("reproduced/verified.csv", "shipped"),
-        ("config/tuned/toy/x.yaml", "configuration"),
+        ("config/tuned/toy/demo/x.yaml", "configuration"),
         ("config/datasets/x.yaml", "configuration"),
+        ("tables/published/toy/numbers.csv", "print"),
+        ("tables/published/index.csv", "print"),
     ):
         before = [asked.besides("toy"), asked.besides("mine"), asked.besides_page()]
         Path(place).parent.mkdir(parents=True, exist_ok=True)
@@ -182,6 +205,9 @@ def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_
             for now, was in zip(after, before, strict=True)
         ]
         assert changed == [[name]] * 3, f"{place} is shown by toy, by what extends it, and by the page"
+    before = [asked.besides("toy"), asked.besides_page()]
+    Path("config/datasets/x.yaml").rename("config/datasets/y.yaml")
+    assert asked.besides("toy") != before[0] and asked.besides_page() != before[1], "its name is a dataset's"
     without = inputs(shipped=False)
     unshipped = without.besides("mine")
     Path("reproduced/paper/mine.csv").write_text("new")
