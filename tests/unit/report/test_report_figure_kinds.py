@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 from report_project import Project, localscgdam, run_result
 from scipy.stats import t
 
@@ -205,6 +206,21 @@ def test_a_metric_that_falls_begins_above_what_is_shown() -> None:
     assert low < 0.3 and 0.4 < high < 1
     (axes,) = draw(Content([Panel("", "loss", "", [curve])], Across(""), looks, [], str, 1)).axes
     assert axes.get_ylim()[1] > 9
+
+
+def test_seeds_are_dots_and_intervals_bars_in_the_colours_of_their_methods() -> None:
+    looks = {"a": style.Style("#ff0000", "-", "", 1.0), "b": style.Style("#0000ff", "-", "", 1.0)}
+    spread = pd.DataFrame({"x": [1, 2], "mean": [0.5, 0.6], "low": [0.4, 0.6], "high": [0.7, 0.6]})
+    curves = [
+        Curve(name, spread + at, repeats=pd.DataFrame({"x": [1, 1], "value": [0.1, 0.2]}) + at)
+        for at, name in enumerate(looks)
+    ]
+    (axes,) = draw(Content([Panel("", "auc", "", curves)], Across(""), looks, [], str, 1)).axes
+    dots, bars = axes.collections
+    assert dots.get_offsets().tolist() == [[1, 0.1], [1, 0.2], [2, 1.1], [2, 1.2]]
+    assert [to_hex(colour) for colour in dots.get_facecolors()] == ["#ff0000"] * 2 + ["#0000ff"] * 2
+    assert [bar.tolist() for bar in bars.get_segments()] == [[[1, 0.4], [1, 0.7]], [[2, 1.4], [2, 1.7]]]
+    assert [to_hex(colour) for colour in bars.get_colors()] == ["#ff0000", "#0000ff"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import pytest
 from page_reader import Element, Page
-from report_project import Project, run_result
+from report_project import Project, localscgdam, run_result
 
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
@@ -24,6 +24,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report import processes
 from fedbench.report.page import build as page
+from fedbench.report.page.data import chapter
 from fedbench.report.page.states import STATES
 from fedbench.report.page.text import Row, overview_of
 from fedbench.report.tables import build as tables
@@ -347,6 +348,19 @@ def test_what_was_not_trained_here_is_marked_in_the_overview_and_the_claims(repo
     assert [row.only("th").text for row in rows] == ["localscgdam Table 1 ‡ 1"]
     said = [tag.text for tag in shown.only("article", id="claims/localscgdam").all("span", "tag")]
     assert said[1].startswith("undecided") and said[1].endswith("‡") and said[0] == said[2] == "not run"
+
+
+def test_a_number_is_listed_with_its_table_and_with_a_figure_where_no_table_shows_it(
+    reported: Project, reduced: Config
+) -> None:
+    paper = localscgdam()
+    paper["figures"]["figure1"]["metrics"] = ["test_auc", "test_ap"]
+    reported.save_paper("localscgdam", paper)
+    config = reduced.model_copy(update={"datasets": ["CATvsDOG"]})
+    for target in ("figure1", "figure4"):
+        reported.fill("localscgdam", target, config, ("test_auc", "test_ap"))
+    listed = {(number.target, number.item.metric) for _, number in chapter(Plan(config)).drawn}
+    assert listed == {("figure1", "test_ap"), ("figure4", "test_auc")}
 
 
 def test_what_figures_alone_show_is_a_row_of_the_overview_and_a_table_without_numbers_is_none() -> None:
