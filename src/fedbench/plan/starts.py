@@ -54,6 +54,4 @@ def cells_before(cell: Cell, cells: Iterable[Cell]) -> list[Cell]:
     if not any(run.start is not None for run in cell.runs):
         return []
     wanted = {run.key for run in runs_before(cell)}
-    return [
-        other for other in cells if other is not cell and not wanted.isdisjoint(run.key for run in other.runs)
-    ]
+    return [other for other in cells if not wanted.isdisjoint(run.key for run in other.runs)]

@@ -192,6 +192,10 @@ class TestPlans:
             assert run.start and run.start.run == plain.runs[seed]
             assert run.start.drop_head and run.seed == seed
         assert [run.key for run in runs_before(later)] == [run.key for run in plain.runs]
+        kept = later.runs[0].train.model_copy(update={"keep_model": True})
+        second = later.runs[0].model_copy(update={"train": kept})
+        third = second.model_copy(update={"start": StartSpec(run=second)})
+        assert runs_before(later.model_copy(update={"runs": [third]})) == [plain.runs[0], second], "in order"
         everything = [self.cell("Plain", 4), plain, later]
         assert cells_before(later, everything) == [plain] and cells_before(plain, everything) == []
         fresh = [run.model_copy(update={"start": None}) for run in later.runs]

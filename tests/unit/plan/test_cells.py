@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy import PAPER, write_yaml
 from toy_changes import rewrite
 
 from fedbench.errors import UserError
+from fedbench.plan import plan
 from fedbench.plan.cells import matching, resolve
 from fedbench.plan.configuration import load_config, load_paper
 from fedbench.plan.plan import Plan
@@ -124,13 +126,31 @@ class TestCells:
 
     def test_a_table_runs_its_own_datasets_and_our_additions(self) -> None:
         config = load_config(overrides={"datasets": "Printed,Digits"})
-        assert {cell.dataset for cell in Plan(config, "toy").cells("table1")} == {"Printed", "Digits"}
+        both = Plan(config, "toy")
+        assert {cell.dataset for cell in both.cells("table1")} == {"Printed", "Digits"}
+        alone = [both.command(cell).partition("--set ")[2] for cell in both.cells("table1")]
+        assert {*alone} == {"'datasets=[\"Printed\"]'", "'datasets=[\"Digits\"]'"}
         # no stand-in needed
         assert {cell.dataset for cell in Plan(config, "toy").cells("figure1")} == {"Printed"}
         # it stands in
         assert {cell.dataset for cell in Plan(load_config(), "toy").cells("figure1")} == {"Digits"}
         with pytest.raises(UserError, match="unknown dataset of toy 'digits'"):
             Plan(load_config(overrides={"datasets": "digits"}), "toy").cells("table1")
+
+    def test_only_figures_have_a_stand_in_and_none_that_the_call_leaves_out(self) -> None:
+        datasets = PAPER["datasets"] | {"Other": PAPER["datasets"]["Digits"]}
+        table = PAPER["tables"]["table1"] | {"additions": []}
+        write_yaml(
+            Path("config/papers/toy.yaml"), PAPER | {"datasets": datasets, "tables": {"table1": table}}
+        )
+        usual, other = (Plan(load_config(overrides=given), "toy") for given in ({}, {"datasets": "Other"}))
+        assert usual.cells("table1") == [] and usual.cells("figure1") != []
+        assert other.cells("figure1") == []
+
+    def test_values_that_are_equal_and_written_differently_have_cells_of_their_own(self) -> None:
+        asked = Plan(load_config(), "toy")
+        places = [("Digits", {"p": value, "imratio": 0.2}, "Plain") for value in (2, 2.0)]
+        assert len({asked.cell(*place).name for place in places}) == 2
 
     def test_all_of_a_paper_is_each_cell_once(self) -> None:
         everything = Plan(load_config(), "toy").cells()
@@ -145,6 +165,12 @@ class TestCells:
         with pytest.raises(UserError, match=r"no cell matches 'nothing'; `fedbench list`"):
             matching(chosen, "nothing")
 
+    def test_many_methods_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cells = Plan(load_config(), "toy").cells("table1")
+        for named, said in ((3, "Plain, Proximal, Plain_too"), (2, "Plain, Proximal and 1 more")):
+            monkeypatch.setattr(plan, "NAMED", named)
+            assert plan.methods_by_dataset(cells) == f"Digits: {said}"
+
     def test_unknown_targets_are_named(self) -> None:
         with pytest.raises(
             UserError, match=r"unknown table or figure of toy 'tabel1'\. Did you mean 'table1'"
@@ -156,6 +182,7 @@ def test_cells_share_the_parts_that_are_equal() -> None:
     """And these are what a cell would have alone."""
     plan = Plan(load_config(overrides={"scale": "paper"}))
     cells = plan.cells()
+    assert plan.at(load_config(overrides={"scale": "demo"})).at(plan.config) is plan
     for name in ("data", "network", "train"):
         parts = [getattr(cell.runs[0], name) for cell in cells]
         assert len({id(part) for part in parts}) == len({repr(part) for part in parts}) < len(cells)

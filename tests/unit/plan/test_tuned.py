@@ -15,7 +15,7 @@ from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_paper, load_scale
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, Constants
-from fedbench.plan.tuned import edges, tuned_for
+from fedbench.plan.tuned import Tuned, edges, tuned_for
 from fedbench.report.numbers import described
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -86,6 +86,8 @@ def test_what_was_tried_with_another_word_brackets_nothing() -> None:
     assert edges(logits[2], tried) == ["lr", "rho"]
     assert edges(logits[1], tried) == ["rho"]
     assert edges(sigmoids[1], tried) == ["rho"]
+    assert Tuned(Path(), {"lr": 1.0}, {"score": "logit"}, tried).edges == ["lr"], "the word may be published"
+    assert edges({"warm": True}, [{"warm": True}, {"warm": False}]) == [], "nothing lies beyond yes"
 
 
 def test_a_share_has_a_bound_at_1_and_a_step_has_not() -> None:

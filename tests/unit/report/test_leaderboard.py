@@ -320,11 +320,12 @@ def test_a_shipped_row_of_another_configuration_is_trained(board: Project, confi
     assert {Path(path).stem for path in Inputs(config).of_table("mine", "leaderboard")} == {"Mine", "Good"}
 
 
-def test_a_budget_has_to_be_fixed_for_each_dataset(project: Project) -> None:
+@pytest.mark.parametrize("part", ["within", "to"])
+def test_a_budget_has_to_be_fixed_for_each_dataset(part: str, project: Project) -> None:
     paper = league()
-    paper["tables"]["leaderboard_bytes"]["board"]["within"] = {"Twos": 3}
+    paper["tables"]["leaderboard_bytes"]["board"][part] = {"Twos": 3}
     project.save_paper("league", paper)
-    with pytest.raises(UserError, match="within says nothing of Ones; fix it beforehand"):
+    with pytest.raises(UserError, match=f"{part} says nothing of Ones; fix it beforehand"):
         load_paper("league")
 
 

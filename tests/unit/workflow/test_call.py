@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import shlex
 from collections.abc import Sequence
@@ -54,15 +55,27 @@ def workflow(jobs: Sequence[Any] = (), done: Sequence[Any] = (), cores: int | No
 def test_a_mistake_ends_the_program_with_one_line() -> None:
     with pytest.raises(SystemExit, match=r"^error: unknown paper 'tyo'\. Did you mean 'toy'"):
         Call(workflow(), {"paper": "tyo"})
+    with pytest.raises(SystemExit, match=r"^error: mirror: gone does not exist"):
+        Call(workflow(), {"mirror": "gone"})
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(SystemExit, match=r"^error: .*No space left"):
+        or_exit(full)
     assert or_exit(max, 1, 2) == 2
 
 
 def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
-    call = Call(workflow(), {"seeds": "3,4", "tolerance": 0.02, "scale": "paper", "mirror": str(Path.cwd())})
-    given = {"tolerance=0.02", f'mirror="{Path.cwd()}"', "seeds=[3, 4]"}
+    Path("raw files").mkdir()
+    call = Call(workflow(), {"seeds": "3,4", "tolerance": 0.02, "scale": "paper", "mirror": "raw files"})
+    given = {"tolerance=0.02", 'mirror="raw files"', "seeds=[3, 4]"}
     words = shlex.split(options_of(call.config))
     assert {*words} == {"--set", *given} and len(words) == 6, "the scale is an option of its own"
-    assert call.preparing_options(None, 2) == f"--mirror {Path.cwd()} --cores 2"
+    assert options_of(call.config.model_copy(update={"paper": "other"})) == call.options, (
+        "and so is the paper"
+    )
+    assert call.preparing_options(None, 2) == "--mirror 'raw files' --cores 2"
     assert call.training_options(None, 1) == call.options != call.training_options(None, 2)
     assert Call(workflow(), {}).options == "" == Call(workflow(), {}).mirror
 

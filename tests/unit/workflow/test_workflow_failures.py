@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 from collections.abc import Callable
 from pathlib import Path
@@ -36,11 +37,15 @@ def test_only_logs_of_this_call_are_shown_with_their_last_lines(capsys: pytest.C
 def test_a_log_that_is_written_anew_has_another_stamp() -> None:
     assert stamp("x.log") is None
     Path("x.log").write_text("one")
-    before = stamp("x.log")
+    before, written = stamp("x.log"), Path("x.log").stat().st_mtime_ns
     other = Path("y.log")
     other.write_text("two")
+    os.utime(other, ns=(written, written))
     other.replace("x.log")
-    assert stamp("x.log") != before
+    again = stamp("x.log")
+    assert again != before, "another file, though of the same time"
+    os.utime("x.log", (1, 1))
+    assert stamp("x.log") != again, "the same file, written at another time"
 
 
 def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page() -> None:

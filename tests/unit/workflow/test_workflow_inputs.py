@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,17 @@ def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
         "figures/figure1.pdf",
     ]
     assert asked.built("toy") == ["tables/toy/table1.tex", "figures/toy/figure1.pdf"]
+    assert {*asked.of_page("toy")} == {str(cell.path) for cell in asked.cells("toy")}
     with pytest.raises(UserError, match=r"unknown table of toy .tabel1.\. Did you mean .table1."):
         asked.of_table("toy", "tabel1")
+
+
+def test_claims_have_a_table_and_a_figure() -> None:
+    better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
+    asked = inputs(PAPER | {"claims": [{"says": "Good", "in": ["table1"], "better": better}]})
+    tables, figures = ("tables/table1.md", "tables/claims.md"), ("figures/figure1.pdf", "figures/claims.pdf")
+    assert asked.everything(["md"]) == [*tables, *figures]
+    assert asked.of_claims("toy") == asked.of_table("toy", "table1")
 
 
 def test_tables_about_the_data_need_what_they_count() -> None:
@@ -94,18 +104,20 @@ def test_tables_about_the_data_need_what_they_count() -> None:
     data = {"title": "Data", "kind": "data", "datasets": ["Printed", "Digits"]}
     facts = data | {"kind": "facts", "metrics": ["n_samples"], "rows": ["dataset"], "columns": ["imratio"]}
     paper["tables"] |= {
-        "table2": data,
+        "table2": data | {"settings": {"imratio": [0.1, 0.3]}},
         "table3": facts | {"splits": ["Training"], "settings": {"imratio": [0.1, 0.3]}},
         "table4": facts,
+        "table5": facts | {"splits": ["all", "Training"], "settings": {"imratio": [0.1]}},
     }
     asked = inputs(paper)
     folder = f"{asked.config.data_dir}/partitions/digits"
-    assert len(asked.of_table("toy", "table2")) == 1
+    assert len(asked.of_table("toy", "table2")) == 1, "at the first value of each setting"
     wanted = asked.of_table("toy", "table3")
     assert len(wanted) == 2 and all(path.startswith(folder) for path in wanted)
     for path in wanted:  # of no cell: the tables' own settings
         assert asked.partitioned("digits", Path(path).stem).seed == 0
     assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.npz"]
+    assert asked.of_table("toy", "table5") == asked.of_table("toy", "table2")
 
 
 def test_the_mistakes_of_another_paper_stop_no_job() -> None:
@@ -149,6 +161,9 @@ def test_other_results_on_disk_change_what_claims_and_the_page_show_and_ours_do_
     other.parent.mkdir(parents=True)
     other.write_text("{}")
     assert [new.split()[0] for new in asked.besides_page() if new not in before] == ["results"]
+    page = asked.besides_page()
+    os.utime(other, (1, 1))
+    assert [new.split()[0] for new in asked.besides_page() if new not in page] == ["results"], "written anew"
     *shown, results = asked.besides_claims("toy")
     assert shown == asked.besides("toy") and results not in before
 
