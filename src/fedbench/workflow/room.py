@@ -30,7 +30,7 @@ def failed_by_disk(log: Path) -> bool:
     """Say whether a job failed because of the disk: its last words say so, or there is no room for any."""
     with contextlib.suppress(OSError):
         if lines := log.read_text(errors="replace").splitlines():
-            return lines[-1].startswith("error: ") and lines[-1].endswith(AGAIN)
+            return lines[-1].startswith("error: cannot ") and lines[-1].endswith(AGAIN)
     try:
         check([str(log)])
     except WriteError:

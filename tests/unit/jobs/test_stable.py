@@ -174,11 +174,18 @@ def test_a_dataset_can_have_its_own() -> None:
         ({"seeds": [100, 200]}, "stable.seeds: 100 is one of `seeds`"),
         ({"seeds": [0, 200]}, "seed 0 is one of the final runs'"),
         ({"train": {"iteration": 2}}, "iteration"),
+        ({}, "stable.seeds: 200 is one of `seeds`"),
+        ({"setting": {"p": 1}}, "stable.setting.p: `each` gives its values"),
     ],
 )
 def test_slips_end_before_any_training(
     slip: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change(tune=PAPER["tune"] | {"stable": STABLE | slip})
+    tuning = PAPER["tune"] | {"stable": STABLE | slip}
+    if not slip:
+        tuning["per_dataset"] = {"Digits": {"seeds": [200]}}
+    if "`each`" in said:
+        tuning |= {"setting": {"imratio": 0.2}, "each": {"p": [2, 4]}}
+    change(tune=tuning)
     with pytest.raises(UserError, match=said):
         tune(monkeypatch)

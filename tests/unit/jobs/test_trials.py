@@ -151,6 +151,8 @@ def test_a_dataset_can_have_fewer_trials_the_first_of_each_grid(monkeypatch: pyt
     assert [{"lr": row["lr"], "mu": row["mu"]} for row in tuned["scores"]["Proximal"]] == first
     assert tuned["chosen"]["Proximal"]["lr"] == 0.05  # that of the third would have been better
 
+    change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"trials": 4}}})
+    assert len(configuration.load_paper("toy").methods) == 3, "all of them are no mistake"
     change(tune=PAPER["tune"] | {"per_dataset": {"Digits": {"trials": 5}}})
     with pytest.raises(UserError, match=r"per_dataset\.Digits\.trials: 5 are more than the 4"):
         configuration.load_paper("toy")

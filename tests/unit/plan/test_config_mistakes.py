@@ -21,6 +21,7 @@ WINDOW: dict[str, Any] = {
 }
 
 
+TREND = {"method": "Plain", "metric": "test_auc", "along": "p"}
 EXISTS = {"method": "Other", "above": 0.9, "others_below": 0.6, "metric": "test_auc"}
 
 
@@ -59,6 +60,7 @@ class TestConfig:
             ({"seeds": [-1]}, "seeds"),
             ({"client_chunk": 0}, "client_chunk: Input should be greater than or equal to 1"),
             ({"tolerance": -1}, "tolerance"),
+            ({"data_dir": "a\nb"}, "data_dir: .*control characters"),
         ],
     )
     def test_mistakes_are_named(self, options: dict[str, Any], says: str) -> None:
@@ -107,9 +109,18 @@ class TestConfig:
             (claim({"in": ["tabel1"]}), "unknown table or figure 'tabel1'.*'table1'"),
             (better(method="Plane"), r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'"),
             (better(than=["Plane"]), "unknown method 'Plane'.*'Plain'"),
+            (better(change={"q": [1, 2]}), "claims: 1.*unknown setting 'q'"),
             (better(metric="test_pa"), "claims.*unknown metric 'test_pa'"),
             (claim({"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
             (claim({"only": {"p": 5}}), "claims: 1.*unknown value of p '5'"),
+            (
+                {"claims": [{"says": "x", "in": "table1", "holds": "all", "trend": TREND}]},
+                "holds goes with better, no_worse and equal",
+            ),
+            (
+                {"claims": [{"says": "x", "in": "table1", "trend": TREND | {"along": "imratio"}}]},
+                "table1 has one imratio only, so there is no trend to judge",
+            ),
             ({"claims": [WINDOW]}, "largest needs within, of and metric"),
             (
                 {"claims": [WINDOW | {"ratio": WINDOW["ratio"] | {"of": 5}}]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import shlex
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from fedbench import files
 from fedbench.data import prepared
-from fedbench.jobs import preflight
+from fedbench.jobs import cluster, preflight
 from fedbench.plan.cells import Cell
 from fedbench.workflow import checked
 from fedbench.workflow.call import ALL_CORES, Call, options_of, or_exit
@@ -29,6 +31,13 @@ class Group(list[Any]):
         return True
 
 
+class Files(list[str]):
+    """The inputs of a job, which have no names."""
+
+    def get(self, name: str, default: Any) -> Any:
+        return default
+
+
 class Job:
     """A job that trains a cell."""
 
@@ -36,6 +45,8 @@ class Job:
         names = ("scale", "paper", "dataset", "setting", "method")
         self.wildcards = dict(zip(names, cell.path.with_suffix("").parts[2:], strict=True))
         self.rule, self.log = SimpleNamespace(name="train"), [f"{cell.method}.log"]
+        self.output, self.input = [str(cell.path)], Files()
+        self.is_shell, self.shellcmd = True, f"fedbench run {cell.name} > {self.log[0]}"
 
     def is_group(self) -> bool:
         return False
@@ -160,6 +171,64 @@ def test_garbage_is_collected_again_when_jobs_begin() -> None:
         assert gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job, *_) = jobs = [Job(Call(workflow(), {}).inputs.cells("toy", "table1")[0])]
+    snakemake = workflow(jobs)
+    snakemake.executor_plugin = SimpleNamespace(name="local")
+    call, asked, room = Call(snakemake, {}), list[Cell](), list[Path]()
+    monkeypatch.setattr(preflight, "check", asked.extend)
+    monkeypatch.setattr(files, "check_room", room.append)
+    Path(job.log[0]).write_text("of an earlier call")
+    Path("results/runs").mkdir(parents=True)
+    training = Training(snakemake, call)
+    training.begin()
+    training.tell_the_end()
+    assert asked == [call.cell(job.wildcards)] and room == [Path(), Path("results"), Path("results/runs")]
+    training.explain_failures()
+    assert "not finished" not in capsys.readouterr().err
+    Path(job.log[0]).write_text("of this call, and failed")
+    training.explain_failures()
+    assert f"not finished: {job.output[0]}\n    of this call, and failed" in capsys.readouterr().err
+
+
+def test_slurms_arrays_are_checked_before_anything_is_submitted() -> None:
+    snakemake = workflow()
+    snakemake.executor_plugin = SimpleNamespace(name="slurm")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="job arrays are mended for"):
+        patch.setattr(cluster, "version", lambda name: "0.1")
+        Training(snakemake, Call(snakemake, {})).begin()
+
+
+def test_the_time_left_is_at_the_pace_of_this_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, now = [Job(cell) for cell in Call(workflow(), {}).inputs.cells("toy", "table1")], [0.0]
+    done = [jobs[0]]
+    snakemake = workflow(jobs, done)
+    snakemake.dag.needrun = lambda job: job is not jobs[1]  # its result is there
+    snakemake.executor_plugin = SimpleNamespace(name="local")
+    monkeypatch.setattr(preflight, "check", lambda cells: None)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    training = Training(snakemake, Call(snakemake, {}))
+    training.begin()
+    done += jobs[2:4]
+    snakemake.scheduler.failed, now[0] = {jobs[4]}, 20.0
+    assert training.state() == ["cells: 4 of 6 done, 1 failed, 1 left, about 10 s left"]
+    training.tell_the_end()
+
+
+@pytest.mark.parametrize("main", [True, False])
+def test_a_slip_in_a_target_is_answered_by_the_call_and_not_by_its_jobs(
+    main: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snakemake = workflow()
+    snakemake.rules, snakemake.is_main_process = [], main
+    monkeypatch.setattr("sys.argv", ["snakemake", "--cores", "1", "tables/tabel1.tex"])
+    refusal = pytest.raises(SystemExit, match="Did you mean 'table1'")
+    with refusal if main else contextlib.nullcontext():
+        Training(snakemake, Call(snakemake, {})).check_targets()
 
 
 def test_the_state_counts_cells_and_those_of_a_group_apart() -> None:

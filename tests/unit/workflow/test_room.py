@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedbench import files
-from fedbench.errors import WriteError, cannot_read, cannot_write
+from fedbench.errors import AGAIN, WriteError, cannot_read, cannot_write
 from fedbench.workflow import room
 
 FULL = OSError(28, os.strerror(28))
@@ -34,6 +34,7 @@ def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
         (f"error: {cannot_read('x', OSError(5, 'Input/output error'))}\n", True),
         (f"error: {cannot_write('x', FULL)}\nfinished\n", False),
         ("error: unknown method 'x'\n", False),
+        (f"error: a training was killed, perhaps for lack of memory: use fewer --cores, {AGAIN}\n", False),
         ("Traceback\nOSError: [Errno 28] No space left on device\n", False),
     ],
 )
@@ -57,7 +58,9 @@ def test_a_job_without_words_failed_by_the_disk_if_that_takes_none(
     assert room.failed_by_disk(tmp_path / "log") and room.failed_by_disk(tmp_path / "none.log")
 
 
-def test_the_first_failure_by_the_disk_stops_once_and_no_other_does(tmp_path: Path) -> None:
+def test_the_first_failure_by_the_disk_stops_once_and_no_other_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_text("error: unknown method 'x'\n")
     (tmp_path / "b").write_text(f"error: {cannot_write('x', FULL)}\n")
     failed, stopped = [tmp_path / "a"], threading.Semaphore(0)
@@ -66,12 +69,22 @@ def test_the_first_failure_by_the_disk_stops_once_and_no_other_does(tmp_path: Pa
 
     def logs() -> list[str]:
         looks.append(len(failed))
-        if len(looks) > 2:
+        if len(looks) == 1:
+            raise RuntimeError("the scheduler changed its sets meanwhile")
+        if len(looks) > 3:
             looked.set()
         return [str(path) for path in failed]
 
+    judged, judge = list[Path](), room.failed_by_disk
+
+    def counted(log: Path) -> bool:
+        judged.append(log)
+        return judge(log)
+
+    monkeypatch.setattr(room, "failed_by_disk", counted)
     stop: Callable[[], object] = stopped.release
     room.watch(logs, stop, seconds=0.001)
     assert looked.wait(60) and not stopped.acquire(blocking=False)
     failed.append(tmp_path / "b")
     assert stopped.acquire(timeout=60) and not stopped.acquire(timeout=0.02)
+    assert judged == failed, "each log is read once"

@@ -60,12 +60,15 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
         "tables/arena/leaderboard.md",
         "data/prepared/digits.npz",
         f"{CELL}/CoDA.json",
+        "README.md",
     ],
 )
-def test_what_rules_make_passes(inputs: Inputs, target: str) -> None:
+def test_what_rules_make_or_is_there_passes(inputs: Inputs, target: str) -> None:
     targets.check(target, [target], inputs, RULES)
 
 
 def test_the_value_of_an_option_is_no_target(inputs: Inputs) -> None:
     targets.check("some/where.yaml", ["--configfile", "some/where.yaml", "--cores", "2"], inputs, RULES)
-    assert not any(map(targets.like_a_file, ["--cores=2", "-n", "2", "all", "scale=reduced"]))
+    assert not any(
+        map(targets.like_a_file, ["--cores=2", "-n", "2", "all", "scale=reduced", "mirror=/data/raw"])
+    )
