@@ -32,10 +32,11 @@ class Group(list[Any]):
 
 
 class Files(list[str]):
-    """The inputs of a job, which have no names."""
+    """The inputs of a job, of which parts have names."""
 
-    def get(self, name: str, default: Any) -> Any:
-        return default
+    def __init__(self, files: Sequence[str] = (), **parts: list[str]) -> None:
+        super().__init__(files)
+        self.get = parts.get
 
 
 class Job:
@@ -193,6 +194,23 @@ def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(
     Path(job.log[0]).write_text("of this call, and failed")
     training.explain_failures()
     assert f"not finished: {job.output[0]}\n    of this call, and failed" in capsys.readouterr().err
+
+
+def test_a_table_is_built_all_the_same_if_one_of_the_results_it_shows_is_there() -> None:
+    snakemake, began = workflow(), list[Any]()
+    (cell, *_) = Call(snakemake, {}).inputs.cells("toy", "table1")
+    job = Job(cell)
+    job.rule, job.shellcmd = SimpleNamespace(name="table"), "touch built > table.log"
+    job.input = Files(["code.py", "one.json"], shown=["one.json"])
+    snakemake.dag.needrun_jobs = lambda: [job]
+    snakemake.persistence = SimpleNamespace(started=began.append)
+    training = Training(snakemake, Call(snakemake, {}))
+    Path("code.py").touch()
+    training.explain_failures()
+    assert not Path("built").exists() and began == []
+    Path("one.json").touch()
+    training.explain_failures()
+    assert Path("built").exists() and began == [job]
 
 
 def test_slurms_arrays_are_checked_before_anything_is_submitted() -> None:
