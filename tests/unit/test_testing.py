@@ -15,6 +15,7 @@ from world import PARAMS
 from fedbench import registry
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
+from fedbench.engine.execution import Execution
 from fedbench.errors import UserError
 from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
 from fedbench.testing import check_dataset, check_method, simulation
@@ -134,6 +135,29 @@ def test_what_breaks_the_contract_is_found(method: type, lr: float, says: str, o
         return
     with pytest.raises(AssertionError, match=says):
         check_method("mine", {"lr": lr})
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda new: None, "a state, a dict of tensors, not NoneType"),
+        (lambda new: {"x": new["x"], "u": new["u"]}, r"'loss' as torch\.float32 \[3\], not NoneType"),
+        (lambda new: new | {"loss": new["loss"].sum()}, r"'loss' as .* \[3\], not torch\.float32 \[\]"),
+        (lambda new: new | {"u": new["u"][:1]}, r"'u' as .* \[3, \d+\], not torch\.float32 \[1, \d+\]"),
+        (lambda new: new | {"x": new["x"].double()}, r"'x' as torch\.float32 .*, not torch\.float64"),
+    ],
+)
+def test_a_step_that_returns_no_state_is_said_when_it_trains(made: Any, says: str, offer: Offer) -> None:
+    """A loss without the axis of clients was added to each of them: the curve showed their sum."""
+
+    @dataclass(frozen=True)
+    class Broken(Good):
+        def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+            return made(super().step(problem, state, batches, decay))  # type: ignore[no-any-return]
+
+    offer(Broken)
+    with pytest.raises(UserError, match=f"test_testing: step has to return {says}"):
+        simulation("mine", {"lr": 0.1}, how=Execution(chunk=None)).run()
 
 
 def test_what_is_no_method_is_said(offer: Offer) -> None:

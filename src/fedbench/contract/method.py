@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from fedbench.contract.problem import Batch, Problem, State
@@ -127,6 +128,25 @@ class FederatedMethod:
         """
         names = [*self.averaged, *(name for name in self.running if name in clients)]
         return {name: clients[name].mean(0) for name in names}
+
+
+def check_step(method: FederatedMethod, before: State, after: Any) -> None:
+    """Compare what a method's ``step`` returned with the state that it was given.
+
+    Raises:
+        UserError: it is no state, or ``loss`` or what is averaged is missing or of another shape or type.
+    """
+    label = f"{type(method).__module__}: step has to return"
+    if not isinstance(after, dict):
+        raise UserError(f"{label} a state, a dict of tensors, not {type(after).__name__}")
+    losses = torch.empty(before["client"].shape)
+    for name, like in {"loss": losses, **{name: before.get(name) for name in method.averaged}}.items():
+        if like is not None and (given := _described(after.get(name))) != _described(like):
+            raise UserError(f"{label} {name!r} as {_described(like)}, not {given}")
+
+
+def _described(value: Any) -> str:
+    return f"{value.dtype} {[*value.shape]}" if isinstance(value, Tensor) else type(value).__name__
 
 
 def one_of(method: str, key: str, value: str, known: tuple[str, ...]) -> None:

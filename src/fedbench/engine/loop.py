@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
+from fedbench.contract.method import FederatedMethod, check_step
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import ClientData
 from fedbench.engine import rows
@@ -51,10 +51,15 @@ class Loop:
         if how.chunk == AUTO:
             self._chunk = choose_chunk_size(problem, data, how.compiling)
         self._compiled = Compiled(method, self._first_batches()) if how.compiling else None
+        self._checked = False
 
     def _step(self, state: State, batches: list[Batch], decay: float) -> State:
         step = self._compiled or self._method.step
-        return step(self._problem, state, batches, decay)
+        new = step(self._problem, state, batches, decay)
+        if not self._checked:
+            check_step(self._method, state, new)
+            self._checked = True
+        return new
 
     @property
     def compiled(self) -> bool:
