@@ -85,6 +85,11 @@ def _chosen(pattern: str, records: dict[str, Any], known: Known) -> Iterator[tup
             yield key, called, record
 
 
+def _nothing_matches(pattern: str) -> UserError:
+    """Build the error for a pattern that chooses nothing."""
+    return UserError(f"no run matches {pattern!r}; `fedbench store list` shows what is there")
+
+
 def _kind(record: Any) -> str:
     """Say what is the matter with a run: ``whole``, ``damaged`` or ``unreadable``."""
     if isinstance(record, ReadError):
@@ -135,6 +140,8 @@ def verify(
             print(visible(f"{key}  {kind}: {record} ({', '.join(called)}){done}"))
             left += [] if done else [f"{key} ({kind})"]
     others = "".join(f", {n} {kind}" for kind, n in count.items() if kind not in ("whole", "damaged"))
+    if pattern != "*" and not count:
+        raise _nothing_matches(pattern)
     print(f"{count['whole']} runs are intact, {count['damaged']} damaged{others}")
     if pattern == "*":
         _verify_data(Path(configuration.load_config().data_dir))
@@ -162,7 +169,7 @@ def export(archive: Path, pattern: Pattern = "*") -> None:
 
     keys = [key for key, _, _ in _chosen(pattern, *_records())]
     if not keys:
-        raise UserError(f"no run matches {pattern!r}; `fedbench store list` shows what is there")
+        raise _nothing_matches(pattern)
     export_runs(Store(), keys, archive)
     print(f"{len(keys)} runs in {archive} ({archive.stat().st_size / 1e3:.0f} kB)")
 

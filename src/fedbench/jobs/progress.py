@@ -78,11 +78,10 @@ class Reporter:
         if now < self._next:
             return
         self._next = now + (TERMINAL_SECONDS if self._terminal else LOG_SECONDS)
-        scores = ", ".join(
-            f"{k} {v:.4f}" for k, v in progress.latest.items() if k.startswith(("test_auc", "test_min"))
-        )
         at = f"round {progress.round}/{progress.rounds}{about(seconds_left(progress))}"
-        line = f"  seed {seed}: {at}, {scores}"
+        latest = progress.latest.items()
+        scores = [f"{k} {v:.4f}" for k, v in latest if k.startswith(("test_auc", "test_min"))]
+        line = f"  seed {seed}: {', '.join([at, *scores])}"
         say(f"\r{line}\033[K" if self._terminal else line, end="" if self._terminal else "\n")
 
     def clear(self) -> None:

@@ -193,6 +193,8 @@ def test_import_ends_with_an_error_when_something_was_refused(keys: list[str], t
 def test_what_cannot_be_exported_or_imported_is_said(keys: list[str], tmp_path: Path) -> None:
     result = call("export", str(tmp_path / "x.tar.gz"), "nothing")
     assert result.exit_code == 2 and "no run matches 'nothing'" in result.stderr
+    result = call("verify", "nothing")
+    assert result.exit_code == 2 and "no run matches 'nothing'" in result.stderr
     result = call("import", str(tmp_path / "gone.tar.gz"))
     assert result.exit_code == 2 and "gone.tar.gz does not exist" in result.stderr
 

@@ -59,6 +59,8 @@ def test_no_time_is_said_after_a_round_that_compiled(
     monkeypatch.setattr(sys, "stdout", screen)
     Reporter()(1, first)
     assert screen.text == "  seed 1: round 11/100, test_auc 0.7500\n"
+    Reporter()(1, replace(first, latest={"test_overall_accuracy": 0.5}))
+    assert screen.text.endswith("\n  seed 1: round 11/100\n")
     with store.claim(cell.runs[1].key) as folder:
         Trail(folder, lambda _: None)(first)
         assert whereabouts(cell, store) == "seed 1 (2 of 2), round 11/100"
