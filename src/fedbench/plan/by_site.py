@@ -31,7 +31,7 @@ def _named(paper: Paper, spec: Shown, folder: Path) -> Shown:
     metrics = [
         f"{metric.removesuffix(EVERY)}@{site}" if metric.endswith(EVERY) else metric
         for metric in spec.metrics
-        for site in (sites if metric.endswith(EVERY) else sites[:1])
+        for site in sites
     ]
     return spec.model_copy(update={"metrics": list(dict.fromkeys(metrics))})
 

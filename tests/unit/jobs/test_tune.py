@@ -240,6 +240,7 @@ def test_a_metric_that_is_undefined_on_the_validation_part_is_no_divergence(
         ({"metric": "test_auc"}, "not measured on validation data"),
         ({"metric": "val_acu"}, "Did you mean 'val_auc'"),
         ({"setting": {"q": 2}}, "unknown setting 'q'.*Known: imratio, p"),
+        ({"each": {"q": [2]}}, "unknown setting 'q'.*Known: imratio, p"),
     ],
 )
 def test_slips_in_the_section_end_before_any_training(slip: dict[str, Any], said: str) -> None:

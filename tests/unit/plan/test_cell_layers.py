@@ -140,13 +140,15 @@ class TestMethodsAtSettings:
 
     def test_a_piece_of_a_method_wins_over_the_setting_and_not_over_what_is_fixed(self) -> None:
         at = {"p": {4: {"params": {"lr": 0.7}, "train": {"period": 5, "clip_norm": 1.0}}}}
+        on_dataset = {"dataset": {"Digits": {"train": {"weight_decay": 0.3}}}}
         rewrite(
-            methods=lambda part: part["Plain"].update({"at": at}),
+            methods=lambda part: part["Plain"].update({"at": at | on_dataset}),
             datasets=lambda part: part["Digits"].update({"fixed": {"train": {"clip_norm": 2.0}}}),
         )
         paper, scale = load_paper("toy"), load_scale("demo")
         run = resolve(paper, scale, "Digits", SETTING, "Plain")
         assert (run.params["lr"], run.train.period, run.train.clip_norm) == (0.7, 5, 2.0)
+        assert run.train.weight_decay == 0.3, "at a dataset, too"
         other = resolve(paper, scale, "Digits", SETTING | {"p": 2}, "Plain")
         assert (other.params["lr"], other.train.period) == (0.1, 2)
         assert resolve(paper, scale, "Digits", SETTING, "Plain_too").train.period == 4

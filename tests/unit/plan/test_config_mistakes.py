@@ -101,6 +101,11 @@ class TestConfig:
                 figure(datasets=["Digits", "Printed"], panels="p"),
                 "figure1: several datasets need panels: dataset",
             ),
+            (table(columns=["p", "dataset"]), "table1: dataset is in rows and columns twice"),
+            (
+                figure(kind="pareto", x="round"),
+                "kind pareto takes panels: dataset, one metric, and floats_up",
+            ),
             (figure(metrics=["test_uac"]), "unknown metric.*'test_auc'"),
             (
                 figure(kind="final", x="p", settings={"p": [True]}),
@@ -120,6 +125,15 @@ class TestConfig:
             (
                 {"claims": [{"says": "x", "in": "table1", "trend": TREND | {"along": "imratio"}}]},
                 "table1 has one imratio only, so there is no trend to judge",
+            ),
+            (
+                {
+                    "claims": [CLAIM | {"in": ["facts"]}],
+                    "tables": lambda tables: tables.update(
+                        facts={"title": "f", "kind": "data", "datasets": []}
+                    ),
+                },
+                "facts shows datasets, not results",
             ),
             ({"claims": [WINDOW]}, "largest needs within, of and metric"),
             (
@@ -154,6 +168,10 @@ class TestConfig:
             load_paper("toy")
         rewrite(**parts, **table(additions=["Digits"]))
         assert load_paper("toy").tables["table1"].additions == ["Digits"]
+
+    def test_a_claim_may_be_narrowed_to_a_value_that_only_the_default_is(self) -> None:
+        rewrite(**claim({"only": {"imratio": 0.2}}))
+        assert load_paper("toy").claims[0].only == {"imratio": [0.2]}
 
     def test_papers_are_the_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert configuration.paper_keys() == ["toy"]
