@@ -157,8 +157,12 @@ def test_a_protocol_without_them_stays_as_it_was(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_dataset_can_have_its_own() -> None:
-    change(tune=PAPER["tune"] | {"per_dataset": {"Printed": {"stable": STABLE}}})
+    of_printed = {"stable": STABLE, "metric": "val_ap"}
+    change(tune=PAPER["tune"] | {"per_dataset": {"Printed": of_printed}, "each": {"imratio": [0.1]}})
     paper = configuration.load_paper("toy")
+    assert paper.tune is not None
+    assert [paper.tune.on(name).metric for name in ("Digits", "Printed")] == ["val_auc", "val_ap"]
+    assert paper.tune.at({"p": 4}).setting == {"p": 4}, "not that of all"
     count = {name: len(trial_specs(paper, name, "Plain", {"lr": 0.1})) for name in ("Digits", "Printed")}
     assert count == {"Digits": 1, "Printed": 4}
     given = {"train.iterations": 3, "params.lr": 0.3}  # what a call sets, all of its runs have

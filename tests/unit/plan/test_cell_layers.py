@@ -153,6 +153,17 @@ class TestMethodsAtSettings:
         assert (other.params["lr"], other.train.period) == (0.1, 2)
         assert resolve(paper, scale, "Digits", SETTING, "Plain_too").train.period == 4
 
+    def test_a_task_that_is_null_takes_that_of_all_away(self) -> None:
+        rewrite(
+            defaults=lambda part: part.update(task={"name": "detailed"}),
+            methods=lambda part: part["Plain"].update(task=None),
+        )
+        paper, scale = load_paper("toy"), load_scale("demo")
+        plain, other = (
+            resolve(paper, scale, "Digits", SETTING, name).task for name in ("Plain", "Plain_too")
+        )
+        assert plain is None and other is not None and other.name == "detailed"
+
     @pytest.mark.parametrize(
         ("entry", "message"),
         [

@@ -114,6 +114,7 @@ class TestConfig:
             (claim({"in": ["tabel1"]}), "unknown table or figure 'tabel1'.*'table1'"),
             (better(method="Plane"), r"claims: 1 \(Good\): unknown method 'Plane'.*'Plain'"),
             (better(than=["Plane"]), "unknown method 'Plane'.*'Plain'"),
+            (better(when={"p": 2}), "when goes with a than that names a setting"),
             (better(change={"q": [1, 2]}), "claims: 1.*unknown setting 'q'"),
             (better(metric="test_pa"), "claims.*unknown metric 'test_pa'"),
             (claim({"only": {"q": 1}}), "claims: 1.*unknown setting 'q'"),
