@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbench.plan.layers import overlaid
@@ -43,12 +43,7 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
     for entry in result.get("tables", {}).values() if listed else []:
         if isinstance(entry, dict) and {*added} & {*entry.get("datasets", [])}:
             entry.setdefault("additions", [])  # a table of one's own data holds what it names
-    inherited = {
-        scale: {**plan, "datasets": [*dict.fromkeys([*plan["datasets"], *listed])]}
-        if plan.get("datasets")
-        else plan
-        for scale, plan in base.get("scales", {}).items()
-    }
+    inherited = {name: _with_datasets(scale, listed) for name, scale in base.get("scales", {}).items()}
     result["scales"] = overlaid(inherited, paper.get("scales", {}))
     return result | {
         "defined": {key: [*paper[key]] for key in ENTRIES if isinstance(paper.get(key), Mapping)}
@@ -68,6 +63,12 @@ def _as_it_is(entry: Any, defaults: Mapping[str, Any]) -> Any:
         **entry,
         "data": {**{key: rule for key, rule in plain.items() if key not in said}, **entry["data"]},
     }
+
+
+def _with_datasets(scale: Mapping[str, Any], names: Sequence[str]) -> Mapping[str, Any]:
+    """Add datasets to those of a scale, unless it has all."""
+    listed = scale.get("datasets")
+    return {**scale, "datasets": [*dict.fromkeys([*listed, *names])]} if listed else scale
 
 
 def _with_file(table: Mapping[str, Any], base_key: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from fedbench.report.figures import forest
 from fedbench.report.figures.axis import scale_axes
-from fedbench.report.figures.parts import Across, Content, Panel
+from fedbench.report.figures.parts import Across, Content, Curve, Panel
 from fedbench.report.figures.style import GREY, RC, Style
 
 NO_DATES: dict[str, dict[str, Any]] = {
@@ -114,7 +114,6 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
         axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
     if across.rows:
         forest.fill(axes, panel, styles, across)
-    seeds, bars = list[pd.DataFrame](), list[pd.DataFrame]()
     for index, curve in enumerate(panel.curves if not across.rows else []):
         style, data = styles[curve.label], _on_axes(curve.points, across)
         step = max(1, len(data) // MARKS)
@@ -126,18 +125,15 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
         )  # fmt: skip
         if len(curve.published):
             axes.plot(data["x"], data["published"], color=style.colour, zorder=2.2, **THIN)
-        if curve.repeats is not None:
-            seeds.append(curve.repeats.assign(colour=style.colour))
-            bars.append(data[data["low"] < data["high"]].assign(colour=style.colour))
-        elif (data["low"] < data["high"]).any():
+        if curve.repeats is None and (data["low"] < data["high"]).any():
             axes.fill_between(
                 data["x"], data["low"], data["high"], color=style.colour, alpha=0.15, linewidth=0
             )
         if curve.broken:
             end = data.iloc[-1]
             axes.plot(end["x"], end["mean"], "x", color=style.colour, markersize=7, mew=1.6, zorder=5)
-    if seeds:
-        _bars(axes, pd.concat(seeds), pd.concat(bars))
+    if not across.rows:
+        _bars(axes, [curve for curve in panel.curves if curve.repeats is not None], content)
     remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
     axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
     if panel.empty:
@@ -160,14 +156,19 @@ def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
     return points
 
 
-def _bars(axes: Axes, seeds: pd.DataFrame, bars: pd.DataFrame) -> None:
+def _bars(axes: Axes, curves: Sequence[Curve], content: Content) -> None:
     """Draw each seed as a dot and the intervals as bars, which may run out of the panel."""
+    if not curves:
+        return
+    named = [(curve, content.styles[curve.label].colour) for curve in curves]
+    seeds = pd.concat(pd.DataFrame(curve.repeats).assign(colour=colour) for curve, colour in named)
+    bars = pd.concat(_on_axes(curve.points, content.across).assign(colour=colour) for curve, colour in named)
     axes.scatter(seeds["x"], seeds["value"], s=5, c=seeds["colour"], alpha=0.45, linewidth=0, zorder=2.5)
     limits = axes.dataLim.frozen()
+    bars = bars[bars["low"] < bars["high"]]
     if len(bars):
-        axes.vlines(
-            bars["x"], bars["low"], bars["high"], colors=bars["colour"].tolist(), linewidth=0.9, alpha=0.6
-        )
+        colours = bars["colour"].tolist()
+        axes.vlines(bars["x"], bars["low"], bars["high"], colors=colours, linewidth=0.9, alpha=0.6)
         axes.dataLim.set(limits)
 
 
