@@ -4,11 +4,10 @@ python examples/check_table.py tables/localscgdam/table1.csv
 """
 
 import sys
-from pathlib import Path
 
 import pandas as pd
-import yaml
-from verdicts import against_print, norm
+from studies import norm, study_of
+from verdicts import against_print
 
 WORDS = ("matches", "above print", "below print", "inconclusive")
 
@@ -19,7 +18,7 @@ def differences(path):
     rows = rows[rows["verdict"].isin(WORDS)]
     agree, differ, made = 0, [], 0
     for (study, table, scale), part in rows.groupby(["paper", "table", "scale"]):
-        axes = ["dataset", *yaml.safe_load(Path(f"config/papers/{study}.yaml").read_text())["settings"]]
+        axes = ["dataset", *study_of(study)["settings"]]
         said = against_print(study, scale)
         for row in part.to_dict("records"):
             place = tuple(norm(row.get(axis, "")) for axis in axes)

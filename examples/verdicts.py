@@ -7,38 +7,19 @@ prints how each shipped number stands to print. examples/claims.py judges the cl
 
 import itertools
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 from scipy import stats
+from studies import norm, print_of, runs_of, study_of
 
 TOLERANCE, LEVEL = 0.01, 0.05
 
 
-def norm(value):
-    """0, 0.0 and "0" are one value of a setting."""
-    try:
-        return str(value) if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return str(value)
-
-
 def read(study, scale):
-    """The YAML of a study; {(place, method, metric): {seed: value}}; {(place, method): the seeds that diverged}."""
-    paper = yaml.safe_load(Path(f"config/papers/{study}.yaml").read_text())
-    runs = pd.read_csv(f"reproduced/{scale}/{study}.csv", dtype=str, keep_default_na=False)
-    axes = ["dataset", *paper["settings"]]
-    runs[axes] = runs[axes].map(norm)
-    values, diverged = {}, {}
-    for row in runs[[*axes, "method", "metric", "seed", "value"]].itertuples(index=False):
-        *place, method, metric, seed, value = row
-        if metric:
-            values.setdefault((tuple(place), method, metric), {})[int(seed)] = float(value)
-        else:
-            diverged.setdefault((tuple(place), method), []).append(int(seed))
-    return paper, values, diverged
+    """The YAML of a study, the values of its runs, and which diverged."""
+    paper = study_of(study)
+    return paper, *runs_of(study, paper, scale)
 
 
 def places(paper, table):
@@ -53,15 +34,13 @@ def places(paper, table):
 def against_print(study, scale):
     """{(table, place, method, metric): matches, above print, below print, inconclusive}."""
     paper, values, diverged = read(study, scale)
-    index, said = pd.read_csv("tables/published/index.csv").set_index("file"), {}
+    said = {}
     for table, spec in paper["tables"].items():
         if not spec.get("published") or spec.get("kind", "results") != "results" or spec.get("pool"):
             continue
-        name, names = f"{study}/{spec['published']}", ["dataset", *paper["settings"]]
-        printed = pd.read_csv(f"tables/published/{name}")
-        for place, method, metric in itertools.product(
-            places(paper, table), spec["methods"], spec["metrics"]
-        ):
+        printed, names = print_of(spec), ["dataset", *paper["settings"]]
+        methods = spec.get("methods") or paper["methods"]
+        for place, method, metric in itertools.product(places(paper, table), methods, spec["metrics"]):
             ours = np.array([*values.get((place, method, metric), {}).values()])
             if (place, method) in diverged or not len(ours):
                 continue
@@ -73,10 +52,10 @@ def against_print(study, scale):
                 same &= printed[axis].map(norm) == value if axis in printed else True
             if not same.any() or np.isnan(printed[same].iloc[0]["mean"]):
                 continue
-            row, m = printed[same].iloc[0], index["n_seeds"][name]
-            spread = row["std"] if index["spread"][name] == "std" else np.nan
+            row = printed[same].iloc[0]
+            spread = row["std"] if row["spread"] == "std" else np.nan
             n, off, half = len(ours), ours.mean() - row["mean"], 0.0
-            m = np.fmax(m, 1 if np.isnan(spread) else 2)
+            m = np.fmax(row["n_seeds"], 1 if np.isnan(spread) else 2)
             if n > 1:
                 s = ours.std(ddof=1)
                 parts = np.array([s**2 / n, (s if np.isnan(spread) else spread) ** 2 / m])
