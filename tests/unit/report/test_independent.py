@@ -86,7 +86,7 @@ def test_every_verdict_of_a_study_that_extends_another(
     )
     runs = pd.read_csv("reproduced/reduced/localscgdam.csv", dtype=str, keep_default_na=False)
     runs = runs[(runs["dataset"] == "FashionMNIST") & (runs["p"] == "4") & (runs["imratio"] == "0.1")]
-    own = []
+    parts = []
     for method in ("LocalSGDAM", "Mine"):
         keys = {
             str(run.seed): run.key for run in plan.cell("FashionMNIST", {"p": 4, "imratio": 0.1}, method).runs
@@ -95,8 +95,8 @@ def test_every_verdict_of_a_study_that_extends_another(
             (runs["method"] == "LocalSGDAM") & (runs["metric"] == "test_auc") & (runs["seed"] < "3")
         ]
         of_method = of_method.assign(value=of_method["value"].astype(float) - 0.2)
-        own.append(of_method.assign(method=method, key=of_method["seed"].map(keys)))
-    pd.concat(own).to_csv("reproduced/reduced/mine.csv", index=False)
+        parts.append(of_method.assign(method=method, key=of_method["seed"].map(keys)))
+    pd.concat(parts).to_csv("reproduced/reduced/mine.csv", index=False)
     said = program("verdicts").against_print("mine", "reduced")
     assert said == verdicts_of(plan, program("verdicts").norm) and len(said) == 4
 
