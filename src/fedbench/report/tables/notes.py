@@ -13,7 +13,7 @@ from fedbench.plan.plan import Plan, methods_by_dataset
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import compare, described, rates, verdicts
 from fedbench.report.numbers.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
-from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, UNDEFINED
+from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.report.tables import sentences
 from fedbench.report.tables.layout import METRIC
 from fedbench.results import idle
@@ -25,7 +25,8 @@ LONGEST_LENGTH = 60
 
 def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
-    seeds = sorted({*frame.loc[frame["here"] & ~frame["shipped"], "n_wanted"]})
+    ran = frame["here"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
+    seeds = sorted({*frame.loc[ran, "n_wanted"]})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
     long = described.lengths(cells)
