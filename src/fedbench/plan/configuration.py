@@ -50,7 +50,9 @@ def load_config(overrides: Mapping[str, Any] | None = None) -> Config:
     for key, kind in (("seeds", int), ("datasets", str)):
         if isinstance(given.get(key), str | int):
             parts = [part.strip() for part in str(given[key]).split(",")]
-            if kind is int and not all(part.isdecimal() and len(part) < 20 for part in parts):
+            if kind is int and not all(
+                part.isdecimal() and part.isascii() and len(part) < 20 for part in parts
+            ):
                 raise UserError(
                     f"seeds: {shortened(given[key])!r} is not a list of whole numbers such as 0,1,2"
                 )
