@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -12,7 +13,10 @@ from typing import Any
 
 @functools.cache
 def commit() -> str:
-    """Return the commit of the code that runs, ``+`` appended when its files differ; else the package version."""
+    """Return the commit of the code that runs, ``+`` appended when its files differ.
+
+    Where there is no git: the package's version and the digest of its :func:`sources`.
+    """
     return commit_of(Path(__file__).parents[3])
 
 
@@ -30,8 +34,17 @@ def commit_of(root: Path) -> str:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
-        return "v" + package_version("fedbench")
+        return f"v{package_version('fedbench')}-{sources()}"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def sources(package: Path = Path(__file__).parents[1]) -> str:
+    """Return a digest of Python files and their names: equal for the same code, in a checkout or installed."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        for part in (path.relative_to(package).as_posix().encode(), path.read_bytes()):
+            digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()[:12]
 
 
 def package_version(name: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from fedbench.store.provenance import commit_of, package_version
+from fedbench.store.provenance import commit_of, package_version, sources
 
 
 def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
-    assert commit_of(tmp_path) == "v" + package_version("fedbench"), "no checkout"
+    assert commit_of(tmp_path) == f"v{package_version('fedbench')}-{sources()}", "no checkout"
     subprocess.run([*git, "init", "-q"], check=True)
     for name in ("src/code.py", "config/config.yaml", "config/tuned/toy/Digits.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -31,3 +31,26 @@ def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -
             (tmp_path / name).unlink()
         else:
             (tmp_path / name).write_text(before)
+
+
+def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> None:
+    for name, code in {"a.py": "1", "deep/b.py": "2", "deep/b.yaml": "3"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code)
+    known = sources(tmp_path)
+    assert len(known) == 12 and sources(tmp_path) == known
+    (tmp_path / "deep/b.yaml").write_text("no code")
+    (tmp_path / "deep/__pycache__").mkdir()
+    (tmp_path / "deep/__pycache__/b.pyc").write_text("no source")
+    assert sources(tmp_path) == known
+
+    (tmp_path / "deep/b.py").write_text("4")
+    assert sources(tmp_path) != known
+    (tmp_path / "deep/b.py").write_text("2")
+    assert sources(tmp_path) == known
+    (tmp_path / "a.py").rename(tmp_path / "c.py")
+    assert sources(tmp_path) != known
+    (tmp_path / "c.py").rename(tmp_path / "a.py")
+    (tmp_path / "a.py").write_text("12")
+    (tmp_path / "deep/b.py").write_text("")
+    assert sources(tmp_path) != known
