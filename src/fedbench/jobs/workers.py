@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 
@@ -88,6 +89,7 @@ class Processes:
         # can hang
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__])
+        _serve_forks()
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._config), daemon=True)
         process.start()
@@ -131,6 +133,16 @@ def workers(config: Config, cores: int) -> Iterator[Workers]:
         processes.close()
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _serve_forks() -> None:
+    """Start the process that forks the others, with Ctrl-C blocked: its imports take seconds."""
+    resource_tracker.ensure_running()  # else started below, which unblocks the signal
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _serve(connection: Connection, config: Config) -> None:
