@@ -174,7 +174,9 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
 def test_unknown_networks_and_options_are_named() -> None:
     with pytest.raises(UserError, match=r"unknown network 'resnet'.*'resnet20'.*Known: .*mlp"):
         build("resnet", (3, 8, 8), 1, seed=0)
-    with pytest.raises(UserError, match=r"network 'mlp'.*'hiden'"):
+    with pytest.raises(
+        UserError, match=r"network 'mlp': 'hiden'\. Did you mean 'hidden'\? Known: activation, hidden\."
+    ):
         build("mlp", (4,), 1, seed=0, options={"hiden": [3]})
     for name, shape in (("mlp", (4,)), ("cnn", (1, 28, 28))):
         with pytest.raises(UserError, match=r"unknown activation 'leaky'.*'leaky_relu'"):

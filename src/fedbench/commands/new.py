@@ -87,7 +87,11 @@ def write(kind: str, name: str) -> list[str]:
 def _check_name(kind: str, name: str) -> None:
     """Refuse what cannot be a file of Python, and names that are taken."""
     good = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", name, flags=re.ASCII).lower().strip("_")
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+    if keyword.iskeyword(name):
+        raise UserError(
+            f"{name!r} is a word of Python and cannot be the name of a {kind}: choose another name"
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         usable = name.isascii() and re.fullmatch(r"[a-z][a-z0-9_]*", good) and not keyword.iskeyword(good)
         hint = f", e.g. {good}" if usable and good != name else ""
         raise UserError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fedbench import models, registry
-from fedbench.errors import UserError
+from fedbench.errors import UserError, unknown
 from fedbench.net.leaf import Leaf
 from fedbench.net.slots import take_out
 
@@ -273,6 +274,10 @@ def build(
         UserError: unknown network or option.
     """
     builder = registry.find(sys.modules[models.__name__], "network", name, "build")
+    known = {each.name: each.kind for each in [*inspect.signature(builder).parameters.values()][2:]}
+    for option in options or {}:
+        if option not in known and inspect.Parameter.VAR_KEYWORD not in known.values():
+            raise unknown(f"option of network {name!r}:", option, known)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:

@@ -156,14 +156,16 @@ def _values(paper: Paper, setting: str) -> set[str]:
 def _impossible(paper: Paper) -> Iterator[str]:
     """List what fits no cell: methods of a table or figure without one, grids that a setting would overrule."""
     for name, spec in paper.targets.items():
+        for field in ("datasets", "methods", "metrics"):
+            if twice := _twice(getattr(spec, field)):
+                yield f"{name}: {field}: {', '.join(twice)} is listed twice; name each once"
         for method in spec.methods:
             for setting, values in paper.methods[method].only.items():
                 asked = _asked(paper, spec, setting)
                 if not set(asked) & set(values):
                     yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
     for name, table in paper.tables.items():
-        placed = [*table.rows, *table.columns]
-        if twice := sorted({axis for axis in placed if placed.count(axis) > 1}):
+        if twice := _twice([*table.rows, *table.columns]):
             yield f"{name}: {', '.join(twice)} is in rows and columns twice; name each once"
     for name, figure in paper.figures.items():
         if figure.kind == "final":
@@ -175,6 +177,11 @@ def _impossible(paper: Paper) -> Iterator[str]:
         tried = {part for key in entry.grid for part in key.split(", ")}
         for place in sorted(tried & places.keys()):
             yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
+
+
+def _twice(names: list[str]) -> list[str]:
+    """Return the names that stand in a list more than once."""
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 def _asked(paper: Paper, spec: TableSpec | FigureSpec, axis: str) -> list[Value]:

@@ -102,6 +102,8 @@ class TestConfig:
                 "figure1: several datasets need panels: dataset",
             ),
             (table(columns=["p", "dataset"]), "table1: dataset is in rows and columns twice"),
+            (table(metrics=["test_auc", "test_auc"]), "table1: metrics: test_auc is listed twice"),
+            (figure(methods=["Plain", "Plain"]), "figure1: methods: Plain is listed twice"),
             (
                 figure(kind="pareto", x="round"),
                 "kind pareto takes panels: dataset, one metric, and floats_up",
