@@ -252,9 +252,13 @@ class OwnDataset(Dataset):
                     how = " over all sites together, as a site has too few groups of a class"
         except UserError as error:
             raise UserError(f"{self._file}: test_share: {error}") from None
-        if len(y) and not len(test):
-            raise UserError(
-                f"{self._file}: test_share: {self.spec.test_share:.4g} of each of {len(np.unique(y))} classes is no "
-                f"sample of {len(y)}: take a larger share, or labels of fewer classes"
-            )
+        for size, part, cure in (
+            (len(test), "test", "a larger"),
+            (len(y) - len(test), "training", "a smaller"),
+        ):
+            if len(y) and not size:
+                raise UserError(
+                    f"{self._file}: test_share: {share:.4g} of each of {len(np.unique(y))} classes leaves no "
+                    f"{part} sample of {len(y)}: take {cure} share, or labels of fewer classes"
+                )
         return test, how

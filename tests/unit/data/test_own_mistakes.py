@@ -60,7 +60,15 @@ TEXT = np.array(["a", 1, 2, 3], object)
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
         ({"y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
-        ({"x": np.full((4, 2), 1e300)}, r"not finite in float32"),
+        ({"x": np.full((4, 2), 1e300)}, r"\[0\], are not finite in float32"),
+        (
+            {
+                name: np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
+                for name in ("x_train", "x_test")
+            }
+            | {"y_train": np.zeros(4, int), "y_test": np.zeros(4, int), "x": None, "y": None},
+            r"2 of 4 train inputs, first \[2\], are not finite in float32: replace them, or leave them out",
+        ),
         ({"y": np.zeros((4, 2), int)}, r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]"),
         ({"group": np.zeros((4, 2))}, r"array 'group' has shape \[4, 2\]"),
         ({"group": np.full(4, 1.5)}, r"groups must be whole numbers or names"),
@@ -102,6 +110,19 @@ def test_too_few_groups_name_the_file_and_the_share(own_data):
     arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.repeat([0, 1], 10)}
     with pytest.raises(UserError, match=r"mine\.npz: test_share: the 10 samples of label 0 lie in 1 groups"):
         prepare(own_data(**arrays, extra="whole_groups: true\n"), "data")
+
+
+@pytest.mark.parametrize(
+    "share, message",
+    [
+        (0.01, "leaves no test sample of 20: take a larger"),
+        (0.99, "leaves no training sample of 20: take a smaller"),
+    ],
+)
+def test_a_share_that_leaves_a_part_empty_is_named(own_data, share, message):
+    name = own_data(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10), extra=f"test_share: {share}\n")
+    with pytest.raises(UserError, match=rf"mine\.npz: test_share: {share} of each of 2 classes {message}"):
+        prepare(name, "data")
 
 
 def test_a_yaml_cannot_hide_a_dataset_of_the_library(own_data):
