@@ -30,6 +30,21 @@ def test_seeds_are_paired() -> None:
 def test_equal_values_are_a_tie_however_many() -> None:
     values = np.tile(np.linspace(0.8, 0.9, 12), (2, 1))
     assert ranks(values) == [Rank(1, 2), Rank(1, 2)]
+    assert ranks(np.array([[0.1 + 0.2] * 3, [0.3] * 3])) == [Rank(1, 2), Rank(1, 2)], "equal but for rounding"
+
+
+@pytest.mark.parametrize(
+    ("d", "apart"),
+    [
+        ([1.0, 1.1, 0.9], True),
+        ([-0.1, 1.0, 1.1, 0.9, 1.2], True),  # 2 of 32 flips at least are as far
+        ([-0.1, 1.0, 1.1, 0.9, 1.2, 1.05], False),  # 4 of 64 flips are
+        ([0.1, 1.0, 1.1, 0.9, 1.2, 1.05], True),
+    ],
+)
+def test_sign_flips_have_to_confirm_the_t_test_where_they_can(d: list[float], apart: bool) -> None:
+    assert stats.ttest_1samp(d, 0).pvalue < 0.03
+    assert (ranks(np.array([d, np.zeros(len(d))]))[0] == Rank(1, 1)) == apart
 
 
 def test_pairs_are_corrected_for_their_number() -> None:
@@ -58,3 +73,4 @@ def test_the_front_is_what_nobody_dominates() -> None:
     costs, values = [1.0, 2.0, 3.0, 2.0, float("nan")], [0.5, 0.8, 0.7, 0.8, 0.9]
     assert dominators(costs, values) == [None, None, 1, None, None]
     assert dominators([1.0, 1.0], [0.5, 0.6]) == [1, None]
+    assert dominators([1.0, 2.0, 3.0], [0.5, 0.6, 0.4]) == [None, None, 1], "by the best"
