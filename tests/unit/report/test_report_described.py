@@ -11,12 +11,13 @@ from report_project import Project, localscgdam
 
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import prepare
+from fedbench.data.summary import BinaryTask
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import described
 from fedbench.report.tables import build as tables
-from fedbench.specs import StartSpec
+from fedbench.specs import RunSpec, StartSpec
 
 CONFIG = Config(scale="demo", datasets=["Digits"])
 
@@ -79,3 +80,20 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
         f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
     )
     assert said in tables.make(Plan(CONFIG), "table1").markdown()
+
+
+def test_of_several_partitions_the_least_and_the_largest_number_are_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_clients = {4: (900, 0.1, 0), 8: (1200, 0.099, 70), 2: (1000, 0.25, 9)}
+    tasks = {n: BinaryTask(("cat",), *facts) for n, facts in of_clients.items()}
+    monkeypatch.setattr(described, "binary_task", lambda data, seed, data_dir: tasks[data.clients])
+    first, *_ = cells(project)
+    dealt = [first.model_copy(update={"runs": [with_clients(first.runs[0], n)]}) for n in tasks]
+    assert described.tasks(dealt, Path("data")) == [
+        "Digits: positive class is cat (9.9 % to 25.0 % of 900 to 1,200 training samples; none to 70 samples dropped)."
+    ]
+
+
+def with_clients(run: RunSpec, clients: int) -> RunSpec:
+    return run.model_copy(update={"data": run.data.model_copy(update={"clients": clients})})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 
@@ -10,13 +11,13 @@ from fedbench import measures
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import BoardSpec, TableSpec
 from fedbench.report.figures.panels import final_of
-from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.aggregate import NOTHING, measurements, summarised
 from fedbench.report.numbers.evidence import numbers_of
 from fedbench.report.numbers.leaderboard import board_of
 from fedbench.report.numbers.rows import Row, frame_of
 from fedbench.report.numbers.runs import OF_CELL
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
-from fedbench.report.tables import sentences
+from fedbench.report.tables import notes, sentences
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Entry, Grid, Marks, arranged, listed
 from fedbench.report.tables.results import layout
@@ -135,6 +136,21 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "†" in sentences.signs(left_out, 0.01, dashes=True)
 
 
+def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
+    frame = pd.DataFrame(
+        {"printed_std": [0.1, 0.1, math.nan], "spread": "std", "print_seeds": [10.0, 3.0, 5.0]}
+    )
+    assert "standard deviation over 3 or 10 runs, as printed" in sentences.printed(frame)
+    assert "standard deviation over runs," in sentences.printed(frame.assign(print_seeds=math.nan))
+
+
+def test_an_order_of_a_part_of_the_methods_is_explained_where_one_is_shown() -> None:
+    frame = pd.DataFrame({"method": ["x", "y", "y"], "tau": [0.3, 0.3, math.nan], "ordered": [3, 3, 2]})
+    frame = frame.assign(methods=3, has_print=True, digits=3)
+    assert "τ: " in notes.bold(SPEC, frame) and "(3/5)" not in notes.bold(SPEC, frame)
+    assert "(3/5)" in notes.bold(SPEC, frame.assign(methods=4))
+
+
 def compared(**columns: list[object]) -> pd.DataFrame:
     """The frame of a table that holds four methods at one place against print, with verdicts and order."""
     usual = {
@@ -167,6 +183,9 @@ def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_no
         frame["difference"].round(6).tolist()[:2] == [-0.001, 0.05] and frame["difference"][2:].isna().all()
     )
     assert resemblance(frame, 0.01) == (2, 2), "0.900 would match both prints of 0.9"
+    assert notes.resembling(frame, 0.01).endswith("in 2 of 2 cases.")
+    apart = compared(mean=[0.9, 0.8, 0.7, 0.6], printed=[0.9, 0.8, 0.7, 0.6])
+    assert resemblance(apart, 0.01) == (0, 12) and notes.resembling(apart, 0.01) == ""
     assert set(judged(frame, 0.01, bound=True)["verdict"]) == {"bound", "no reference", "incomplete"}
 
 
@@ -235,6 +254,42 @@ def test_a_figure_is_a_function_of_one_frame() -> None:
     assert final_of("CoDA", "p", frame[frame["status"] == "diverged"], {}) is None
 
 
+def runs_of(rows: list[tuple[str, Row]]) -> pd.DataFrame:
+    """The runs of cells of three seeds, by the cells' keys, which are their methods too."""
+    place = (("dataset", "FashionMNIST"), ("p", 4))
+    return pd.DataFrame(
+        [("localscgdam", "demo", place, cell, cell, 3, *row) for cell, row in rows],
+        columns=[*OF_CELL, *Row._fields],
+    )
+
+
+def test_a_cost_is_that_of_each_run_where_all_have_it_and_none_is_an_average() -> None:
+    costs = {"samples": [64.0, 64.0], "floats_up": [8.0, 8.001], "floats_down": [8.0]}
+    rows = [("k", Row("a", seed, name, v)) for name, of in costs.items() for seed, v in enumerate(of)]
+    rows += [("k", Row("a", seed, "test_auc", 0.9)) for seed in range(2)]
+    rows += [("k", Row("a", seed, "seconds", 5.0)) for seed in range(2)]
+    assert only(rows)["equal_costs"] == "samples" and only(rows)["seconds"] == 5.0
+    averaged = [(cell, row._replace(status="averaged")) for cell, row in rows if row.metric == "samples"]
+    assert only(rows[2:] + averaged)["equal_costs"] == "" and only(averaged + rows[2:])["samples"] == 64.0
+    assert only([pair for pair in rows if pair[1].seed == 0])["equal_costs"] == (
+        "floats_up floats_down samples seconds"
+    )
+
+
+def only(rows: list[tuple[str, Row]], metric: str = "test_auc") -> Any:
+    """The one measurement of runs."""
+    (row,) = measurements(runs_of(rows), [metric]).to_dict("records")
+    return row
+
+
+def test_of_a_run_alone_no_count_is_said() -> None:
+    """As of one that was shipped: a cell that was trained here has the seeds that are planned."""
+    lost = Row("a", 0, "", status="diverged", reason="nan", origin="shipped")
+    late = Row("a", 0, "rounds_to_test_auc_0.9", math.inf, reason="best 0.8", origin="shipped")
+    assert only([("k", lost)])["reason"] == "the only seed: nan"
+    assert only([("k", late)], late.metric)["reason"] == "best 0.8"
+
+
 def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_row() -> None:
     """Cell k1 was trained here but for seed 2; k2 was shipped, as one run and an average over seeds."""
     rows = [
@@ -245,14 +300,7 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
         ("k2", Row("c", 0, "samples", 64.0, status="averaged", origin="shipped")),
         ("k2", Row("c", 0, "test_ap", 0.7, origin="shipped")),
     ]
-    runs = pd.DataFrame(
-        [
-            ("localscgdam", "demo", (("dataset", "FashionMNIST"), ("p", 4)), cell, cell, 3, *row)
-            for cell, row in rows
-        ],
-        columns=[*OF_CELL, *Row._fields],
-    )
-    numbers = numbers_of(runs, ["test_auc", "test_loss", "samples"], load_paper("localscgdam"))
+    numbers = numbers_of(runs_of(rows), ["test_auc", "test_loss", "samples"], load_paper("localscgdam"))
     shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()
     assert shown == [
         ["k1", 0, "test_auc", 0.9, False],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +134,9 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         known = _unique(remark for run in rules.values() for remark in remarks(run.data, data_dir))
         if binary:
             positive = " or ".join(_unique(_positive(task.positive) for task in binary))
-            share = _span([f"{task.share:.1%}".replace("%", " %") for task in binary])
-            train = _span([f"{task.train:,}" for task in binary])
-            dropped = _span([f"{task.dropped:,} samples" if task.dropped else "none" for task in binary])
+            share = _span((task.share for task in binary), "{:.1%}".format).replace("%", " %")
+            train = _span((task.train for task in binary), "{:,}".format)
+            dropped = _span((task.dropped for task in binary), lambda n: f"{n:,} samples" if n else "none")
             lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines
@@ -166,9 +166,10 @@ def _positive(classes: Sequence[str]) -> str:
     return f"positive classes are {', '.join(classes[:LISTED])}{more}"
 
 
-def _span(texts: Sequence[str]) -> str:
-    unique = _unique(texts)
-    return unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
+def _span(numbers: Iterable[float], text: Callable[[Any], str]) -> str:
+    """Say the least and the largest of some numbers, once where their texts are the same."""
+    ordered = sorted(numbers)
+    return " to ".join(_unique(map(text, (ordered[0], ordered[-1]))))
 
 
 def _count(number: float, unit: str) -> str:

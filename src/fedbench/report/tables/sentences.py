@@ -152,8 +152,8 @@ def printed(frame: pd.DataFrame) -> str:
     if not spreads:
         return "Δ: ours − paper. Paper: as printed, without a spread."
     if spreads == ["std"]:
-        counts = " or ".join(sorted({f"{n:.0f}" for n in frame["print_seeds"].dropna()}))
-        runs = f"{counts} runs" if counts else "runs"
+        counts = sorted({*with_spread["print_seeds"].dropna().astype(int)})
+        runs = " ".join(filter(None, [" or ".join(map(str, counts)), "runs"]))
         return f"Δ: ours − paper. Paper: mean ± standard deviation over {runs}, as printed."
     kind = " or ".join(spreads)
     return f"Δ: ours − paper. Paper: as printed; its ± is a {kind}, not a spread over seeds (see the CSV)."
