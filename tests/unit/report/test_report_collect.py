@@ -110,8 +110,9 @@ def test_an_unreadable_file_fails_its_cell_by_name(project: Project, cell: Cell)
     assert str(cell.path) in result.reason and "makes it again" in result.reason
 
 
-def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: Cell) -> None:
-    project.finish(cell, [0.8, math.nan, 1.0])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_metric_without_a_value_is_undefined_not_zero(project: Project, cell: Cell, value: float) -> None:
+    project.finish(cell, [0.8, value, 1.0])
     result = row(cell)
     assert result.status == "undefined" and "seed 1" in result.reason
     assert row(cell, "test_ap").status == "undefined"

@@ -53,8 +53,9 @@ def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, fl
 
 
 def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
-    metrics = {"test_accuracy": 980 / 3000, "test_auc": 0.93}
-    assert idle.sign("test_auc", metrics, NO_CURVE, {"test": COUNTS}) == ""
+    for name in ("test_auc", "test_ap", "test_loss", "test_sensitivity_at_0.9", "test_gradient_norm"):
+        metrics = {"test_accuracy": 980 / 3000, name: 0.93}
+        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
 
 
 @pytest.mark.parametrize(
@@ -94,9 +95,10 @@ def classes(cell: Cell) -> None:
     for run in cell.runs:
         path = partition_path(run.data, run.seed, Path("data")).with_suffix(".json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        counts = {str(label): n for label, n in enumerate(COUNTS)}
-        facts = {"key": path.stem, "train": {"positive_ratio": None}}
-        seal.write(path, facts | {part: {"class_counts": counts} for part in ("test", "validation")})
+        counts = {"test": COUNTS, "validation": [9, 8, 7]}
+        parts = {part: {"class_counts": dict(zip("012", of, strict=True))} for part, of in counts.items()}
+        seal.write(path, {"key": path.stem, "train": {"positive_ratio": None}, **parts})
+        assert idle.class_counts(run, Path("data")) == {"test": COUNTS, "val": [9, 8, 7]}
 
 
 @pytest.fixture

@@ -29,7 +29,9 @@ def test_the_interval_covers_the_auc_of_all_patients(auc: float, positives: int,
 def test_few_samples_are_wide_intervals_and_a_perfect_auc_is_not_certain() -> None:
     low, high = auc_interval(1.0, 5, 5)
     assert 0.6 < low < 0.8 and high == 1
+    assert auc_interval(1.0, 1, 1)[0] == pytest.approx(1 / (1 + norm.ppf(0.95) ** 2)), "one pair: Wilson's"
     assert auc_interval(0.0, 5, 5) == pytest.approx((0, 1 - low))
     wide, narrow = auc_interval(0.8, 20, 2), auc_interval(0.8, 2000, 200)
     assert narrow[1] - narrow[0] < 0.06 < 0.4 < wide[1] - wide[0]
-    assert all(math.isnan(end) for end in (*auc_interval(0.8, 20, 0), *auc_interval(math.nan, 5, 5)))
+    for of in ((0.8, 20, 0), (0.8, 0, 20), (math.nan, 5, 5)):
+        assert all(map(math.isnan, auc_interval(*of)))

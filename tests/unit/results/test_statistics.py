@@ -54,7 +54,7 @@ def test_the_interval_is_welchs_where_print_has_a_spread() -> None:
     assert prediction_half_width(0.0, 3, 0.0, 4) == 0.0
 
 
-@pytest.mark.parametrize("seeds", [3, 5, 7])
+@pytest.mark.parametrize("seeds", [3, 5, 7, 12])
 def test_tests_are_scipys(seeds: int) -> None:
     d = np.random.default_rng(seeds).normal(0.3, 1, seeds)
     exact = stats.permutation_test(
@@ -67,6 +67,18 @@ def test_tests_are_scipys(seeds: int) -> None:
     assert (missing, won, lost) == (p_above(d, 0.1), p_above([*d, d.max()], 0.1), 1.0)
 
 
+def test_what_is_equal_but_for_rounding_is_equal() -> None:
+    third = 0.1 + 0.2  # not 0.3
+    assert p_above([0.3, third, 0.3], 0) == 0
+    tenths = np.array([6.0, 3.0, 2.0, -2.0, -1.0])
+    assert flipped(tenths / 10) == flipped(tenths) == 7 / 32
+
+
+def test_one_seed_shows_nothing_and_many_are_flipped_in_a_sample_of_all_ways() -> None:
+    assert p_above([0.9], 0.1) == 1
+    assert flipped(np.ones(20)) == 1 / 10_000, "the way that flips none is one of them"
+
+
 def test_holm_steps_down() -> None:
     assert holm(np.array([0.01, 0.04, 0.03, 0.5])) == pytest.approx([0.04, 0.09, 0.09, 0.5])
 
@@ -74,6 +86,7 @@ def test_holm_steps_down() -> None:
 def test_slope_of_logarithms() -> None:
     assert slope([1, 2, 4], [3, 6, 12]) == pytest.approx(1.0)
     assert math.isnan(slope([1, 2], [3, 6])) and math.isnan(slope([1, 2, 4], [0, 6, 12]))
+    assert math.isnan(slope([0, 2, 4], [3, 6, 12]))
 
 
 def test_rank_agreement_handles_ties_and_takes_three() -> None:
@@ -101,5 +114,5 @@ def test_false_discoveries_leave_nan_out_and_what_is_detected_has_the_power() ->
 def test_signed_rank_is_scipys_with_and_without_ties(places: int) -> None:
     rng = np.random.default_rng(places)
     plain, ties = rng.normal(0.2, 1, places), rng.integers(-2, 4, places).astype(float)
-    for d, method in ((plain, "exact"), (ties, "asymptotic")):
+    for d, method in ((plain, "exact"), (ties, "asymptotic"), (np.append(plain, 0.0), "asymptotic")):
         assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, alternative="greater", method=method).pvalue)
