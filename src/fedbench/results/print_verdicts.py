@@ -34,7 +34,7 @@ def hold_against_print(
     difference alone is compared with the tolerance.
     """
     difference = np.asarray(mean, dtype=float) - np.asarray(printed, dtype=float)
-    half = prediction_half_width(std, n, print_std, print_n) + 0 * difference
+    half = prediction_half_width(std, n, print_std, print_n)
     alone = np.isnan(half)
     width, off = np.where(alone, 0.0, half), np.abs(difference)
     side = np.where(difference > 0, ABOVE, BELOW)

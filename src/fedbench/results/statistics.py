@@ -30,7 +30,10 @@ LEAST = 3
 
 
 def quantile(share: ArrayLike, freedom: ArrayLike) -> Any:
-    """Return the value that a ``share`` of Student's t lies below; `scipy.stats` takes a second to import."""
+    """Return the value that a ``share`` of Student's t lies below, NaN unless ``freedom`` is positive.
+
+    `scipy.stats` takes a second to import.
+    """
     return special.stdtrit(freedom, share)
 
 
@@ -42,8 +45,7 @@ def tail(t: ArrayLike, freedom: ArrayLike) -> Any:
 def half_width(std: ArrayLike, n: ArrayLike) -> Any:
     """Return half the t-interval of a mean of ``n`` values, ``std`` with ddof 1; NaN below two values."""
     n = np.asarray(n, dtype=float)
-    fit = np.where(n >= 2, n, np.nan)
-    return quantile(1 - LEVEL, fit - 1) * np.asarray(std, dtype=float) / np.sqrt(fit)
+    return quantile(1 - LEVEL, n - 1) * np.asarray(std, dtype=float) / np.sqrt(n)
 
 
 def prediction_half_width(
@@ -58,7 +60,6 @@ def prediction_half_width(
     std, n, print_std, print_n = np.broadcast_arrays(
         *(np.asarray(v, dtype=float) for v in (std, n, print_std, print_n))
     )
-    n = np.where(n >= 2, n, np.nan)
     welch = np.isfinite(print_std)
     m = np.fmax(print_n, np.where(welch, 2.0, 1.0))
     ours, theirs = std**2 / n, np.where(welch, print_std, std) ** 2 / m

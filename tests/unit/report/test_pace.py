@@ -205,3 +205,7 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
     finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
     assert "till changing" not in tables.make(Plan(config), "table1").markdown()
+    finish(project, config, lead=0.02, mine=0.0, rivals=-0.006)
+    assert (
+        "Still changing: FashionMNIST, p = 4, CoDA: −0.006." in tables.make(Plan(config), "table1").markdown()
+    )

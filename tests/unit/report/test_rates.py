@@ -158,6 +158,18 @@ def test_a_diverged_budget_is_named_and_never_fitted(tmp_path: Path) -> None:
     assert first.status == "diverged" and "T256" in first.reason and not first.values
 
 
+def test_a_seed_that_diverged_leaves_no_exponent_of_the_others(tmp_path: Path) -> None:
+    """Claims read seeds: the others would count as if none had."""
+    for budget in (16, 256, 4096):
+        put(tmp_path, cell_of(budget), budget**-0.25)
+    path = tmp_path / cell_of(256).path
+    record = seal.read(path)
+    record["runs"][1]["status"] = "diverged"
+    seal.write(path, record)
+    first = measured(tmp_path)["sample_exponent"]
+    assert (first.status, first.values, first.n_bad) == ("diverged", {}, 1)
+
+
 def test_an_impossible_epsilon_is_named(tmp_path: Path) -> None:
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), 0.0 if budget == 16 else 0.1)

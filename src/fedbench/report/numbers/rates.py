@@ -136,7 +136,7 @@ def _point(cell: Cell, seed: int, spent: str, epsilon: str) -> tuple[float, floa
     """Return the epsilon that a run reached and what it spent, None where it is not there."""
     key = next(run.key for run in cell.runs if run.seed == seed)
     curve = collect.curve_of(cell, key)
-    if EPSILON not in curve or spent not in curve or len(curve) < 2:
+    if EPSILON not in curve or spent not in curve:
         return None
     first = 1 if epsilon == "mean" else len(curve) // 2
     return float(curve[EPSILON].iloc[first:].mean()), float(curve[spent].iloc[-1])
