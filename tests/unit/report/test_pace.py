@@ -209,3 +209,11 @@ def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
     assert (
         "Still changing: FashionMNIST, p = 4, CoDA: −0.006." in tables.make(Plan(config), "table1").markdown()
     )
+
+
+def test_of_a_metric_of_which_no_change_matters_none_is_told(project: Project, config: Config) -> None:
+    project.change(tables={"table1": {"metrics": ["test_loss"], "published": None}}, claims=[])
+    (cell, *_) = project.cells("localscgdam", "table1", config)
+    ends = [run_result(run.seed, run.key, {"test_loss": 0.3}) for run in cell.runs]
+    project.write(cell, [end | {"facts": {"test_loss": {"pace": -0.1}}} for end in ends])
+    assert "till changing" not in tables.make(Plan(config), "table1").markdown()

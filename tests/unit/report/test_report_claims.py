@@ -147,6 +147,8 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     rows = pd.read_csv(io.StringIO(table.csv()))
     assert set(rows.loc[(rows["scale"] == "demo") & (rows["places"] > 0), "verdict"]) == {"stand-in"}
     assert rows["q"].isna().all()
+    of_demo = rows.query("claim == 1 and scale == 'demo'")
+    assert of_demo[["places", "places_of_claim"]].to_numpy().tolist() == [[3, 18]]
     assert "] at Digits, p = " in claim_words.effect_text(finding, Plan(config).study)
     assert claim_words.seeds_text(finding) == "3", "no seeds are needed"
     assert claim_words.STAND_IN in table.legend

@@ -66,6 +66,15 @@ def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> 
     assert "* AVG: mean over the values of p, taken seed by seed." in text
 
 
+def test_an_average_over_datasets_is_that_of_the_papers_own(project: Project, reduced: Config) -> None:
+    """As a printed one is; what is ours has a column beside it."""
+    table(project, average="dataset", additions=["FashionMNIST"], settings={"p": [4]}, columns=["dataset"])
+    for cell in project.cells("localscgdam", "table1", reduced):
+        project.finish(cell, [0.8 if cell.dataset == "CIFAR10" else 0.6] * 3)
+    means = rows(reduced, "method", "dataset").loc["CoDA", "mean"]
+    assert means.to_dict() == pytest.approx({"CIFAR10": 0.8, "FashionMNIST": 0.6, "AVG": 0.8})
+
+
 def test_the_published_average_is_what_the_average_is_held_against(project: Project, reduced: Config) -> None:
     file = project.root / "tables" / "published" / "localscgdam" / "averages.csv"
     file.write_text("dataset,method,p,metric,mean,std,note\nCIFAR10,CoDA,AVG,test_auc,0.95,,\n")

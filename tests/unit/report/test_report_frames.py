@@ -113,6 +113,8 @@ def test_a_place_is_named_once_and_one_of_its_own_has_no_name() -> None:
     frame = numbers(status=["diverged"] * 3, where=["A", "A", ""], reason=["nan", "nan", "inf"])
     assert sentences.trouble(frame, "diverged") == "Diverged: A: nan. inf."
     assert sentences.trouble(frame, "failed") == ""
+    assert sentences.listed("x", map(str, range(8))) == "X: 0. 1. 2. 3. 4. 5. 6. 7."
+    assert sentences.listed("x", map(str, range(9))).endswith("7 … and 1 more, see the CSV.")
 
 
 def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
@@ -131,6 +133,11 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
     for mark, change in {"¹: one seed": {"basis": "one seed"}, "†": {"doubt": "typo"}}.items():
         assert mark in sentences.signs(frame.assign(**change), 0.01, dashes=False)
+    for seeds in (0, 3):
+        rivals = pd.concat([frame, frame.assign(method="y", n_seeds=seeds)])
+        assert ("Bold" in sentences.signs(rivals, 0.01, dashes=False)) == (seeds > 0), "one method has run"
+    shipped = pd.concat([frame.assign(shipped=True, partly=part) for part in (False, True)])
+    assert "‡: not trained here, or not with all seeds." in sentences.signs(shipped, 0.01, dashes=False)
     left_out = frame.assign(doubt="typo", status="not run")
     assert "†" not in sentences.signs(left_out, 0.01, dashes=False)
     assert "†" in sentences.signs(left_out, 0.01, dashes=True)

@@ -97,6 +97,11 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     assert "); ‡: reduced." in said.splitlines()[0], "the caption names the scale of each number"
     rows = tables.make(Plan(Config(scale="demo")), "table1").rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
+    (cell, *_) = shipped.cells("localscgdam", "table1", Config(scale="reduced"))
+    shipped.finish(cell, [0.5, 0.5, 0.5])
+    assert tables.make(Plan(Config(scale="demo")), "table1").rows.equals(rows), (
+        "what ran there here is no other"
+    )
     assert text(Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
 
 

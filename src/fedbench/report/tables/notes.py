@@ -130,7 +130,7 @@ def untuned(cells: Sequence[Cell]) -> str:
 
 def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
     """Name the datasets that are ours, with what is said of each."""
-    ours = sorted({*datasets} - {name for name, entry in paper.datasets.items() if entry.printed})
+    ours = sorted(name for name, entry in paper.datasets.items() if name in datasets and not entry.printed)
     first = f"{', '.join(ours)}: our addition, not in the paper, so nothing to compare with."
     return [first] * bool(ours) + [
         f"{note.rstrip('.')}." for name in ours if (note := paper.datasets[name].note)
