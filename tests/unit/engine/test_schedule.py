@@ -31,6 +31,23 @@ def schedule(**train: Any) -> Any:
     return Simulation(spec(clients=6, **train), images(SIZES), CPU).schedule
 
 
+class TestLength:
+    def test_epochs_are_those_of_the_client_with_most_batches(self) -> None:
+        """31 samples are 6 batches of 5, so that 2.5 epochs are 15 iterations, which take four rounds of 4."""
+        assert schedule(rounds=None, epochs=2.5, batch_size=5, period=4).rounds == 4
+
+    @pytest.mark.parametrize(("iterations", "rounds"), [(4, 1), (5, 2), (8, 2)])
+    def test_all_iterations_are_made(self, iterations: int, rounds: int) -> None:
+        assert schedule(rounds=None, iterations=iterations, period=4).rounds == rounds
+
+    def test_less_than_a_period_is_an_error(self) -> None:
+        with pytest.raises(UserError, match="3 iterations are fewer than one communication period of 4"):
+            schedule(rounds=None, iterations=3, period=4)
+
+    def test_steps_fall_neither_before_the_first_round_nor_after_the_last(self) -> None:
+        assert schedule(rounds=10, decay_at=[0.01, 0.5, 0.99]).stages == [1, 5]
+
+
 class TestCycles:
     def test_length_and_evaluations_are_whole_cycles(self) -> None:
         result = schedule(**CYCLES, evaluations=4)
@@ -98,6 +115,7 @@ class TestStages:
                 {"stage_every": 40, "stage_factor": 0.5},
                 r"first stage ends with the run or later \(10 rounds\)",
             ),
+            ({"stage_every": 38, "stage_factor": 0.5}, "first stage ends with the run or later"),
             ({"stages": {"first": 10, "factor": 0.5}}, "first stage ends with the run or later"),
         ],
     )
