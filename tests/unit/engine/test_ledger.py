@@ -199,6 +199,13 @@ def test_running_statistics_are_counted_apart(method: str, copies: int) -> None:
     assert outcome.curve[-1]["floats_up"] == 2 * PER_ROUND[method](net.d)[0]
 
 
+def test_running_statistics_are_those_of_who_takes_part() -> None:
+    some = {"rule": "random", "clients": 2}
+    run = spec("fedavg", network="resnet20", options={"blocks": 1}, rounds=1, participation=some)
+    simulation, outcome = simulate(run, images(side=8))
+    assert outcome.curve[-1]["floats_buffers"] == pytest.approx(2 / 3 * simulation.problem.net.n_buffers)
+
+
 def test_no_restart_costs_nothing() -> None:
     run = spec("coda", {"restart_samples": 0}, decay_at=[0.5], rounds=4)
     simulation, outcome = simulate(run, images())
