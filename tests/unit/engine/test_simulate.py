@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from world import METHODS, images, same, simulate, spec
+from world import CPU, METHODS, images, same, simulate, spec
 
+from fedbench.contract.problem import State
 from fedbench.data import augment
 from fedbench.data.clients import Work
+from fedbench.engine.simulate import Simulation
 from fedbench.store.runs import csv_text
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
@@ -116,6 +118,24 @@ class TestDivergence:
         run = spec(method, {"lr": 1e19}, period=1, rounds=4, evaluations=4, options={"hidden": [5, 5]})
         _, outcome = simulate(run, images())
         assert outcome.status == "diverged" and "non-finite" in outcome.reason
+
+    def test_running_statistics_break_before_the_parameters_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = spec("fedavg", network="resnet20", options={"blocks": 1}, rounds=2)
+        simulation = Simulation(run, images(side=8), CPU)
+
+        def broken() -> State:
+            clients = simulation.loop.train_round(simulation.state)
+            for name in simulation.method.running:
+                simulation.state.server[name][0] = math.inf
+            return clients
+
+        monkeypatch.setattr(simulation, "train_round", broken)
+        assert simulation.run().reason == "parameters became non-finite in round 1 of 2"
+
+    @pytest.mark.parametrize("lr", [0.1, 1e30])
+    def test_the_model_of_a_run_that_diverged_is_not_kept(self, lr: float) -> None:
+        _, outcome = simulate(spec("fedavg", {"lr": lr}, rounds=1, keep_model=True), images())
+        assert (outcome.model is None) == (outcome.status == "diverged") == (lr > 1)
 
     def test_undefined_numbers_that_are_kept_are_no_divergence(self) -> None:
         """CLIMB knows no client losses before its first dual step."""
