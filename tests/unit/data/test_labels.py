@@ -24,6 +24,14 @@ def test_halves_takes_the_first_or_the_second_half_of_the_classes():
     assert first.tolist() == [1] * 5 + [0] * 5
     assert second.tolist() == [0] * 5 + [1] * 5
     assert relabel(classes.astype(np.uint8), NAMES, LabelSpec()).tolist() == list(range(10))
+    odd = relabel(np.arange(5), NAMES[:5], LabelSpec(rule="halves"))
+    assert odd.tolist() == [1, 1, 0, 0, 0], "the middle class belongs to the second half"
+
+
+def test_a_name_lists_its_class_and_those_that_are_joined_with_it():
+    names = ["mass", "large mass", "mass+nodule", "edema"]
+    listed = relabel(np.arange(4), names, LabelSpec(rule="named", positive=["mass"]))
+    assert listed.tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(

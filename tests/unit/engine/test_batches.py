@@ -122,6 +122,7 @@ def test_auxiliary_batches_hold_one_class_each() -> None:
     batches = data.auxiliary(4)
     assert [batch.labels[0].tolist() for batch in batches] == [[0] * 4, [1] * 4]
     assert torch.equal(data.auxiliary(4)[1].inputs, batches[1].inputs)  # the server keeps the samples it drew
+    assert not torch.equal(client_data(seed=1).auxiliary(4)[1].inputs, batches[1].inputs)
     arrays = images(SIZES)
     one_class = dataclasses.replace(arrays, y_train=np.zeros_like(arrays.y_train))
     empty = ClientData(one_class, TrainSpec(rounds=1, period=1, batch_size=2), 0, CPU)
