@@ -348,6 +348,8 @@ def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(
         "not tested: means show it at 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
     )
     assert "Claim 1 is not tested: it is configured." in table.notes
+    assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"
+    assert not finding.main.unproven
 
 
 def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(

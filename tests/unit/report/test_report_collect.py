@@ -126,6 +126,13 @@ def test_a_target_of_a_loss_is_reached_from_above(project: Project, cell: Cell) 
     assert result.values == {0: 5, 1: 10, 2: math.inf} and result.reason == "1 of 3 seeds: best 0.4"
 
 
+def test_within_a_budget_the_last_evaluation_counts_not_the_best(project: Project, cell: Cell) -> None:
+    for run in cell.runs:
+        project.write_curve(run.key, {"round": [0, 5, 10, 15], "test_auc": [0.5, 0.9, 0.8, 0.95]})
+    project.finish(cell, [0.95] * 3)
+    assert row(cell, "test_auc_within_rounds_10").mean == pytest.approx(0.8)
+
+
 def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
     (cell, *_) = project.cells("localscgdam", "figure1", reduced)

@@ -110,6 +110,10 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     assert part.place == (("dataset", "c"), ("p", "AVG"))
     broken = averaged(full, measured("diverged", {1: 0.8}, 8, reason="1 of 2 seeds: nan", n_bad=1))
     assert (broken.status, broken.n_bad) == ("diverged", 1) and "nan" in broken.reason
+    first = averaged(measured("failed", {1: 0.2}), measured("diverged", {1: 0.8}, 8))
+    assert first.status == "diverged", "which is the method's, not a machine's"
+    fewer = averaged(full | {"signs": {1: "flat"}}, measured("finished", {0: 0.6}, 8, n_wanted=1))
+    assert (fewer.status, fewer.n_wanted, fewer.idle) == ("incomplete", 2, {}), "seed 1 is no part of it"
     fast = measured("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
     assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
     few = averaged(full, over=(4, 8, 32))
@@ -270,6 +274,8 @@ def test_a_slope_needs_all_its_points() -> None:
     assert (few.status, few.reason) == ("not run", "only 3 of its 4 values are run")
     zero = sloped(*full[:2], measured("finished", {0: 0.0, 1: 0.0}, 4))
     assert zero.status == "undefined" and "positive" in zero.reason and not zero.values
+    apart = sloped(*full[:2], measured("incomplete", {2: 3.0}, 4))
+    assert apart.status == "not run", "no seed has all"
     assert slopes(summarised(full[:2]), "p", (1, 2)).empty and math.isnan(slope([1, 2], [3, 4]))
 
 

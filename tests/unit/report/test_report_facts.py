@@ -86,7 +86,9 @@ def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
     assert rows.loc[("Digits", "Test", "n_negative"), "equal"] is False
     assert rows.loc[("Digits", "Training", "n_negative"), "published"] == ""
     text = table.markdown()
-    assert "= equal in the printed digits" in text and "†: printed with a slip." in text
+    assert "= equal in the printed digits" in text and "†: printed with a slip." in text and "1†" in text
+    other = made(PRINTED.format(n_positive=positive + 1, percent=100 * positive / n + 0.1)).markdown()
+    assert "−1 ≠" in other and "−0.1 ≠" in other
     assert "Not prepared here: Printed (" in text and "224" in table.csv()
     assert [[row.label for row in block.rows] for block in table.grid.blocks] == [SPLITS, SPLITS]
     assert table.forms().keys() == {"tex", "csv", "md", "json", "macros.tex"}
@@ -108,6 +110,16 @@ def test_labels_alone_may_be_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         published=None, datasets=["Digits"], splits=["all"], rows=["dataset"], metrics=["n_positive"]
     )
     assert table.rows["value"].tolist() == [0 + 10 + 20 + 30 + 40]
+    more = made(
+        published=None,
+        datasets=["Digits"],
+        splits=["all", "Test"],
+        columns=[],
+        rows=["dataset", "split"],
+        metrics=["n_positive"],
+    )
+    cure = "Digits: `fedbench doctor` says what is needed."
+    assert cure not in table.notes and cure in more.notes
     assert Dataset.count_labels(digits.dataset, Path()) is None
 
 

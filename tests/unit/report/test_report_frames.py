@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,14 +14,14 @@ from fedbench.plan.schema import BoardSpec, TableSpec
 from fedbench.report.figures.panels import final_of
 from fedbench.report.numbers.aggregate import NOTHING, measurements, summarised
 from fedbench.report.numbers.evidence import numbers_of
-from fedbench.report.numbers.leaderboard import board_of
-from fedbench.report.numbers.rows import Row, frame_of
+from fedbench.report.numbers.leaderboard import Board, Line, _averaged, board_of
+from fedbench.report.numbers.rows import Row, frame_of, records
 from fedbench.report.numbers.runs import OF_CELL
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import notes, sentences
 from fedbench.report.tables.fold import fold
 from fedbench.report.tables.layout import Entry, Grid, Marks, arranged, listed
-from fedbench.report.tables.results import layout
+from fedbench.report.tables.results import layout, state_text
 
 SPEC = TableSpec(
     title="T", datasets=["A", "B"], rows=["dataset", "method"], columns=["p"], metrics=["auc", "ap"]
@@ -74,12 +75,16 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     said = [
         ("A", "x", 4, "auc", "0.2"),
         ("A", "x", 8, "auc", "–"),
+        ("A", "y", 4, "auc", "–"),
         ("B", "x", 4, "auc", "–"),
         ("B", "y", 8, "auc", "–"),
     ]
     folded = fold(table(*said))
     assert [block.heading for block in folded.blocks] == ["dataset A"] and folded.names == ["p 4"]
-    assert folded.left == "Not run: dataset B, p 8 (3 of 4 numbers)."
+    assert folded.left == "Not run: dataset B, p 8 (3 of 5 numbers)."
+    assert [row.label for row in folded.rows] == ["method x", "method y"], "beside a number a row stays"
+    blank = fold(table(("A", "x", 4, "auc", "0.2")))
+    assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
     alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset", "Not prepared"))
     assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not prepared: y (1 of 2 numbers)."
 
@@ -119,11 +124,14 @@ def test_a_place_is_named_once_and_one_of_its_own_has_no_name() -> None:
 
 def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
     frame = numbers(
-        pace=[0.03, -0.02, 0.001, math.nan], moving=["+0.030", "−0.020", "", ""], where=list("abcd")
+        pace=[0.03, -0.02, 0.001, math.nan, 0.5],
+        moving=["+0.030", "−0.020", "", "", ""],
+        where=list("abcde"),
+        matters=[0.01] * 4 + [0.0],
     )
     assert sentences.moving(frame).startswith("2 of 3 results were still changing")
     assert sentences.moved(frame) == "Still changing: a: +0.030. b: −0.020."
-    assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0])).startswith("Still changing: b")
+    assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0, 0.0])).startswith("Still changing: b")
 
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
@@ -148,6 +156,8 @@ def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
         {"printed_std": [0.1, 0.1, math.nan], "spread": "std", "print_seeds": [10.0, 3.0, 5.0]}
     )
     assert "standard deviation over 3 or 10 runs, as printed" in sentences.printed(frame)
+    mixed = sentences.printed(frame.assign(spread=["std", "device variance", ""]))
+    assert mixed.endswith("its ± is a device variance or std (see the CSV).")
     assert "standard deviation over runs," in sentences.printed(frame.assign(print_seeds=math.nan))
 
 
@@ -241,6 +251,24 @@ def test_a_board_is_a_function_of_one_frame() -> None:
     assert board.count == 2 and board.lines[2].values == board.lines[3].values
 
 
+def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is_none_on_both() -> None:
+    one, two = Line("A", [], {0: 0.9, 1: 0.8, 2: 0.7}), Line("B", [], {0: 0.5, 1: 0.6})
+    parts = [
+        Board(name, measures.measure("test_auc"), [one, replace(two, twin=twin)])
+        for name, twin in (("Ones", "A"), ("Twos", ""))
+    ]
+    board = _averaged(parts, BoardSpec(random="", pooled=""))
+    assert (board.seeds, board.count, [line.twin for line in board.lines]) == ([0, 1], 2, ["", ""])
+
+
+def test_the_learned_nothing_are_counted_among_the_seeds_there_are() -> None:
+    (item,) = records(
+        compared(mean=[0.5] * 4, printed=[math.nan] * 4, status=["incomplete"] * 4, n_seeds=[2] * 4)
+    )[:1]
+    item.idle, item.std = {"flat": [1]}, math.nan
+    assert state_text(item, 3) == ("0.500", " (2/3) (1/2 flat)")
+
+
 def test_a_figure_is_a_function_of_one_frame() -> None:
     """Two seeds at p = 8 spread by 0.02, half of their t-interval is 6.31 * 0.01; at p = 16 one diverged."""
     of_seeds = {8: {0: 0.8, 1: 0.82}, 4: {0: 0.9}, 16: {0: 0.7}}
@@ -307,7 +335,11 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
         ("k2", Row("c", 0, "samples", 64.0, status="averaged", origin="shipped")),
         ("k2", Row("c", 0, "test_ap", 0.7, origin="shipped")),
     ]
-    numbers = numbers_of(runs_of(rows), ["test_auc", "test_loss", "samples"], load_paper("localscgdam"))
+    numbers = numbers_of(
+        runs_of(rows),
+        ["test_auc", "test_loss", "samples", measures.over_curve("test_auc")],
+        load_paper("localscgdam"),
+    )
     shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()
     assert shown == [
         ["k1", 0, "test_auc", 0.9, False],

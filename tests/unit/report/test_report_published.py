@@ -246,6 +246,13 @@ def test_the_papers_own_files_name_nothing_strange(key: str, name: str) -> None:
     assert not unknown_names(paper, paper.tables[name])
 
 
+def test_a_truth_is_written_as_in_yaml_or_python(tmp_path: Path) -> None:
+    rows = "M,true,test_auc,0.9\nM,False,test_auc,0.8\n"
+    table = PublishedTable(write(tmp_path / "truth.csv", "method,flag,metric,mean\n" + rows))
+    for flag, value in ((True, 0.9), (False, 0.8)):
+        assert find(table, "Toy", "M", {"flag": flag}, "test_auc").printed == value
+
+
 def test_two_fitting_rows_are_an_error_not_a_guess(tmp_path: Path) -> None:
     rows = "Toy,M,4,test_auc,0.9\nToy,M,8,test_auc,0.8\n"
     table = PublishedTable(write(tmp_path / "two.csv", "dataset,method,p,metric,mean\n" + rows))

@@ -185,7 +185,9 @@ def _same(text: str, value: Value, optional: bool) -> bool:
     text = text.strip()
     if optional and (not text or isinstance(value, Pooled)):
         return True
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    if isinstance(value, int | float):
         try:
             return math.isclose(float(text), value, rel_tol=1e-9, abs_tol=1e-12)
         except ValueError:

@@ -155,8 +155,8 @@ def printed(frame: pd.DataFrame) -> str:
         counts = sorted({*with_spread["print_seeds"].dropna().astype(int)})
         runs = " ".join(filter(None, [" or ".join(map(str, counts)), "runs"]))
         return f"Δ: ours − paper. Paper: mean ± standard deviation over {runs}, as printed."
-    kind = " or ".join(spreads)
-    return f"Δ: ours − paper. Paper: as printed; its ± is a {kind}, not a spread over seeds (see the CSV)."
+    kind = " or ".join(spreads) + ", not a spread over seeds" * ("std" not in spreads)
+    return f"Δ: ours − paper. Paper: as printed; its ± is a {kind} (see the CSV)."
 
 
 def verdicts(frame: pd.DataFrame, tolerance: float) -> str:
