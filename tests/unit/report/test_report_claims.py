@@ -23,6 +23,7 @@ from fedbench.report.numbers.findings import find
 from fedbench.report.tables import claim_words
 from fedbench.report.tables import claims as tables
 from fedbench.results.claims.effect import Effect
+from fedbench.results.claims.judge import NOT_TESTABLE
 
 LEADS = {"better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}, "holds": "all"}
 LONG = {
@@ -139,6 +140,7 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     (finding, *_) = find(Plan(config))
     demo = finding.scales[0]
     assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
+    assert not demo.strip
     table = tables.make(Plan(config))
     assert (
         "*Digits, no verdict: shown at 3 of 3*" in table.markdown()
@@ -279,6 +281,7 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
             project.write_curve(run.key, {**rounds, "test_auc": [0.5, best, best]})
         project.finish(cell, [0.95] * len(cell.runs))
     (trained,) = find(Plan(reduced))
+    assert trained.main.ran and not trained.main.diverged, "it missed the target"
     export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
     (shipped,) = find(Plan(reduced))
@@ -330,6 +333,22 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
     assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
+
+
+def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project, reduced: Config) -> None:
+    ratio = {"largest": "p", "within": 0.01, "of": 4, "method": METHODS[0], "than": METHODS[1]}
+    ratio |= {"metric": "test_auc", "at_least": 0.5}
+    claimed.change(claims=[{"says": "hardly less", "in": ["table1"], "ratio": ratio}])
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    assert find(Plan(reduced))[0].main.unproven
+
+
+def test_places_are_counted_where_there_are_several(claimed: Project, reduced: Config) -> None:
+    finish(claimed, reduced, [0.02, 0.021, 0.022])
+    main = find(Plan(reduced))[0].main
+    assert replace(main, total=1).words == "supported"
+    nowhere = replace(main, verdict=replace(main.verdict, kind=NOT_TESTABLE))
+    assert nowhere.words == "not testable: its condition holds at none of 6 places", "of 18 six ran"
 
 
 def test_a_claim_that_cannot_fail_has_no_verdict_and_a_changed_one_says_so(

@@ -86,12 +86,13 @@ def test_of_several_partitions_the_least_and_the_largest_number_are_said(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_clients = {4: (900, 0.1, 0), 8: (1200, 0.099, 70), 2: (1000, 0.25, 9)}
-    tasks = {n: BinaryTask(("cat",), *facts) for n, facts in of_clients.items()}
+    tasks = {n: BinaryTask(("3", "4"), *facts) for n, facts in of_clients.items()}
     monkeypatch.setattr(described, "binary_task", lambda data, seed, data_dir: tasks[data.clients])
     first, *_ = cells(project)
     dealt = [first.model_copy(update={"runs": [with_clients(first.runs[0], n)]}) for n in tasks]
     assert described.tasks(dealt, Path("data")) == [
-        "Digits: positive class is cat (9.9 % to 25.0 % of 900 to 1,200 training samples; none to 70 samples dropped)."
+        "Digits: positive classes are 3, 4 (9.9 % to 25.0 % of 900 to 1,200 training samples; "
+        "none to 70 samples dropped)."
     ]
 
 

@@ -15,6 +15,7 @@ from fedbench.data.partition import partition_path
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
+from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import NOTHING, summarised
 from fedbench.report.numbers.combine import averages, pool
 from fedbench.report.numbers.export import export_reproduced
@@ -173,6 +174,13 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
     )
     assert averages(numbers, "cut", (0, 1))["idle"].tolist() == [{idle.CONSTANT: [0]}]
     assert pool(numbers, ["cut"])["idle"].tolist() == [{idle.CONSTANT: ["cut0 seed0"]}]
+
+
+@pytest.mark.parametrize("word", idle.MEANING)
+def test_within_a_budget_a_run_is_idle_that_never_learned_anything(word: str) -> None:
+    """What its scores were when it ended says nothing of them before."""
+    said = collect._sign_within("test_auc_within_rounds_10", {"test_auc": {"sign": word}})
+    assert said == ({"sign": word} if word in (idle.FLAT, idle.ONE_CLASS) else {})
 
 
 def test_of_a_site_an_auc_of_one_half_says_nothing() -> None:

@@ -122,7 +122,7 @@ def _stand_ins(asked: Question, runs: Evidence, of_paper: Sequence[Place]) -> li
     if named := [place for place in asked.places if place not in of_paper]:
         return named
     shows = {dataset for target in claim.targets for dataset in shown(paper, target).datasets}
-    others = [name for name in runs.datasets if name not in shows or not paper.datasets[name].printed]
+    others = [name for name in runs.datasets if name not in shows]
     planned = {place for place, _ in runs.planned}
     return [
         place for place in places_of(paper, claim.targets, others) if planned.intersection(members(place))
