@@ -151,7 +151,7 @@ def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced:
         "The evaluation that counts is the last one or, as configured, the one with the best validation AUC."
     )
     assert said in text
-    paper["defaults"]["train"] |= {"select": "val_auc"}
+    paper["defaults"]["train"] = {**paper["defaults"]["train"], "select": "val_auc"}
     project.save_paper("localscgdam", paper)
     text = tables.make(Plan(reduced), "table1").markdown()
     assert "The evaluation that counts is the one with the best validation AUC." in text

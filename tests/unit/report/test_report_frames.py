@@ -252,16 +252,16 @@ def test_a_board_is_a_function_of_one_frame() -> None:
 
 
 def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is_none_on_both() -> None:
-    one, two = Line("A", [], {0: 0.9, 1: 0.8, 2: 0.7}), Line("B", [], {0: 0.5, 1: 0.6})
+    ahead, behind = Line("A", [], {0: 0.9, 1: 0.8, 2: 0.7}), Line("B", [], {0: 0.5, 1: 0.6})
     parts = [
-        Board(name, measures.measure("test_auc"), [one, replace(two, twin=twin)])
+        Board(name, measures.measure("test_auc"), [ahead, replace(behind, twin=twin)])
         for name, twin in (("Ones", "A"), ("Twos", ""))
     ]
     board = _averaged(parts, BoardSpec(random="", pooled=""))
     assert (board.seeds, board.count, [line.twin for line in board.lines]) == ([0, 1], 2, ["", ""])
 
 
-def test_the_learned_nothing_are_counted_among_the_seeds_there_are() -> None:
+def test_what_learned_nothing_is_counted_among_the_seeds_that_ended() -> None:
     (item,) = records(
         compared(mean=[0.5] * 4, printed=[math.nan] * 4, status=["incomplete"] * 4, n_seeds=[2] * 4)
     )[:1]
