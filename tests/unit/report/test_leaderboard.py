@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ import pandas as pd
 import pytest
 from report_project import TRAIN, Project, run_result
 
+from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.leaderboard import board_of
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import leaderboard
 from fedbench.store import results
@@ -100,6 +103,17 @@ def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Proj
     assert "No critical-difference diagram: it needs 6 independent datasets, and there are 2." in said
     assert said.index("Good") < said.index("Bad") < said.index("Pooled") < said.index("| Guess")
     assert re.search(r"\| Guess +\| control +\| [^|]+\| – +\| – +\|", said), "random scores cost nothing"
+
+
+def test_a_seed_without_a_number_counts_for_no_method() -> None:
+    """As an AUC has none where a class is missing."""
+    values = [{0: 0.5, 1: 0.6, 2: 0.7}, {0: 0.4, 1: math.nan, 2: 0.5}]
+    frame = pd.DataFrame({"method": ["A", "B"], "status": "finished", "values": values})
+    spec: Any = SimpleNamespace(random="", controls=())
+    measure = measures.find("test_auc")
+    assert measure is not None
+    board = board_of("D", spec, frame, measure, {})
+    assert board.seeds == [0, 2] and [line.method for line in board.ranked] == ["A", "B"]
 
 
 def test_a_method_that_is_another_with_its_values_shares_its_rank(board: Project, config: Config) -> None:

@@ -188,4 +188,4 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
 def _values(measured: Any, measure: Measure) -> dict[Repeat, float]:
     if measured.status not in (FINISHED, INCOMPLETE):
         return {}
-    return {seed: measure.sign * value for seed, value in measured.values.items()}
+    return {seed: measure.sign * value for seed, value in measured.values.items() if math.isfinite(value)}
