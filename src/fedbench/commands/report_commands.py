@@ -142,14 +142,6 @@ def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption 
     print(artifacts.build(*planned(target, configured(scale, None, set_), "table"), options))
 
 
-def checklist(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Write what conferences ask about experiments, from the runs of a paper: reports/PAPER-checklist.{md,tex}."""
-    from fedbench.report import checklist as checklists
-
-    for path in checklists.build(Plan(configured(scale, paper, set_))):
-        print(path)
-
-
 COMMANDS: dict[str, Callable[..., Any]] = {
     "table": table,
     "show": show,
@@ -159,6 +151,5 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "report": report,
     "document": document,
     "artifact": artifact,
-    "checklist": checklist,
 }
 """By their names, in the order in which they are listed."""
