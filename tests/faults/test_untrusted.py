@@ -19,7 +19,7 @@ from fedbench.data.archives import unpack
 from fedbench.errors import UserError
 from fedbench.plan.configuration import load_config
 from fedbench.reading import LOADER
-from fedbench.report.document import pdf
+from fedbench.report.tables import pdf
 from projects import ROOT
 
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])

@@ -1,4 +1,4 @@
-"""The report page and a paper's document as targets: built after what they show."""
+"""The report page as a target: built after what it shows."""
 
 from __future__ import annotations
 
@@ -38,12 +38,3 @@ def test_the_page_follows_what_it_shows(small: Project) -> None:
             content["title" if "papers" in changed else "description"] = "Another title"
         assert jobs(small.snakemake("report.html")) == {"page": 1}, changed
     assert "Another title" in (small.root / "report.html").read_text()
-
-
-@pytest.mark.skipif(
-    shutil.which("latexmk") is None or shutil.which("pdflatex") is None, reason="LaTeX is not installed"
-)
-def test_the_document_of_a_paper(small: Project) -> None:
-    assert jobs(small.snakemake("reports/localscgdam.pdf")) == {"table": 1, "figure": 1, "document": 1}
-    assert (small.root / "reports/localscgdam.pdf").read_bytes().startswith(b"%PDF")
-    assert "Nothing to be done" in small.snakemake("reports/localscgdam.pdf")

@@ -1,4 +1,4 @@
-# Looking instead of reading: everything on one page, and a paper's tables and figures as one document.
+# Looking instead of reading: everything on one page.
 
 
 rule page:
@@ -18,21 +18,3 @@ rule page:
         besides=CALL.page_besides,
     shell:
         "fedbench report --scale {params.scale:q} --paper {params.paper:q} {resources.options} > {log:q} 2>&1"
-
-
-rule document:
-    input:
-        CALL.document_inputs,
-    output:
-        "reports/{paper}.pdf",
-    log:
-        "logs/report/{paper}.log",
-    conda:
-        "../envs/fedbench.yaml"
-    resources:
-        options=CALL.options,
-    params:
-        scale=CALL.config.scale,
-        besides=CALL.shown_besides,
-    shell:
-        "fedbench document {wildcards.paper:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"

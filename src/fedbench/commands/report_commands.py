@@ -1,4 +1,4 @@
-"""The ``fedbench`` commands that show results: as tables, figures, claims, pages, documents and artifacts."""
+"""The ``fedbench`` commands that show results: as tables, figures, claims, pages and artifacts."""
 
 from __future__ import annotations
 
@@ -127,13 +127,6 @@ def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption
     print(page.build(configured(scale, paper, set_)))
 
 
-def document(paper: str, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Build reports/PAPER.pdf: the tables and figures of a paper as one LaTeX document."""
-    from fedbench.report.document import build as paper_document
-
-    print(paper_document.build(Plan(configured(scale, paper, set_))))
-
-
 def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
     """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
     from fedbench.report.artifact import build as artifacts
@@ -149,7 +142,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "figure": figure,
     "claims": claims,
     "report": report,
-    "document": document,
     "artifact": artifact,
 }
 """By their names, in the order in which they are listed."""

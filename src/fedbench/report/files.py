@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 TABLES = Path("tables")
 FIGURES = Path("figures")
 REPRODUCED = Path("reproduced")
-REPORTS = Path("reports")
 
 
 def write(path: Path, content: str | bytes) -> Path:

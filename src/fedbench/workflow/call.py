@@ -152,10 +152,6 @@ class Call:
         """List the results of this scale that a paper's claims are compared with."""
         return self._results(wildcards.paper, or_exit(self.inputs.of_claims, wildcards.paper))
 
-    def document_inputs(self, wildcards: Any) -> list[str]:
-        """List the tables and figures of a paper's document."""
-        return or_exit(self.inputs.built, wildcards.paper)
-
     def page_inputs(self, wildcards: Any) -> list[str]:
         """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
         return or_exit(self.inputs.of_page, self.config.paper)

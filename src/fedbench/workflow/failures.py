@@ -12,7 +12,7 @@ from pathlib import Path
 
 LINES = 8
 """How much of a log is shown."""
-FED = ("table", "figure", "claims", "own_table", "own_figure", "page", "document")
+FED = ("table", "figure", "claims", "own_table", "own_figure", "page")
 """Rules, in order, whose jobs are done all the same from what is there."""
 Stamp = tuple[int, int] | None
 

@@ -170,7 +170,7 @@ class Inputs:
         ]
 
     def besides(self, paper: str) -> list[str]:
-        """Name and digest what tables, figures and the document of a paper show besides results."""
+        """Name and digest what tables and figures of a paper show besides results."""
         spec = self.paper(paper)
         return besides.of_paper(self.config, spec, self.paper(spec.extends) if spec.extends else None)
 
@@ -201,11 +201,6 @@ class Inputs:
             *(f"tables/{name}.{form}" for name in tables for form in forms),
             *(f"figures/{name}.pdf" for name in figures),
         ]
-
-    def built(self, paper: str) -> list[str]:
-        """List a paper's own tables and figures, in its own folders."""
-        tables = [f"tables/{paper}/{name}.tex" for name in self._shown(paper)[0]]
-        return tables + [f"figures/{paper}/{name}.pdf" for name in self.paper(paper).figures]
 
     def of_page(self, paper: str) -> list[str]:
         """List what the report page makes a paper's tables, figures and claims of: nothing that is built before it."""

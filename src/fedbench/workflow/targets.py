@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan import configuration
 from fedbench.plan.schema import Paper
 from fedbench.workflow.inputs import Inputs
 
@@ -61,9 +60,6 @@ def _known(path: str, inputs: Inputs, rules: Sequence[str]) -> None:
             raise unknown(f"{kind} of {spec.key}", name, known)
         if form in FORMS[kind]:
             return
-    if match := re.fullmatch(r"reports/([^/]+)\.pdf", path):
-        inputs.paper(match[1])
-        return
     near = difflib.get_close_matches(path, _targets(path, inputs, rules), n=3, cutoff=0.4)
     raise UserError(
         f"nothing makes {path!r}. Nearest: {', '.join(near) or 'nothing'}; "
@@ -76,8 +72,7 @@ def _targets(path: str, inputs: Inputs, rules: Sequence[str]) -> list[str]:
     paper = inputs.config.paper
     if path.startswith("results"):
         return [*inputs.cells_by_path(paper)]
-    reports = [f"reports/{key}.pdf" for key in configuration.paper_keys()]
-    return [PAGE, *rules, *reports, *_built(inputs.paper(paper))]
+    return [PAGE, *rules, *_built(inputs.paper(paper))]
 
 
 def _built(paper: Paper) -> list[str]:

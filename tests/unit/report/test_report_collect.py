@@ -155,7 +155,7 @@ def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
 
 def test_the_report_imports_neither_torch_nor_scipys_statistics() -> None:
     """Each takes a second or more, which a table without tests of significance has no use for."""
-    modules = "tables.build, figures.build, numbers.export, document.build, page.build"
+    modules = "tables.build, figures.build, numbers.export, tables.pdf, page.build"
     imports = "\n".join(f"import fedbench.report.{module}" for module in modules.split(", "))
     code = f"import sys\n{imports}\nprint(set(sys.modules) & set(('torch', 'scipy.stats')))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

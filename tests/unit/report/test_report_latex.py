@@ -13,9 +13,9 @@ from report_project import Project, climb, run_result
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.document.pdf import build_pdf, compile_table
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import latex, latex_text
+from fedbench.report.tables.pdf import build_pdf, compile_table
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"

@@ -14,8 +14,8 @@ from report_project import Project
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.document.pdf import compile_source
 from fedbench.report.tables import build as tables
+from fedbench.report.tables.pdf import compile_source
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"
@@ -41,9 +41,11 @@ def files(tiny: Project) -> dict[str, bytes]:
 
 def typeset(text: str, files: dict[str, bytes], folder: Path) -> str:
     """Compile a document that reads the macros; return what its page says."""
-    read = "".join(rf"\input{{{name}}}" for name in files)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    read = "".join(rf"\input{{{folder / name}}}" for name in files)
     source = rf"\documentclass{{article}}\pagestyle{{empty}}{read}\begin{{document}}{text}\end{{document}}"
-    content, _ = compile_source(source, "the text", files)
+    content, _ = compile_source(source, "the text")
     pdf = folder / "text.pdf"
     pdf.write_bytes(content)
     return subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout

@@ -11,11 +11,9 @@ from report_project import METHODS, Project, localscgdam
 
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.document import build as paper_document
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import claims as forest
 from fedbench.report.page import build as page
-from fedbench.report.page.data import chapter
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import claim_words, claims
 
@@ -52,7 +50,6 @@ def outputs() -> Iterator[tuple[str, str]]:
     yield "claims.png", " ".join(text.get_text() for text in forest.draw(findings).picture.texts)
     drawing = figures.make(Plan(CONFIG), "figure1")
     yield "figure1", f"{drawing.title} {drawing.words}"
-    yield "document", paper_document.source(chapter(Plan(CONFIG)))
 
 
 def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:

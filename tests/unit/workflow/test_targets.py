@@ -33,7 +33,6 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
         (f"{CELL}/CoDAA.json", f"nearest: {CELL}/CoDA.json"),
         (f"{CELL.replace('demo', 'reduced')}/CoDA.json", "--config scale=reduced has it"),
         ("raport.html", "Nearest: report.html"),
-        ("reports/localscgdm.pdf", "unknown paper 'localscgdm'. Did you mean 'localscgdam'?"),
         ("tables/tabel1.tex", "unknown table of localscgdam 'tabel1'. Did you mean 'table1'?"),
         ("figures/climb/figur1.pdf", "unknown figure of climb 'figur1'. Did you mean 'figure1'?"),
         ("tables/table1.text", "tables/table1.tex"),
@@ -51,7 +50,6 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
     [
         "report.html",
         "./report.html",
-        "reports/climb.pdf",
         "tables/table1.tex",
         "tables/climb/table2.macros.tex",
         "tables/climb/table2.pdf",

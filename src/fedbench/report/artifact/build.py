@@ -23,10 +23,10 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.artifact import crate, readme
 from fedbench.report.artifact.facts import Facts
-from fedbench.report.document.pdf import build_pdf
 from fedbench.report.files import TABLES
 from fedbench.report.numbers.origin import runs_behind, trained_on
 from fedbench.report.numbers.shipped import Shipped
+from fedbench.report.tables.pdf import build_pdf
 from fedbench.store.provenance import commit_of
 from fedbench.store.runs import STORE
 

@@ -23,7 +23,7 @@ KINDS: dict[str, Callable[[Plan, str], Table]] = {
 def build(plan: Plan, name: str) -> list[Path]:
     """Write ``tables/<paper>/<table>.{tex,csv,md,json,macros.tex}`` and return the paths, the ``.tex`` first.
 
-    The same inputs give the same bytes. The PDF is a step of its own: :func:`fedbench.report.document.pdf.build_pdf`.
+    The same inputs give the same bytes. The PDF is a step of its own: :func:`fedbench.report.tables.pdf.build_pdf`.
     """
     return write_forms(TABLES / plan.study.key / name, make(plan, name).forms())
 

@@ -1,4 +1,4 @@
-"""Compile a table, or a whole document, to a PDF where LaTeX is installed."""
+"""Compile a table to a PDF where LaTeX is installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from fedbench.errors import UserError
@@ -57,10 +56,8 @@ def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     return write(tex.with_suffix(".pdf"), content), complaints
 
 
-def compile_source(
-    source: str, about: str, pictures: Mapping[str, bytes] | None = None
-) -> tuple[bytes, list[str]]:
-    """Compile a document with ``pictures`` (by file name) beside it; LaTeX has to be :func:`installed`.
+def compile_source(source: str, about: str) -> tuple[bytes, list[str]]:
+    """Compile a document; LaTeX has to be :func:`installed`.
 
     The second part of the result is what LaTeX found too wide or too tall. :class:`UserError` with LaTeX's own
     words, and ``about`` as the document's name, when it does not compile.
@@ -68,8 +65,6 @@ def compile_source(
     with tempfile.TemporaryDirectory() as folder:
         main = Path(folder, "main.tex")
         main.write_text(source, encoding="utf-8")
-        for name, content in (pictures or {}).items():
-            main.with_name(name).write_bytes(content)
         done = subprocess.run(
             ["latexmk", "-norc", "-pdf", "-pdflatex=pdflatex -no-shell-escape %O %S",
              "-interaction=nonstopmode", "-halt-on-error", main.name],
