@@ -63,11 +63,14 @@ def _count(train: TrainSpec, data: ClientData) -> int:
 
 
 def _stages(train: TrainSpec, rounds: int, cycle: int) -> list[int]:
-    """List the rounds that begin a stage; one that lasts ``stage_every`` iterations ends with the round they end in."""
+    """List the rounds that begin a stage, each the first of a ``cycle``: else the groups that come late in one would
+    train at other step sizes than those before them. A fraction of the run is the nearest such round; a stage of
+    ``stage_every`` iterations ends with the cycle they end in.
+    """
     if train.stage_every is not None:
         assert train.period is not None
         ends = range(train.stage_every, rounds * train.period, train.stage_every)
-        begins = [math.ceil(at / train.period) for at in ends]
+        begins = [math.ceil(at / (train.period * cycle)) * cycle for at in ends]
     elif train.stages is not None:
         begins, length, end = [], float(train.stages.first), float(train.stages.first)
         while round(end) * cycle < rounds:
@@ -75,7 +78,8 @@ def _stages(train: TrainSpec, rounds: int, cycle: int) -> list[int]:
             length *= train.stages.scale
             end += length
     else:
-        return [stage for at in train.decay_at if (stage := max(1, round(at * rounds))) < rounds]
+        begins = [max(1, round(at * (rounds // cycle))) * cycle for at in train.decay_at]
+        return [stage for stage in begins if stage < rounds]
     begins = [stage for stage in begins if stage < rounds]
     twice = [stage for stage in begins if begins.count(stage) > 1]
     if twice:

@@ -112,11 +112,11 @@ class TrainSpec(Spec):
     participation: ParticipationSpec = ParticipationSpec()
     """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()
-    """Step sizes fall at these fractions of training, in (0, 1)."""
+    """Step sizes fall at these fractions of training, in (0, 1); where clients take turns, between cycles."""
     decay_factor: float = Field(0.1, gt=0, le=1)
     """With `decay_at`: step sizes are multiplied by this."""
     stage_every: int | None = Field(None, ge=1)
-    """Step sizes fall every this many iterations."""
+    """Step sizes fall every this many iterations; where clients take turns, at the end of the cycle."""
     stage_factor: float | None = Field(None, gt=0, le=1)
     """With `stage_every`: step sizes are multiplied by this."""
     stages: StagesSpec | None = None

@@ -107,6 +107,25 @@ class TestStages:
         assert result.stages == [30, 90, 210] and result.decay(90) == pytest.approx(0.01)
         assert schedule(rounds=7, stages={"first": 3, "factor": 0.1}).stages == [3, 6]
 
+    @pytest.mark.parametrize("rule", ["cyclic", "random"])
+    @pytest.mark.parametrize(
+        ("cycles", "groups", "begins"),
+        [
+            (100, 10, [100, 300, 700]),  # whole cycles by themselves
+            (25, 10, [20, 80, 180]),  # 2.5, 7.5 and 17.5 cycles: cycp's figure 1 at I = 128
+            (25, 40, [80, 320, 720]),  # its figure 3 at K = 40
+            (1, 10, []),  # nothing is left after the only cycle
+        ],
+    )
+    def test_stages_begin_with_a_cycle(self, rule: str, cycles: int, groups: int, begins: list[int]) -> None:
+        turns = {"rule": rule, "clients": 1, "groups": groups}
+        run = spec(clients=40, rounds=None, cycles=cycles, participation=turns, decay_at=[0.1, 0.3, 0.7])
+        assert Simulation(run, images((5,) * 40), CPU).schedule.stages == begins
+
+    def test_iterations_that_end_in_mid_cycle_end_their_stage_with_it(self) -> None:
+        result = schedule(**CYCLES, stage_every=16, stage_factor=0.5)  # 4 rounds, of cycles of 3
+        assert result.stages == [6, 9, 12]
+
     @pytest.mark.parametrize(
         ("train", "says"),
         [
