@@ -1,4 +1,4 @@
-"""Tables of the documentation, written from what is shipped: results, claims, and what was reproduced at a glance."""
+"""What the documentation shows, written from what is shipped: tables, claims, what commands print."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tempfile import TemporaryDirectory
 import counts
 import pandas as pd
 import yaml
+from typer.testing import CliRunner
 
+from fedbench.commands.cli import app
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
 from fedbench.report.tables.document import Table
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^<!-- (table|claims|glance): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
+TABLE = re.compile(r"^<!-- (table|claims|glance|printed): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
 WORDS = {"not reached": "never"}
 
 
@@ -202,10 +204,22 @@ def glance(papers: list[str]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def printed(command: str, lines: dict[str, int]) -> str:
+    """Write what ``fedbench`` prints where nothing was trained, cut to so many lines from each that begins so."""
+    with elsewhere():
+        text = CliRunner().invoke(app, command.split(), catch_exceptions=False).stdout.splitlines()
+    kept, end = list[str](), 0
+    for beginning, count in lines.items():
+        start = next(at for at in range(end, len(text)) if text[at].startswith(beginning))
+        kept += ["..."] * (0 < end < start) + text[start : start + count]
+        end = start + count
+    return "\n".join(["```", *kept, *["..."] * (end < len(text)), "```\n"])
+
+
 @cache
 def block(kind: str, spec: str) -> str:
     """Write a table with its markers."""
-    write: Callable[..., str] = {"claims": judged, "glance": glance}.get(kind, written)
+    write: Callable[..., str] = {"claims": judged, "glance": glance, "printed": printed}.get(kind, written)
     return f"<!-- {kind}: {spec} -->\n{write(**yaml.safe_load(spec))}<!-- end -->"
 
 

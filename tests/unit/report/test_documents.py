@@ -10,13 +10,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build
+from fedbench.commands.cli import app
 
 ROOT = Path(__file__).parents[3]
-ENTRY = re.compile(r"[-+]?\d\.\d{3}")
 
 
 def loaded(path: Path) -> ModuleType:
@@ -83,15 +81,29 @@ def test_what_stands_below_a_table_is_short_and_begins_with_what_its_numbers_are
         assert len(" ".join(table.below).split()) <= 80 and table.notes[0] in table.below, place
 
 
-QUOTED = ["README.md", "docs/index.md", "docs/claims.md"]
+@pytest.mark.parametrize(
+    ("page", "command"),
+    [
+        ("README.md", "show table1 --scale demo"),
+        ("docs/claims.md", "claims climb"),
+        ("docs/hospitals.md", "show hospitals/table1 --scale demo"),
+    ],
+)
+def test_a_sample_has_the_lines_that_its_command_prints(page: str, command: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert docs_tables.rewritten(text) == text, "`make numbers` writes it"
+    with docs_tables.elsewhere():
+        printed = iter(CliRunner().invoke(app, command.split()).stdout.splitlines())
+    (block,) = re.findall(r"^<!-- printed: [^\n]*\n```\n(.*?)^```$", text, flags=re.M | re.S)
+    lines = [line for line in block.splitlines() if line != "..."]
+    assert len(lines) > 4 and all(line in printed for line in lines), "in their order"
 
 
-@pytest.mark.parametrize("page", QUOTED)
-def test_a_claim_is_quoted_as_it_is_printed(page: str) -> None:
-    (block,) = re.findall(
-        r"^```\n(.*\n    in print: [^`]*)```$", (ROOT / page).read_text(encoding="utf-8"), flags=re.M
-    )
-    assert block in docs_tables.claims_of("climb@reduced").terminal()
+def test_a_sample_stands_on_one_page() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert len(re.findall(r"^FashionMNIST \(‡ scale paper\)\nLocalSCGDAM", texts, flags=re.M)) == 1
+    assert len(re.findall(r"^    in print: ", texts, flags=re.M)) == 1
 
 
 def test_what_decides_is_shown_at_the_scale_that_decides() -> None:
@@ -132,18 +144,6 @@ def stated(name: str, text: str) -> str:
 def test_a_fault_is_named_with_its_line(text: str, fault: str) -> None:
     (said,) = documents.faults("README.md", text)
     assert fault in said and said.startswith("README.md:")
-
-
-def test_the_readme_shows_what_the_terminal_does() -> None:
-    """The lines of LocalSCGDAM in the README's picture of a terminal have the numbers that are shipped."""
-    (block,) = re.findall(r"^```\n(Method .*?)^```$", PAGES["README.md"], flags=re.M | re.S)
-    with docs_tables.elsewhere():
-        shown = build.show(Plan(Config(scale="demo")), "table1")
-    lines = [
-        [ENTRY.findall(line) for line in text.splitlines() if line.startswith("LocalSCGDAM")]
-        for text in (block, shown)
-    ]
-    assert len(lines[0]) == 2 and all(line in lines[1] for line in lines[0])
 
 
 def test_the_readme_has_the_picture_of_what_is_shipped(
