@@ -115,13 +115,20 @@ def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
         on_dataset = [cell for cell in cells if cell.dataset == name]
         frame = compare.comparisons(plan, spec.model_copy(update=alone), on_dataset, shipped)
         if frame["status"].isin((FINISHED, INCOMPLETE)).any():
-            shown.append(
-                board_of(name, spec.board, frame, paper.measure(spec.metrics[0]), _twins(paper, on_dataset))
-            )
+            twins = _twins(paper, [*on_dataset, *_from_elsewhere(plan, frame, shipped)])
+            shown.append(board_of(name, spec.board, frame, paper.measure(spec.metrics[0]), twins))
     by_scale: dict[frozenset[str], list[Board]] = {}
     for board in shown:
         by_scale.setdefault(board.scales, []).append(board)
     return [*(_averaged(alike, spec.board) for alike in by_scale.values() if len(alike) > 1), *shown]
+
+
+def _from_elsewhere(plan: Plan, frame: pd.DataFrame, shipped: Shipped) -> list[Cell]:
+    """Return the cells of other scales than the plan's whose numbers a frame shows."""
+    others = frame[frame["scale"] != plan.scale.name].drop_duplicates("method")
+    places = zip(*(others[name] for name in ("scale", "dataset", "place", "method")), strict=True)
+    cells = (shipped.cell(scale, data, dict(place[1:]), method) for scale, data, place, method in places)
+    return [cell for cell in cells if cell is not None]
 
 
 def _twins(paper: Paper, cells: Sequence[Cell]) -> dict[str, str]:
