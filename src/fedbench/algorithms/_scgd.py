@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from fedbench.contract.method import FederatedMethod, one_of
@@ -21,7 +22,8 @@ class Scgd(FederatedMethod):
 
     g_i is the mean over the inner samples of outer sample i. The methods were made for an inner value that does not
     depend on the outer sample. Where it does, ``own`` lets each outer sample mix its own value into s; ``shared``
-    evaluates every f_i at the one new s. beta_in = 1 with ``own`` is the plug-in gradient of FCSG.
+    evaluates every f_i at the one new s. beta_in = 1 with ``own`` is the plug-in gradient of FCSG. A batch without
+    outer samples, as of a client that has no positives, leaves s as it is.
 
     How G becomes a direction is the method's.
 
@@ -49,13 +51,15 @@ class Scgd(FederatedMethod):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradient at ``x`` [K, d], the new state s [K, p] and the losses [K]."""
         task, net, buffers = self._task(problem), problem.net, buffers_of(state)
-        new = state["s"]
+        new, share = state["s"], batch.outer.weight
 
         def loss(w: Any) -> Tensor:
             nonlocal new
             value = task.inner(net, w, batch, buffers)  # [K, b, p]
             mixed = (1 - beta_in) * state["s"][:, None] + beta_in * value.detach()
             new = mixed.mean(1)
+            if share is not None:
+                new = torch.where(share.any(1, keepdim=True), (share[..., None] * mixed).sum(1), state["s"])
             at = mixed if self.state == "own" else new[:, None].expand_as(mixed)
             # the value of the state, the gradient of g
             return task.outer(net, value + (at - value).detach(), batch, buffers) + task.penalty(net, w)

@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbench.contract.method import FederatedMethod
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
-from fedbench.ranges import NotNegative
+from fedbench.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Method(FederatedMethod):
         server_lr: global step size.
     """
 
-    lr: NotNegative
+    lr: Positive
     server_lr: NotNegative
 
     task: ClassVar[type[Task]] = Task

@@ -65,6 +65,12 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
         ("local_sgdam", {"score": "tanh"}, "unknown score 'tanh'"),
         ("local_scgdam", {"hvp": "exakt"}, r"unknown hvp 'exakt'\. Did you mean 'exact'\?"),
         ("local_scgdam", {"score": "tanh"}, "unknown score 'tanh'"),
+        (
+            "scaffold",
+            {"lr": 0.0},
+            "method 'scaffold': lr has to be above 0, not 0.0",
+        ),  # option II divides by it
+        ("climb_scaffold", {"lr": 0.0}, "method 'climb_scaffold': lr has to be above 0"),
         ("feddyn", {"alpha": 0.0}, "method 'feddyn': alpha has to be above 0, not 0"),
         ("moon", {"temperature": 0.0}, "method 'moon': temperature has to be above 0"),
         ("fedyogi", {"tau": -1.0}, "method 'fedyogi': tau has to be above 0"),

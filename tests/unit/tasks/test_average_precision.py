@@ -124,6 +124,24 @@ def test_a_client_without_positives_stands_still_and_is_named(caplog: pytest.Log
     assert run.run().metrics["samples"] == (1 + 6 * 4) * (8 + 3 + 8)
 
 
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("state", ["own", "shared"])
+def test_the_inner_state_is_the_mean_over_positives_alone(state: str) -> None:
+    """Clients with fewer positives than a batch has places are padded; one without any keeps the state."""
+    params = {"lr": 0.1, "beta_in": 0.6, "state": state}
+    run = simulation("local_scgd", params, rare((7, 2, 0)), Execution(chunk=None), None, TASK)
+    task, net, method = run.problem.task, run.problem.net, run.method
+    batch = task.rounds(run.data, [0, 1, 2], 1, "batches").batch(2)
+    x, s = net.initial().expand(3, -1), torch.tensor([0.3, 0.5]).expand(3, -1)
+    gradient, new, _ = method.compositional(run.problem, {"s": s}, x, batch, 0.6)
+    values = task.inner(net, x, batch, None)
+    for client, positives in enumerate((3, 2)):
+        mean = torch.stack([*values[client, :positives]]).mean(0)
+        torch.testing.assert_close(new[client], 0.4 * s[0] + 0.6 * mean, rtol=0, atol=1e-12)
+        assert gradient[client].any()
+    assert torch.equal(new[2], s[2]) and not gradient[2].any()
+
+
 def test_it_ranks_and_is_measured_like_classification() -> None:
     outcome = run_of(rare((7, 5, 6), dtype=np.float32), method="fcsg", rounds=2).run()
     assert {"test_auc", "test_ap"} <= outcome.metrics.keys()

@@ -6,4 +6,6 @@ from dataclasses import replace
 
 from fedbench.data.datasets import shifted
 
-dataset = replace(shifted.dataset, name="shifted32", title="Shifted points, 32 groups", shape=(33,), clients=32)
+dataset = replace(
+    shifted.dataset, name="shifted32", title="Shifted points, 32 groups", shape=(33,), clients=32
+)
