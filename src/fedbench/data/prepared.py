@@ -24,6 +24,8 @@ from fedbench.specs import digest
 
 log = logging.getLogger(__name__)
 
+VERSION = 1
+"""Raised when the same raw files give other arrays than before: what is prepared is made again."""
 INPUTS = ("x_train", "x_test")
 LABELS = ("y_train", "y_test", "group_train", "held_train", "site_train", "site_test")
 
@@ -75,7 +77,7 @@ def _prepare(
         content = _content(dataset, arrays)
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
-    facts = _summary(dataset, arrays, folder) | {"definition": digest(dataset.definition())}
+    facts = _summary(dataset, arrays, folder) | {"definition": _definition(dataset)}
     with new_npz(path, content, decoded) as sha:  # if the summary finds no room, the pictures stay decoded
         seal.write(path.with_suffix(".json"), facts | {"sha256": sha})
     stamp(path, sha)
@@ -110,17 +112,21 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
 
 
 def outdated(name: str, data_dir: str | Path) -> bool:
+    """Say whether arrays are there that preparing would not give now.
+
+    They are damaged, were made by another definition, or from raw files that have changed since.
+    """
+    path = prepared_path(name, data_dir)
+    return path.is_file() and not _current(datasets.get(name), path)
+
+
+def _raw_changed(dataset: Dataset, facts: dict[str, Any], path: Path) -> bool:
     """Say whether a raw file was written after the arrays that were prepared from it, and is not what it was then.
 
     A copy that keeps an older date (``cp -p``) was written, too: the time of a file's last change counts. Raw files
     that are gone, or lie on a mirror, are not asked.
     """
-    try:
-        facts = read_summary(name, data_dir)
-    except UserError:
-        return False
-    made = prepared_path(name, data_dir).with_suffix(".json").stat().st_mtime
-    folder = datasets.get(name).raw_dir(Path(data_dir))
+    made, folder = path.with_suffix(".json").stat().st_mtime, dataset.raw_dir(path.parents[1])
     raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
     newer = [path for path in raw if path.is_file() and _written(path) > made]
     return not all(intact(path, raw[path]) for path in newer)
@@ -153,19 +159,26 @@ def _cure(name: str, data_dir: str | Path) -> str:
 
 
 def _current(dataset: Dataset, path: Path) -> bool:
-    """Say whether the arrays are there, with a summary that says they were made by this definition."""
+    """Say whether the arrays are there, whole, made by this definition and from the raw files of now."""
     try:
         facts = read_json(path.with_suffix(".json"), "")
     except DiskError:
         raise
-    except UserError:
+    except UserError as error:
+        if path.is_file():
+            log.warning("%s, so %s is made again", str(error).partition(". ")[0], path)
         return False
-    if not path.is_file() or facts.get("definition") != digest(dataset.definition()):
+    if not path.is_file() or facts.get("definition") != _definition(dataset):
         return False
     if not intact(path, facts.get("sha256")):
         log.warning("%s is not what was prepared: it is made again", path)
         return False
-    return not outdated(dataset.name, path.parents[1])
+    return not _raw_changed(dataset, facts, path)
+
+
+def _definition(dataset: Dataset) -> str:
+    """Return what changes whenever preparing would give something else."""
+    return digest([VERSION, dataset.definition()])
 
 
 def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:

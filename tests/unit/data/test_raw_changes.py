@@ -1,4 +1,4 @@
-"""Arrays are prepared again once the raw files they were made from are others."""
+"""Arrays are prepared again once the raw files or the rule they were made by are others, or they are damaged."""
 
 from __future__ import annotations
 
@@ -49,3 +49,22 @@ def test_a_raw_file_that_was_changed_counts_and_one_that_was_copied_or_removed_d
 
     table.unlink()
     assert not prepared.outdated("chestxray14", tmp_path)
+
+
+def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = prepared.prepare("digits", tmp_path)
+    whole = path.read_bytes()
+    assert not prepared.outdated("digits", tmp_path)
+    monkeypatch.setattr(prepared, "VERSION", prepared.VERSION + 1)
+    assert prepared.outdated("digits", tmp_path)
+    prepared.prepare("digits", tmp_path)
+    assert not prepared.outdated("digits", tmp_path)
+    for damaged in (path, path.with_suffix(".json")):
+        content = bytearray(damaged.read_bytes())
+        content[len(content) // 2] ^= 1
+        damaged.write_bytes(content)
+        assert prepared.outdated("digits", tmp_path)
+        prepared.prepare("digits", tmp_path)
+        assert not prepared.outdated("digits", tmp_path) and path.read_bytes() == whole
