@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+
 from projects import Project, jobs
 
 METHOD = "localscgdam/Digits/p4_imratio0.1/LocalSGDM"
@@ -53,10 +54,10 @@ def test_cells_that_crash_or_diverge_stop_no_other_and_stay_visible(built: Proje
 @pytest.mark.parametrize("ending", ["npz", "json"])
 def test_a_damaged_prepared_file_is_made_again_and_named(built: Project, ending: str) -> None:
     path = built.root / f"data/prepared/digits.{ending}"
-    whole = path.read_bytes()
-    path.write_bytes(bytes(len(whole)))
+    sound = path.read_bytes()
+    path.write_bytes(bytes(len(sound)))
     shutil.rmtree(built.root / "data/partitions")
     said = built.snakemake("tables/table1.tex")
     assert f"data/prepared/digits.{ending}" in said and "made again" in said
-    assert path.read_bytes() == whole and jobs(said)["prepare"] == 1
+    assert path.read_bytes() == sound and jobs(said)["prepare"] == 1
     assert jobs(built.snakemake("tables/table1.tex")) == {}

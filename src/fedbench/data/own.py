@@ -156,8 +156,8 @@ class OwnDataset(Dataset):
         spec = self.spec
         parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
         labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
-        numbers, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
-        parts |= numbers
+        classes, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
+        parts |= classes
         if "x_test" not in parts:
             parts |= self._split(parts)
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
@@ -166,7 +166,7 @@ class OwnDataset(Dataset):
             raise UserError(
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
-        notes, numeric = parts.get("notes", ()), None
+        notes, numbers = parts.get("notes", ()), None
         if spec.images is not None:
             form = Form(spec.size, spec.grey, upright=True)
             for name in ("x_train", "x_test"):
@@ -175,13 +175,18 @@ class OwnDataset(Dataset):
             from fedbench.data.own_tables import encoded
 
             remarks += tuple(leaks.identifiers(parts["x_train"]))
-            parts["x_train"], parts["x_test"], more, numeric = encoded(parts["x_train"], parts["x_test"])
+            parts["x_train"], parts["x_test"], more, numbers = encoded(parts["x_train"], parts["x_test"])
             notes += more
+        features = parts["x_train"]
         if spec.standardize:
             from fedbench.data.own_tables import standardized
 
-            parts["x_train"], parts["x_test"] = standardized(parts["x_train"], parts["x_test"], numeric)
+            parts["x_train"], parts["x_test"] = standardized(
+                parts["x_train"], parts["x_test"], None if numbers is None else len(numbers)
+            )
             notes += ("features standardized by the training part",)
+        cure = "its logarithm, or its rank" if spec.standardize else "`standardize: true`"
+        remarks += tuple(leaks.rounded(features, parts["x_train"], numbers or (), cure))
         remarks += tuple(leaks.remarks(parts, self.whole_groups))
         return Arrays(**parts | {"notes": notes, "remarks": remarks})
 

@@ -236,32 +236,34 @@ def _typed(column: pd.Series) -> np.ndarray:
     return number if exact else text
 
 
-def encoded(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], int]:
+def encoded(
+    train: pd.DataFrame, test: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], list[str]]:
     """Turn rows of features into numbers by what the training rows say.
 
     A column of words becomes one feature for each word of the training part, or one for two words; an empty cell among
     numbers becomes their median.
 
     Returns:
-        Features of both parts [n, F] float32, notes, and how many features, the first, come from numbers.
+        Features of both parts [n, F] float64, notes, and the names of the first features, which come from numbers.
     """
     words = [str(name) for name in train if not pd.api.types.is_numeric_dtype(train[name])]
     numbers = [str(name) for name in train if name not in words]
     gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
     if not words and not any(gaps.values()):
-        return train.to_numpy(np.float32), test.to_numpy(np.float32), (), train.shape[1]
+        return train.to_numpy(np.float64), test.to_numpy(np.float64), (), numbers
     notes = []
     if words:
         notes.append(f"one feature for each word of the training part: {', '.join(words)}")
     if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
         notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
-    return *_coded([train, test], numbers, words), tuple(notes), len(numbers)
+    return *_coded([train, test], numbers, words), tuple(notes), numbers
 
 
 def _coded(
     parts: Sequence[pd.DataFrame], numbers: Sequence[str], words: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of two parts [n, F] float32, numbers first, by what the first part has."""
+    """Return the features of two parts [n, F] float64, numbers first, by what the first part has."""
     from sklearn.compose import ColumnTransformer  # a second to import
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
@@ -276,20 +278,31 @@ def _coded(
     with warnings.catch_warnings():
         # of a word that only the test part has: it is none of them
         warnings.simplefilter("ignore", UserWarning)
-        both = [coding.fit_transform(train), coding.transform(test)]
-    x_train, x_test = (np.asarray(part, dtype=np.float32) for part in both)
-    return x_train, x_test
+        return coding.fit_transform(train), coding.transform(test)
 
 
 def standardized(
     train: np.ndarray, test: np.ndarray, numeric: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Subtract the training rows' mean from each feature [n, F] and divide by their standard deviation.
+    """Subtract the training rows' mean from each feature [n, F] and divide by their standard deviation, in float64.
 
-    With ``numeric`` only so many features, the first: others are words, 0 or 1.
+    One whose spread is that of rounding is a constant: 0 in both parts. With ``numeric`` only so many features, the
+    first, are changed: others are words, 0 or 1.
     """
-    mean, std = train.mean(0), train.std(0)
+    if not len(train) or numeric == 0:
+        return train, test
     if numeric is not None:
-        mean[numeric:], std[numeric:] = 0, 1
-    scale = np.where(std > 0, std, 1)
-    return (train - mean) / scale, (test - mean) / scale
+        both = standardized(train[:, :numeric], test[:, :numeric])
+        with_words = [np.hstack([part, x[:, numeric:]]) for part, x in zip(both, (train, test), strict=True)]
+        return with_words[0], with_words[1]
+    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
+    x, other = (part.astype(np.float64) for part in (train, test))
+    with np.errstate(invalid="ignore"):  # what is not finite is said later
+        # a power of two changes no digit, and squares of what is below 1 are finite
+        power = -np.frexp(np.abs(x).max(0))[1]
+        x, other = np.ldexp(x, power), np.ldexp(other, power)
+        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
+        x, other = x - first, other - first
+        mean, std = x.mean(0), x.std(0)
+        scale = np.where(std <= rounding, np.inf, std)
+        return (x - mean) / scale, (other - mean) / scale

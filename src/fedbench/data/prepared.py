@@ -24,7 +24,7 @@ from fedbench.specs import digest
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2
 """Raised when the same raw files give other arrays than before: what is prepared is made again."""
 INPUTS = ("x_train", "x_test")
 LABELS = ("y_train", "y_test", "group_train", "held_train", "site_train", "site_test")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fedbench.data.own_tables import standardized
 from fedbench.data.prepared import Prepared, load_prepared, prepare
 from fedbench.errors import UserError
 
@@ -91,6 +94,53 @@ def test_standardizing_leaves_words_zero_and_one() -> None:
     lines = [f"{n},{'mf'[n % 3 == 0]},{'ab'[n % 2]}" for n in range(60)]
     read = load("\n".join(["dose,sex,kind", *lines]), "standardize: true\n")
     assert abs(float(read.x_train[:, 0].mean())) < 1e-6 and {*np.unique(read.x_train[:, 1])} == {0.0, 1.0}
+
+
+SIZES = [(1.7e9, 60.0), (1999.0, 8.0), (3e25, 1e25), (2e-200, 1e-200), (0.0, 1.0)]
+"""Mean and deviation of a Unix time, of years, of what overflows when squared, of what vanishes then."""
+
+
+@pytest.mark.parametrize(("mean", "std"), SIZES)
+def test_standardizing_keeps_what_single_precision_loses(mean: float, std: float) -> None:
+    rng = np.random.default_rng(0)
+    x = mean + std * rng.standard_normal((1_000, 1))
+    exact = [(Fraction(v) - Fraction(x[0, 0])) for v in x[:, 0].tolist()]
+    middle = sum(exact) / len(exact)
+    spread = math.sqrt(sum((v - middle) ** 2 for v in exact) / len(exact) / Fraction(std) ** 2)
+    expected = [float((v - middle) / Fraction(std)) / spread for v in exact]
+    train, test = standardized(x, x[:7])
+    np.testing.assert_allclose(train[:, 0], expected, rtol=0, atol=2 * 2.0**-52 * abs(mean / std) + 1e-12)
+    np.testing.assert_array_equal(test, train[:7])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int16, np.float64])
+def test_a_million_rows_of_years_have_mean_zero_and_deviation_one(kind: type) -> None:
+    years = np.random.default_rng(0).integers(1990, 2020, (1_000_000, 1)).astype(kind)
+    train, _ = standardized(years, years[:1])
+    assert abs(train.mean()) < 1e-9 and abs(train.std() - 1) < 1e-9
+
+
+def test_a_feature_whose_spread_is_that_of_rounding_is_zero_in_both_parts() -> None:
+    noisy = np.where(np.arange(1_000) % 2, 0.1 + 0.2, 0.3)[:, None]
+    for x in (noisy, np.full((100_000, 1), 0.1), np.full((9, 1), 1e25), noisy.astype(np.float32)):
+        train, test = standardized(x, x[:3] + np.asarray(5, x.dtype))
+        assert not train.any() and not test.any()
+
+
+def test_a_table_with_a_unix_time_is_standardized_from_its_digits_and_remarked_where_it_is_not() -> None:
+    lines = [f"{1_700_000_000 + n},{n % 3},{'ab'[n % 2]}" for n in range(60)]
+    text = "\n".join(["time,dose,kind", *lines])
+    plain, scaled = load(text), load(text, "standardize: true\n")
+    told = "the feature 'time' has 48 different values, and 1 in single precision: take `standardize: true`"
+    assert told in plain.summary["remarks"] and len(np.unique(plain.x_train[:, 0])) == 1
+    assert len(np.unique(scaled.x_train[:, 0])) == 48
+    assert not any("single precision" in line for line in scaled.summary["remarks"])
+
+
+def test_an_outlier_that_makes_the_others_equal_is_remarked() -> None:
+    lines = [f"{1e30 if n == 7 else n},{'ab'[n % 2]}" for n in range(60)]
+    read = load("\n".join(["dose,kind", *lines]), "standardize: true\n")
+    assert any("'dose' has" in line and "2 in single precision" in line for line in read.summary["remarks"])
 
 
 def test_rows_with_gaps_are_left_out_and_counted() -> None:

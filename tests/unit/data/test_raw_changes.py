@@ -55,7 +55,7 @@ def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = prepared.prepare("digits", tmp_path)
-    whole = path.read_bytes()
+    sound = path.read_bytes()
     assert not prepared.outdated("digits", tmp_path)
     monkeypatch.setattr(prepared, "VERSION", prepared.VERSION + 1)
     assert prepared.outdated("digits", tmp_path)
@@ -67,4 +67,4 @@ def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
         damaged.write_bytes(content)
         assert prepared.outdated("digits", tmp_path)
         prepared.prepare("digits", tmp_path)
-        assert not prepared.outdated("digits", tmp_path) and path.read_bytes() == whole
+        assert not prepared.outdated("digits", tmp_path) and path.read_bytes() == sound

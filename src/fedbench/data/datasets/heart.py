@@ -68,7 +68,7 @@ class Heart(Dataset):
         test = hold_out(2 * site + y, self.test_share, stream(0, "heart test part"))
         train = np.setdiff1d(np.arange(len(y)), test)
         x_train, x_test, notes, numbers = encoded(table.iloc[train], table.iloc[test])
-        x_train, x_test = standardized(x_train, x_test, numbers)
+        x_train, x_test = standardized(x_train, x_test, len(numbers))
         note = f"test part: {self.test_share:.0%} of each class at each hospital, drawn once"
         return Arrays(
             x_train, y[train], x_test, y[test], site_train=site[train], site_test=site[test], sites=tuple(FILES),
