@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
+from fedbench.report.numbers.axes import axes_placed
 from fedbench.specs import TrainSpec
 
 ROOT = Path(__file__).parents[3]
@@ -83,3 +85,11 @@ def test_the_engine_knows_no_method_of_the_paper() -> None:
     for path in sorted((ROOT / "src" / "fedbench" / "engine").glob("*.py")):
         text = path.read_text().lower()
         assert not [name for name in names if name in text], path
+
+
+def test_table_8_has_a_column_for_each_dataset_and_number_of_clients_as_in_print() -> None:
+    plan = Plan(configuration.load_config(overrides={"scale": "paper"}), "cycp")
+    grid, spec = axes_placed(plan, "table8"), plan.table("table8")
+    columns = [(dataset, clients) for dataset in ("CIFAR-10", "CIFAR-100") for clients in (50, 200)]
+    assert [*itertools.product(*(grid[axis] for axis in spec.columns))] == columns
+    assert spec.rows == ["method"]
