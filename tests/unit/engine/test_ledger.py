@@ -18,11 +18,11 @@ from fedbench.net import network
 from fedbench.plan.plan import Plan
 from fedbench.testing import simulation as set_up
 
-N, CHOSEN, ROUNDS = 4, 2, 6
+N, CHOSEN, ROUNDS = 4, 2, 8
 SIZES = (20, 26, 31, 24)
 PERIOD, BATCH = 4, 6
-STAGES = (0, 3, 4)
-"""The rounds that begin one, with decays at 0.5 and 0.75 of six."""
+STAGES = (0, 4, 6)
+"""The rounds that begin one, with decays at 0.5 and 0.75 of eight."""
 TURNS: dict[str, dict[str, Any]] = {
     "all": {"rule": "full"},
     "some": {"rule": "random", "clients": CHOSEN},
