@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,11 @@ from fedbench.errors import UserError, shortened
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where PyYAML has it: ten times faster
 LARGEST, DEEPEST, MOST = 1 << 20, 50, 100_000
 """Bytes of a document, levels of nesting, and values once each alias is what it stands for."""
+NUMBERS = {
+    "tag:yaml.org,2002:int": re.compile(r"[-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+"),
+    "tag:yaml.org,2002:float": re.compile(r"[^_:]+"),
+}
+"""What is a number in YAML 1.2 too: 1_000, 1:30, 010 and 0b1 are numbers in YAML 1.1 alone."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -49,20 +55,22 @@ def _construct(text: str) -> Any:
     try:
         if (node := loader.get_single_node()) is None:
             return None
-        _check_keys(node)
+        _check_nodes(node)
         return loader.construct_document(node)
     finally:
         loader.dispose()
 
 
-def _check_keys(root: yaml.Node) -> None:
-    """Refuse a mapping that has a key twice: YAML libraries keep the last one without a word."""
+def _check_nodes(root: yaml.Node) -> None:
+    """Refuse a mapping that has a key twice (libraries keep the last one) and what is a number in YAML 1.1 alone."""
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()
         if id(node) in seen:  # what an alias stands for
             continue
         seen.add(id(node))
+        if node.tag in NUMBERS and not NUMBERS[node.tag].fullmatch(node.value):
+            raise ValueError(f"line {node.start_mark.line + 1}: {node.value} is no number in YAML 1.2")
         if isinstance(node, yaml.SequenceNode):
             waiting += node.value
         elif isinstance(node, yaml.MappingNode):

@@ -28,6 +28,10 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9
         ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
         ("!!python/object/apply:os.system [id]", "could not determine a constructor"),
         ("a: [1", "did not find expected"),
+        ("seeds: 1_000", "1_000 is no number in YAML 1.2"),
+        ("a: [1,\n  010]", "line 2: 010 is no number"),
+        ("a: 1:30", "1:30 is no number"),
+        ("a: 1_0.5", "1_0.5 is no number"),
         ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' appears a second time"),
     ],
 )
