@@ -48,7 +48,7 @@ class Progress:
         begun_at: rounds done when this process began.
         seconds: spent in this process.
         latest: the last row of the curve.
-        compiling: seconds until the end of the first round in this process where steps are compiled, else 0.
+        first: those until the end of its first round, in which libraries warm up and steps are compiled.
     """
 
     round: int
@@ -56,4 +56,4 @@ class Progress:
     begun_at: int
     seconds: float
     latest: dict[str, float]
-    compiling: float = 0.0
+    first: float

@@ -134,7 +134,7 @@ class Simulation:
             Stopped: it was told to.
         """
         state, record, rounds = self.state, self.record, self.schedule.rounds
-        begun_at, saved, compiling = state.round, time.perf_counter(), 0.0
+        begun_at, saved, first = state.round, time.perf_counter(), 0.0
         final: dict[str, float] = {}
         if state.round == 0 and not record.curve:
             self.loop.before_training(state)
@@ -142,8 +142,8 @@ class Simulation:
         while state.round < rounds:
             clients = self.train_round()
             passed = record.tick()
-            if state.round == begun_at + 1 and self.loop.compiled:
-                compiling = passed
+            if state.round == begun_at + 1:
+                first = passed
             self._check_finite()
             last = state.round == rounds
             if last and self._client_metrics_available:
@@ -152,7 +152,7 @@ class Simulation:
             if state.round in self.schedule.evaluated:
                 record.evaluate(state.round, state.server)
             latest = record.curve[-1] if record.curve else {}
-            self.how.on_round(Progress(state.round, rounds, begun_at, passed, latest, compiling))
+            self.how.on_round(Progress(state.round, rounds, begun_at, passed, latest, first))
             if last:
                 break
             stop = self.how.stop()

@@ -26,11 +26,10 @@ def say(text: str, end: str = "\n") -> None:
 def seconds_left(progress: Any) -> float:
     """Estimate what the rounds that are left take, from those made in this process; nan where none tells.
 
-    The first round says nothing where it compiled: that takes many times as long as a round.
+    The first round says nothing: libraries warm up and steps are compiled in it.
     """
-    made = progress.round - progress.begun_at - bool(progress.compiling)
-    left = progress.rounds - progress.round
-    return float((progress.seconds - progress.compiling) / made * left) if made else math.nan
+    made, left = progress.round - progress.begun_at - 1, progress.rounds - progress.round
+    return float((progress.seconds - progress.first) / made * left) if made else math.nan
 
 
 def duration(seconds: float) -> str:

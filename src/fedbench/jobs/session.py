@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
@@ -16,6 +16,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.store import results
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 DIVERGED = 3
@@ -79,7 +80,9 @@ def _check(cells: Sequence[Cell], config: Config) -> None:
         compiled.check()
 
 
-def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
+def _train_apart(
+    cell: Cell, config: Config, store: Store, cores: int, on_end: Callable[[Record], None]
+) -> None:
     """Train the seeds of a cell that the store lacks in processes of their own, if there are cores for several."""
     from fedbench.jobs import workers
     from fedbench.jobs.training import choose_device
@@ -94,26 +97,33 @@ def _train_apart(cell: Cell, config: Config, store: Store, cores: int) -> None:
         while left:
             while waiting and pool.free:
                 pool.begin(waiting.pop(0))
-            left -= len(pool.finished())
+            for _, record in pool.finished():
+                on_end(record)
+                left -= 1
 
 
 def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
-    """Train one cell, print its results, and return what to say of the seeds that diverged."""
+    """Train one cell, print the result of each seed when it ends, and return what to say of those that diverged."""
+    reporter, told = Reporter(), set[str]()
+
+    def tell(record: Record) -> None:
+        if record.key not in told:
+            told.add(record.key)
+            reporter.clear()
+            scores = record.reason or _scores(record.metrics)
+            say(f"  seed {record.spec['seed']}: {record.status} {scores}  ({store.path(record.key)})")
+
     records = [record for run in cell.runs if (record := store.load(run.key))]
     if len(records) == len(cell.runs):
         for record in records:
             store.tidy(record.key)
+            tell(record)
         result = results.write(cell, records)
     else:
         from fedbench.jobs.training import train_cell
 
-        _train_apart(cell, plan.config, store, cores)
-        reporter = Reporter()
-        result = train_cell(cell, plan.config, store, reporter)
-        reporter.clear()
-    for item in result["runs"]:
-        scores = item["reason"] or _scores(item["metrics"])
-        say(f"  seed {item['seed']}: {item['status']} {scores}  ({store.path(item['key'])})")
+        _train_apart(cell, plan.config, store, cores, tell)
+        result = train_cell(cell, plan.config, store, reporter, tell)
     say(f"  {cell.path}, made by: {plan.command(cell)}")
     return [
         f"{cell.name} seed {item['seed']}: {item['reason']}"

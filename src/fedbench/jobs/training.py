@@ -170,8 +170,9 @@ def train_cell(
     config: Config,
     store: Store,
     on_round: Callable[[int, Progress], None] = lambda seed, progress: None,
+    on_end: Callable[[Record], None] = lambda record: None,
 ) -> dict[str, Any]:
-    """Train all seeds of a cell, write its result to ``cell.path`` and return it.
+    """Train all seeds of a cell, write its result to ``cell.path`` and return it; ``on_end`` is told of each seed.
 
     A diverged seed is a result; the other seeds go on.
     """
@@ -179,6 +180,7 @@ def train_cell(
     for spec in cell.runs:
         progress = functools.partial(on_round, spec.seed)
         records.append(train_run(spec, config, store, progress))
+        on_end(records[-1])
     return results.write(cell, records)
 
 

@@ -22,8 +22,8 @@ class Training:
     def __init__(self, workflow: Any, call: Call) -> None:
         self._workflow, self._call = workflow, call
         self._logs_before: dict[str, failures.Stamp] = {}
-        self._began: tuple[float, float] | None = None
-        """When training began, and how much was done."""
+        self._marks: list[tuple[float, float]] = []
+        """When this call began and when it first got further, and how much was done: before, processes start."""
         self._end: Callable[[], None] = lambda: None
 
     def check_targets(self) -> None:
@@ -77,7 +77,9 @@ class Training:
         failed = sum(job in scheduler.failed for job in trained)
         waiting = [job for job in trained if dag.needrun(job) and not dag.finished(job)]
         part = done + sum(progress.share_done(self._call.cell(job.wildcards), Store()) for job in waiting)
-        self._began = began, before = self._began or (time.monotonic(), part)
+        if not self._marks or (part > self._marks[0][1] and len(self._marks) == 1):
+            self._marks.append((time.monotonic(), part))
+        began, before = self._marks[-1]
         left, seconds = len(trained) - failed - part, time.monotonic() - began
         counts = progress.counts(len(trained), done, running, failed)
         return [counts + progress.time_left(before, part, left, seconds)]

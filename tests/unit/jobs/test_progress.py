@@ -28,7 +28,9 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.store.runs import Store
 
-AT = Progress(round=30, rounds=100, begun_at=10, seconds=40.0, latest={"test_auc": 0.75, "samples": 3.0})
+AT = Progress(
+    round=30, rounds=100, begun_at=10, seconds=40.0, latest={"test_auc": 0.75, "samples": 3.0}, first=2.0
+)
 
 
 @pytest.mark.parametrize(
@@ -44,17 +46,17 @@ def test_durations_are_said_in_a_fitting_unit(seconds: float, said: str) -> None
 
 def test_time_left_counts_the_rounds_of_this_process_only() -> None:
     assert seconds_left(AT) == pytest.approx(2.0 * 70)
-    assert seconds_left(replace(AT, begun_at=0)) == pytest.approx(40 / 30 * 70)
+    assert seconds_left(replace(AT, begun_at=0)) == pytest.approx(38 / 29 * 70)
 
 
-def test_time_left_leaves_the_round_out_that_compiled() -> None:
-    assert seconds_left(replace(AT, compiling=21.0)) == pytest.approx((40 - 21) / 19 * 70)
+def test_time_left_leaves_the_first_round_out() -> None:
+    assert seconds_left(replace(AT, first=21.0)) == pytest.approx((40 - 21) / 19 * 70)
 
 
-def test_no_time_is_said_after_a_round_that_compiled(
+def test_no_time_is_said_after_the_first_round(
     monkeypatch: pytest.MonkeyPatch, cell: Cell, clock: list[float]
 ) -> None:
-    first, store = replace(AT, round=11, compiling=40.0), Store()
+    first, store = replace(AT, round=11, first=40.0), Store()
     screen = Screen(terminal=False)
     monkeypatch.setattr(sys, "stdout", screen)
     Reporter()(1, first)

@@ -30,7 +30,7 @@ NAMES = [f"toy/Digits/p{p}_imratio0.2/{method}" for p, method in CELLS]
 def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern: str = "*") -> Any:
     """Call ``fedbench run`` with cells of which some raise an error and the others finish at once."""
 
-    def train_cell(cell: Any, config: Any, store: Any, on_round: Any) -> dict[str, Any]:
+    def train_cell(cell: Any, config: Any, store: Any, *told: Any) -> dict[str, Any]:
         if cell.name in failing:
             raise failing[cell.name]
         diverged = cell.name == NAMES[5]
@@ -75,6 +75,19 @@ def test_one_that_fails_alone_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_seed_that_diverged_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, {}).exit_code == 3
     assert run(monkeypatch, {}, NAMES[0]).exit_code == 0
+
+
+def test_a_seed_that_ended_is_said_before_the_next_one_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = training.train_run
+
+    def stopped(spec: Any, *args: Any) -> Any:
+        if spec.seed == 1:
+            raise KeyboardInterrupt
+        return trained(spec, *args)
+
+    monkeypatch.setattr(training, "train_run", stopped)
+    said = CliRunner().invoke(app, ["run", NAMES[0]]).stdout
+    assert "  seed 0: finished " in said and "seed 1: finished" not in said
 
 
 def test_a_disk_that_takes_nothing_ends_the_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

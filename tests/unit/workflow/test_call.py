@@ -221,7 +221,9 @@ def test_slurms_arrays_are_checked_before_anything_is_submitted() -> None:
         Training(snakemake, Call(snakemake, {})).begin()
 
 
-def test_the_time_left_is_at_the_pace_of_this_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_is_at_the_pace_since_the_first_progress_of_this_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     jobs, now = [Job(cell) for cell in Call(workflow(), {}).inputs.cells("toy", "table1")], [0.0]
     done = [jobs[0]]
     snakemake = workflow(jobs, done)
@@ -231,8 +233,11 @@ def test_the_time_left_is_at_the_pace_of_this_call(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     training = Training(snakemake, Call(snakemake, {}))
     training.begin()
-    done += jobs[2:4]
-    snakemake.scheduler.failed, now[0] = {jobs[4]}, 20.0
+    now[0] = 100.0  # most of it processes that start
+    done += jobs[2:3]
+    assert training.state() == ["cells: 3 of 6 done, 3 left"]
+    done += jobs[3:4]
+    snakemake.scheduler.failed, now[0] = {jobs[4]}, 110.0
     assert training.state() == ["cells: 4 of 6 done, 1 failed, 1 left, about 10 s left"]
     training.tell_the_end()
 
