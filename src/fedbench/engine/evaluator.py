@@ -52,7 +52,8 @@ class Evaluator:
         Returns:
             Metrics such as ``test_auc`` or, with ``suffix`` "_h", ``test_auc_h``; on all parts or on ``parts`` alone.
             Where test samples have sites, also ``test_auc@SITE`` of each, and over the sites where it is defined
-            ``worst_site_test_auc`` and its standard deviation ``site_std_test_auc`` (divisor the number of sites).
+            ``worst_site_test_auc`` and its standard deviation ``site_std_test_auc`` (divisor the number of sites;
+            one site has none).
 
         Raises:
             FloatingPointError: a score is not finite: the parameters are, but too large to compute with.
@@ -74,7 +75,7 @@ class Evaluator:
             defined = np.array([value for value in values.values() if np.isfinite(value)])
             worst = defined.min if measures.sign(name) > 0 else defined.max
             result[f"worst_site_{name}"] = float(worst()) if len(defined) else float("nan")
-            result[f"site_std_{name}"] = float(defined.std()) if len(defined) else float("nan")
+            result[f"site_std_{name}"] = float(defined.std()) if len(defined) > 1 else float("nan")
         return result
 
     def spread(self, clients: State) -> dict[str, float]:

@@ -69,6 +69,7 @@ def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:
     site[(y == 1) & (site == 0)] = 1
     metrics, _ = measured(sited(site))
     assert math.isnan(metrics["test_auc@A"]) and metrics["worst_site_test_auc"] == metrics["test_auc@B"]
+    assert math.isnan(metrics["site_std_test_auc"]), "one site has no spread"
     assert "test_auc@C" not in metrics  # no test sample
 
 

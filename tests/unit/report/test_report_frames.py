@@ -134,6 +134,12 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
     assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0, 0.0])).startswith("Still changing: b")
 
 
+def test_means_over_seeds_of_different_hardware_are_named() -> None:
+    frame = pd.DataFrame({"shown": True, "where": ["A", "B"], "hardware": ["EPYC; H200", "EPYC"]})
+    assert sentences.hardware(frame) == "Means over seeds of different hardware: A: EPYC, H200."
+    assert sentences.hardware(frame[1:]) == ""
+
+
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
            "method": "x", "basis": "", "doubt": "", "status": "finished"}  # fmt: skip

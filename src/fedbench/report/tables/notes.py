@@ -87,6 +87,7 @@ def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
         *described.trained(cells),
         *described.chosen(plan, cells),
         sentences.origin(frame),
+        sentences.hardware(frame),
         sentences.moved(frame),
     ]
     return [*filter(None, notes)]

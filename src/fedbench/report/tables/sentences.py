@@ -145,6 +145,14 @@ def origin(frame: pd.DataFrame) -> str:
     return f"{SHIPPED}: {'; '.join(lines)}." if lines else ""
 
 
+def hardware(frame: pd.DataFrame) -> str:
+    """List the means over seeds that ran on different hardware, whose rounding differs."""
+    rows = frame[frame["shown"] & frame["hardware"].str.contains("; ")]
+    return listed(
+        "means over seeds of different hardware", _at(rows, rows["hardware"].str.replace("; ", ", "))
+    )
+
+
 def printed(frame: pd.DataFrame) -> str:
     """Say what a number of the paper is."""
     with_spread = frame[frame["printed_std"].notna()]
