@@ -99,7 +99,7 @@ def claims(
     set_: SetOption = None,
     notes: NotesOption = False,
 ) -> None:
-    """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers."""
+    """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers, all scales."""
     from fedbench.report.processes import at_once
     from fedbench.report.tables import claims as tables
 
@@ -112,7 +112,7 @@ def claims(
             for path in [*tables.save(table), *forest.save(table)]:
                 print(path)
         elif table.findings:
-            print(table.terminal(notes))
+            print(table.terminal(notes, scale))
         elif paper:
             print(
                 f"{paper} makes no claims: there is no `claims:` in {configuration.CONFIG_DIR / 'papers' / paper}.yaml"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan.cells import Cell, matching
-from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.configuration import file_of
 from fedbench.plan.layers import Layer, origins, overrides, places
 from fedbench.plan.plan import Plan
 from fedbench.specs import RunSpec
@@ -44,7 +44,7 @@ def described_cell(plan: Plan, pattern: str) -> list[str]:
     where = (
         f"tuned, {tuned.path}"
         if tuned.values
-        else f"not tuned; values from {CONFIG_DIR}/papers/{plan.study.key}.yaml"
+        else f"not tuned; values from {file_of(plan.study, 'methods', cell.method)}"
     )
     if trials := tuned.trials(run):
         where += f" ({trials})"

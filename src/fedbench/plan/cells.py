@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 
 from fedbench.errors import UserError, unknown
 from fedbench.plan import starts
-from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.configuration import CONFIG_DIR, file_of
 from fedbench.plan.layers import Layer, merged, nested, overlaid
 from fedbench.plan.schema import Paper, Scale, ScalePaper, Value
 from fedbench.plan.tuned import tuned_for
@@ -120,13 +120,16 @@ def layers_of(
     """Return the layers of a run by name, later ones win."""
     data, how = paper.datasets[dataset], paper.methods[method]
     source = f"{CONFIG_DIR / 'papers' / paper.key}.yaml"
+    of_data, of_method = file_of(paper, "datasets", dataset), file_of(paper, "methods", method)
     tuned_values = tuned_for(paper, dataset, setting, method, scale)
     path, chosen = ("tuning", tuned) if tuned is not None else (tuned_values.path, tuned_values.values)
     shorter, scaled = at_scale(paper, scale), f"scale {scale.name}"
     layers = [
         Layer(f"defaults of {source}", paper.defaults),
-        Layer(f"dataset {dataset} of {source}", data.piece()),
-        Layer(f"method {method} of {source}", {"method": how.algorithm, "params": how.params, **how.piece()}),
+        Layer(f"dataset {dataset} of {of_data}", data.piece()),
+        Layer(
+            f"method {method} of {of_method}", {"method": how.algorithm, "params": how.params, **how.piece()}
+        ),
         Layer(scaled, {"train": shorter.train}),
         Layer(f"{scaled}, {dataset}", {"train": shorter.per_dataset.get(dataset, {})}),
         Layer(f"tuned ({path})", piece_of(chosen)),
@@ -145,7 +148,7 @@ def layers_of(
     for name, pieces in how.at.items():
         if name in at:
             layers.append(Layer(f"method {method} at {name} = {at[name]}", pieces.get(at[name], {})))
-    layers.append(Layer(f"dataset {dataset} of {source}, fixed", data.fixed))
+    layers.append(Layer(f"dataset {dataset} of {of_data}, fixed", data.fixed))
     return layers
 
 

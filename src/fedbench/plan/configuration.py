@@ -225,6 +225,15 @@ def load_scale(name: str) -> Scale:
     return validated(Scale, data, CONFIG_DIR / "scales" / f"{name}.yaml")
 
 
+def file_of(paper: Paper, kind: str, name: str) -> Path:
+    """Return the file that says what an entry of a study is (``kind``: datasets, methods, settings).
+
+    It is the study's own unless the study takes the entry over, unchanged, from the one that it extends.
+    """
+    key = paper.key if name in paper.defined.get(kind, []) else paper.extends or paper.key
+    return CONFIG_DIR / f"papers/{key}.yaml"
+
+
 def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:
     """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``.
 

@@ -17,7 +17,8 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
 
     Whatever defines experiments (defaults, datasets, methods, settings, tuning) is taken over, changed where ``paper``
     repeats it. A table or figure is there only if ``paper`` names it; one that the base has too keeps what ``paper``
-    leaves out, its published numbers included. Claims are about the base's own tables and are left behind.
+    leaves out, its published numbers included, but the base's words: its title is the paper's by default. Claims are
+    about the base's own tables and are left behind.
 
     A dataset that is added keeps its labels and all of its samples unless its entry, or the defaults of ``paper``, say
     otherwise: what the base does to labels is about the base's data. A table that names it holds what it names.
@@ -33,7 +34,9 @@ def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -
     for kind in ("tables", "figures"):
         if isinstance(paper.get(kind), Mapping):
             result[kind] = {
-                name: overlaid(_with_file(base.get(kind, {}).get(name, {}), base_key), entry)
+                name: overlaid(
+                    _taken_over(base.get(kind, {}).get(name, {}), base_key, result["title"]), entry
+                )
                 for name, entry in paper[kind].items()
             }
     listed = [*paper["datasets"]] if isinstance(paper.get("datasets"), Mapping) else []
@@ -71,7 +74,13 @@ def _with_datasets(scale: Mapping[str, Any], names: Sequence[str]) -> Mapping[st
     return {**scale, "datasets": [*dict.fromkeys([*listed, *names])]} if listed else scale
 
 
-def _with_file(table: Mapping[str, Any], base_key: str) -> dict[str, Any]:
-    """Name a base's file of published numbers by its path: the new paper has a folder of its own."""
-    name = table.get("published")
-    return {**table, "published": f"{PUBLISHED}/{base_key}/{name}"} if name and "/" not in name else {**table}
+def _taken_over(target: Mapping[str, Any], base_key: str, title: str) -> dict[str, Any]:
+    """Return a base's table or figure under the new paper's title, without the base's words about it.
+
+    The base's file of published numbers is named by its path: the new paper has a folder of its own.
+    """
+    if not target:
+        return {}
+    taken = {**{key: value for key, value in target.items() if key != "caption"}, "title": title}
+    name = target.get("published")
+    return taken | {"published": f"{PUBLISHED}/{base_key}/{name}"} if name and "/" not in name else taken

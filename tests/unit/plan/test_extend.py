@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from toy import PAPER, SCALE, write_yaml
 
+from fedbench.commands.show import described_cell
 from fedbench.errors import UserError
 from fedbench.plan.cells import at_scale, resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
 from fedbench.plan.plan import Plan
-from fedbench.report.numbers import published
+from fedbench.report.numbers import described, published
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -40,6 +41,28 @@ def test_what_is_not_repeated_is_the_others_and_its_runs_are_shared() -> None:
     mine, theirs = keys("mine"), keys("toy")
     assert set(mine) == {f"Digits/p{p}_imratio0.2/{method}" for p in (2, 4) for method in ("Plain", "Mine")}
     assert all(mine[name] == theirs[name] for name in mine if name.endswith("Plain"))
+
+
+def test_a_table_that_is_taken_over_has_the_papers_own_words() -> None:
+    base = {**PAPER["tables"]["table1"], "title": "Of all five", "caption": "As in Section 4"}
+    write_yaml(Path("config/papers/toy.yaml"), {**PAPER, "tables": {"table1": base, "table2": base}})
+    write(title="Mine", tables={"table1": {}, "table2": {"title": "Of two", "caption": "By site"}})
+    tables = load_paper("mine").tables
+    assert [(tables[name].title, tables[name].caption) for name in ("table1", "table2")] == [
+        ("Mine", ""),
+        ("Of two", "By site"),
+    ]
+
+
+def test_a_value_is_said_to_come_from_the_file_that_has_it() -> None:
+    mine = {"algorithm": "fedprox", "params": {"lr": 0.1, "mu": 0.5}}
+    write(methods={"Mine": mine}, tables={"table1": {"methods": ["Plain", "Mine"], "settings": {"p": [4]}}})
+    plan = Plan(load_config(), "mine")
+    for cell, study in zip(plan.cells(), ("toy", "mine"), strict=True):
+        source = f"config/papers/{study}.yaml"
+        assert described_cell(plan, cell.name)[2] == f"hyper-parameters: not tuned; values from {source}"
+        assert any(layer.name == f"method {cell.method} of {source}" for layer in plan.layers(cell))
+        assert described.chosen(plan, [cell])[0].endswith(f"(values from {source}).")
 
 
 def test_entries_are_changed_key_by_key_and_null_still_takes_away() -> None:

@@ -99,6 +99,12 @@ def test_a_sample_has_the_lines_that_its_command_prints(page: str, command: str)
     assert len(lines) > 4 and all(line in printed for line in lines), "in their order"
 
 
+def test_claims_at_a_scale_are_those_of_that_scale() -> None:
+    with docs_tables.elsewhere():
+        said = CliRunner().invoke(app, ["claims", "climb", "--scale", "paper"]).stdout
+    assert "    paper: undecided" in said and "    reduced: " not in said and "    in print: 38 of 40" in said
+
+
 def test_a_sample_stands_on_one_page() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     texts = "".join(page.read_text(encoding="utf-8") for page in pages)

@@ -263,9 +263,11 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     both = ["Average over Ones, Twos (reduced), test AUC", "Ones (reduced)", "Twos (reduced)"]
     assert headings(config) == both
     export_reproduced(Plan(config, "league"), "leaderboard")
-    demo = Config(scale="demo", seeds=SEEDS, datasets=["Twos"])
+    board.save_paper("league", {**league(), "scales": {"demo": {"datasets": ["Twos"]}}})
+    demo = Config(scale="demo", seeds=SEEDS)
     fill(board, "league", demo)
     assert headings(demo) == ["Ones (reduced)", "Twos (demo)"]
+    assert headings(demo.model_copy(update={"datasets": ["Twos"]})) == ["Twos (demo)"], "as the call asks"
     drawing = figures.make(Plan(demo, "league"), "figure1")
     assert [panel.title for panel in drawing.content.panels] == ["Ones (reduced)"]
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words

@@ -11,7 +11,7 @@ from fedbench.data import joined
 from fedbench.data.summary import binary_task, remarks
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import CONFIG_DIR
+from fedbench.plan.configuration import file_of
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper
 from fedbench.plan.tuned import Tuned
@@ -113,7 +113,7 @@ def chosen(plan: Plan, cells: Sequence[Cell]) -> list[str]:
 def _origin(paper: Paper, cell: Cell, tuned: Tuned) -> str:
     """Say where the hyper-parameters of one cell come from."""
     if not tuned.values:
-        file = CONFIG_DIR / f"papers/{paper.key}.yaml"
+        file = file_of(paper, "methods", cell.method)
         return "as published" if tuned.published else f"not tuned for this dataset (values from {file})"
     trials = tuned.trials(cell.runs[0])
     how = "tuned on validation data" + (f" ({trials})" if trials else "")

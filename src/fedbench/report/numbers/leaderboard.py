@@ -109,8 +109,9 @@ def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
     assert spec.board is not None
     shown, paper = [], plan.study
     shipped = Shipped(plan)
-    for dataset in axes(plan, spec)["dataset"]:
-        name = str(dataset)
+    for name in map(str, axes(plan, spec)["dataset"]):
+        if name not in (plan.config.datasets or [name]):
+            continue
         alone = {"datasets": [name], "additions": [], "metrics": spec.metrics_on(name)}
         on_dataset = [cell for cell in cells if cell.dataset == name]
         frame = compare.comparisons(plan, spec.model_copy(update=alone), on_dataset, shipped)

@@ -101,16 +101,21 @@ class ClaimTable:
         body = ["| " + " | ".join(line) + " |" for line in lines]
         return "\n".join([f"**{self.title}**", "", *body, "", *(f"* {note}" for note in self.notes), ""])
 
-    def terminal(self, remarks: bool = True, width: int = 100) -> str:
-        """Return plain text: a paragraph for each claim; without ``remarks`` a line says which command shows them."""
+    def terminal(self, remarks: bool = True, scale: str | None = None, width: int = 100) -> str:
+        """Return plain text: a paragraph for each claim, of all scales or one.
+
+        Without ``remarks`` a line says which command shows them.
+        """
         lines = [self.title, ""]
         for finding in self.findings:
             sentence, in_print, *scales, effect, seeds = self.texts(finding)
             lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
             lines.append(f"    in print: {in_print}")
-            ran = [f"{at.scale}: {text}" for at, text in zip(finding.scales, scales, strict=True) if at.ran]
+            pairs = zip(finding.scales, scales, strict=True)
+            ran = [f"{at.scale}: {text}" for at, text in pairs if at.ran and scale in (None, at.scale)]
             lines += [f"    {text}" for text in ran or ["not run"]]
-            lines += [f"    decides {effect}; seeds {seeds}"] if effect != ABSENT else []
+            decides = effect != ABSENT and scale in (None, finding.main.scale)
+            lines += [f"    decides {effect}; seeds {seeds}"] * decides
             lines.append("")
         more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
         below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
