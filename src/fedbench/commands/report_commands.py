@@ -64,19 +64,12 @@ def export(
     scale: ScaleOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Write a table's measured numbers to reproduced/, the form in which they are kept in git.
-
-    Runs that it has already, from another machine or an earlier code, with the same numbers are listed as verified.
-    """
-    from fedbench import files
-    from fedbench.report.numbers import shipped_curves, verified
+    """Write a table's measured numbers to reproduced/, the form in which they are kept in git."""
+    from fedbench.report.numbers import shipped_curves
     from fedbench.report.numbers.export import export_reproduced
 
-    before = files.mark(verified.FILE)
     plan, name = planned(target, configured(scale, None, set_), "table")
     print(export_reproduced(plan, name))
-    if files.mark(verified.FILE) != before:
-        print(verified.FILE)
     for path in shipped_curves.add(plan, plan.cells(name)) if curves else ():
         print(path)
 

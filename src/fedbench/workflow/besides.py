@@ -15,7 +15,7 @@ import fedbench
 from fedbench.plan.configuration import CONFIG_DIR, load_config
 from fedbench.plan.schema import Config, Paper
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import published, verified
+from fedbench.report.numbers import published
 from fedbench.specs import digest
 
 SILENT = {"checkpoint_seconds", "client_chunk", "compile", "data_dir", "device", "inputs", "mirror", "paper"}
@@ -60,7 +60,7 @@ def _named(config: Config, papers: Sequence[str], printed: Iterable[Path]) -> li
         f"options {digest([each.model_dump(mode='json', exclude=SILENT) for each in (config, load_config())])}",
         f"configuration {_content(itertools.chain(*about))}",
         f"print {_content([*printed, published.FOLDER / 'index.csv'])}",
-        f"shipped {_content([*shipped, verified.FILE])}",
+        f"shipped {_content(shipped)}",
     ]
 
 

@@ -141,7 +141,7 @@ def test_means_over_seeds_of_different_hardware_are_named() -> None:
 
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
-    row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "again": False, "n_seeds": 3,
+    row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "n_seeds": 3,
            "method": "x", "basis": "", "doubt": "", "status": "finished"}  # fmt: skip
     frame = pd.DataFrame([row])
     assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
@@ -180,7 +180,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
         "place": (("dataset", "FashionMNIST"), ("p", 4)), "dataset": "FashionMNIST", "metric": "test_auc",
         "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "here": True, "shown": True, "scale": "reduced",
         "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0, "std": 0.001, "shipped": False,
-        "again": False, "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,
+        "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,
         "doubt": "",
     }  # fmt: skip
     methods = ["CoDA", "LocalSGDAM", "LocalSGDM", "LocalSCGDAM"]

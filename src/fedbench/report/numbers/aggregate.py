@@ -42,7 +42,7 @@ NUMBER = ("place", "method", "metric")
 NOTHING: dict[str, Any] = {
     "status": NOT_RUN, "reason": "", "values": {}, "n_wanted": 0, "n_bad": 0, "commit": "", "device_mean": NAN,
     "device_variance": NAN, "key": "", **dict.fromkeys(COSTS, NAN), "hardware": "", "equal_costs": "",
-    "shipped": False, "again": False, "source": "", "signs": {}, "paces": {},
+    "shipped": False, "source": "", "signs": {}, "paces": {},
 }  # fmt: skip
 """What a measurement is beside its place and scale where nothing ran; :func:`measurements` explains each column."""
 COLUMNS: dict[str, type] = {
@@ -72,8 +72,8 @@ def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
         shows that it learned nothing; how many seeds are wanted (``n_wanted``) and diverged or failed (``n_bad``);
         ``device_mean`` and ``device_variance`` over the clients' own models, the mean over seeds; ``key`` of the cell,
         ``commit`` of the code, costs and ``hardware``, the means over seeds, and which of those all seeds share
-        (``equal_costs``); ``shipped`` (some of its seeds came with the repository), ``again`` (all those were trained
-        again with the same), the files that it was read from (``source``), and what :func:`summarised` adds.
+        (``equal_costs``); ``shipped`` (some of its seeds came with the repository), the files
+        that it was read from (``source``), and what :func:`summarised` adds.
     """
     cells: dict[tuple[Any, ...], list[Any]] = {}
     for row in runs.itertuples(index=False):
@@ -137,7 +137,6 @@ def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[dict[st
             "commit": _words((row.commit for row in rows.values()), " "),
             **_costs([runs[seed] for seed in ended]),
             "shipped": any(row.origin == SHIPPED for row in rows.values()),
-            "again": bool(rows) and all(row.again for row in rows.values()),
             "source": _sources(row.source for row in rows.values()),
         }  # fmt: skip
 

@@ -146,7 +146,6 @@ def _together(
             "key": " ".join(part.key for part in parts),
             "source": " ".join(_unique(part.source for part in parts)),
             "shipped": any(part.shipped for part in parts),
-            "again": all(part.again for part in parts),
             "signs": {seed: word for part in parts for seed, word in part.signs.items() if seed in values},
         }
     )

@@ -12,7 +12,6 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import TableSpec
 from fedbench.report.files import write
-from fedbench.report.numbers import verified
 from fedbench.report.numbers.rates import table_of_rates
 from fedbench.report.numbers.rows import DIVERGED, FINISHED
 from fedbench.report.numbers.runs import table_of_runs
@@ -25,8 +24,7 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
 
     A row for each run and metric: where it stands, then the columns of :class:`~fedbench.report.numbers.rows.Row`.
     What the file has of other runs stays: a table can be measured bit by bit and on several machines. A run of the same
-    place, method and seed under another key is replaced, as that key is of another configuration. A run that the file
-    has from other hardware or code with the same numbers stays as it is, and is listed in ``reproduced/verified.csv``.
+    place, method and seed under another key is replaced, as that key is of another configuration.
 
     Raises:
         UserError: an unknown table; one without measured numbers; nothing of it was trained here; or the file is none
@@ -45,18 +43,9 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
     new = _as_texts(made, place)
     path = path_of(config.scale, paper.key)
     if path.exists():
-        before = pd.DataFrame(StrictCsv(path).rows)
-        if len(again := verified.repeated(new, before)):
-            verified.add(again)
-            new = new[~pd.MultiIndex.from_frame(new[verified.NUMBER]).isin(_numbers_of(before, again["key"]))]
-        new = _with_others(new, before, [*place, "method", "seed"])
+        new = _with_others(new, pd.DataFrame(StrictCsv(path).rows), [*place, "method", "seed"])
     write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
-
-
-def _numbers_of(rows: pd.DataFrame, keys: pd.Series[str]) -> pd.MultiIndex:
-    """Return which numbers some rows have of the runs with these keys."""
-    return pd.MultiIndex.from_frame(rows.loc[rows["key"].isin(keys), verified.NUMBER])
 
 
 def _trained(cells: Sequence[Cell], spec: TableSpec) -> pd.DataFrame:

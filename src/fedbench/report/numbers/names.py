@@ -12,8 +12,6 @@ DECIMALS = 3
 """Digits of a number that no table shows beside print."""
 SHIPPED = "‡"
 """Marks a number that came with the repository and was not trained here."""
-AGAIN = "✓"
-"""Marks a shipped number whose runs were all trained again, elsewhere or by a later code, with the same numbers."""
 AVERAGE = "AVG"
 """What an axis calls the average over its values."""
 SLOPE = "slope"

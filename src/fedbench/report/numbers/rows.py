@@ -44,7 +44,6 @@ class Row(NamedTuple):
         source: the file it was read from, with the line of one that was shipped.
         other: the metric at another evaluation than the one that counts, where the curve has it.
         tried: of a target, how much the run spent as a whole, NaN where it is not known.
-        again: the hardware on which a shipped number was found again, empty where it was not.
         origin: trained here or shipped; empty in a row that says why runs of its cell lack.
     """
 
@@ -61,7 +60,6 @@ class Row(NamedTuple):
     source: str = ""
     other: float = NAN
     tried: float = NAN
-    again: str = ""
     origin: str = HERE
 
 

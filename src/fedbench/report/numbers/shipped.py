@@ -18,7 +18,6 @@ from fedbench.plan.configuration import scale_names
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import verified
 from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, SHIPPED, Row, Run
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results import idle
@@ -64,7 +63,7 @@ class Shipped:
         studies = filter(None, (paper.key, paper.extends))
         for scale, study in itertools.product(scale_names() if plan.config.shipped else (), studies):
             if mark := files.mark(path_of(scale, study)):
-                runs, seeds = _read(path_of(scale, study), mark, files.mark(verified.FILE))
+                runs, seeds = _read(path_of(scale, study), mark)
                 self._runs.setdefault(scale, {}).update(runs)
                 for (dataset, method), of_method in seeds.items():
                     self._seeds.setdefault((scale, dataset, method), set()).update(of_method)
@@ -114,14 +113,10 @@ def joint_key(cells: Sequence[Cell], seed: int) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _read(
-    path: Path, *_marks: files.Mark | None
+    path: Path, _mark: files.Mark | None
 ) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
-    rows, again = _checked(path), verified.read()
-    numbers = [*zip(rows["key"], rows["metric"], strict=True)]
-    rows = rows.assign(
-        again=[again.get(number, "") for number in numbers], origin=SHIPPED, other=NAN, tried=NAN
-    )
+    rows = _checked(path).assign(origin=SHIPPED, other=NAN, tried=NAN)
     runs: dict[str, dict[str, Row]] = {}
     for values in rows[list(Row._fields)].itertuples(index=False, name=None):
         row = Row(*values)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fedbench.errors import visible
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, value_text
+from fedbench.report.numbers.names import ABSENT, SHIPPED, value_text
 from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
 from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.tables.layout import Entry
@@ -56,7 +56,7 @@ def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one
         why = f"{item.n_seeds} of {item.n_wanted} seeds"
     spread = entry.spread.partition(" ")[0].removeprefix("±")
-    yield "", entry.value.rstrip(SHIPPED + AGAIN) if finished else "", why
+    yield "", entry.value.rstrip(SHIPPED) if finished else "", why
     yield "std", spread if finished else "", "one seed" if finished else why
     yield "seeds", str(item.n_seeds) if finished else "", why
     yield "scale", item.scale if finished else "", why

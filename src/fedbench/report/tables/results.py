@@ -12,7 +12,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import compare, rule, verdicts
 from fedbench.report.numbers.axes import axes_placed
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED, axis_name, axis_text, signed
+from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_name, axis_text, signed
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.rows import (
     DIVERGED,
@@ -100,7 +100,7 @@ def _entry(item: Any) -> Entry:
 def state_text(ours: Any, decimals: int) -> tuple[str, str]:
     """Return our side of a number and its spread; one without a full mean says why in a word."""
     status = ours.status
-    mark = SHIPPED * ours.shipped + AGAIN * ours.again
+    mark = SHIPPED * ours.shipped
     if status in (FINISHED, INCOMPLETE):
         spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
         partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == INCOMPLETE else ""

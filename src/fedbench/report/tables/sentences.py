@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import pandas as pd
 
 from fedbench.report.numbers import rule
-from fedbench.report.numbers.names import ABSENT, AGAIN, SHIPPED
+from fedbench.report.numbers.names import ABSENT, SHIPPED
 from fedbench.report.numbers.rows import NOT_RUN
 from fedbench.report.numbers.verdicts import BOUND
 from fedbench.results import idle
@@ -48,7 +48,6 @@ def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
         "Bold: best": frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1,
         f"{rule.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{SHIPPED}: not trained here{some}": len(shipped),
-        f"{AGAIN}: repeated": shipped["again"].any(),
         "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
         f"{ABSENT}: not run": dashes,
     }
