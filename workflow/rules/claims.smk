@@ -13,14 +13,6 @@ rule claims:
         ),
         md="tables/{paper}/claims.md",
         provenance="tables/{paper}/claims.json",
-        pdf="figures/{paper}/claims.pdf",
-        svg=report(
-            "figures/{paper}/claims.svg",
-            category="{paper}",
-            labels={"shown": "claims", "form": "picture"},
-        ),
-        png="figures/{paper}/claims.png",
-        points="figures/{paper}/claims.csv",
     log:
         "logs/claims/{paper}.log",
     localrule: True
@@ -55,19 +47,6 @@ use rule own_table as own_claims with:
         md="tables/claims.md",
     log:
         "logs/claims/own.log",
-
-
-use rule own_figure as own_claims_figure with:
-    input:
-        pdf=f"figures/{CALL.config.paper}/claims.pdf",
-        svg=f"figures/{CALL.config.paper}/claims.svg",
-        png=f"figures/{CALL.config.paper}/claims.png",
-    output:
-        pdf="figures/claims.pdf",
-        svg="figures/claims.svg",
-        png="figures/claims.png",
-    log:
-        "logs/claims/own_figure.log",
 
 
 use rule own_pdf as own_claims_pdf with:

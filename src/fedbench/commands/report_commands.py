@@ -85,9 +85,7 @@ def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = 
 @without_collection()
 def claims(
     paper: Annotated[str | None, typer.Argument(help="a paper's key")] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="write the claims table and figure to files")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the claims table to files")] = False,
     scale: ScaleOption = None,
     set_: SetOption = None,
     notes: NotesOption = False,
@@ -100,9 +98,7 @@ def claims(
     plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]
     for table in at_once(tables.make, plans):
         if write:
-            from fedbench.report.figures import claims as forest  # Matplotlib takes a second to import
-
-            for path in [*tables.save(table), *forest.save(table)]:
+            for path in tables.save(table):
                 print(path)
         elif table.findings:
             print(table.terminal(notes, scale))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from fedbench.specs import Spec, digest
+from fedbench.specs import Spec
 
 Value = bool | int | float | str
 BEST_OTHER = "best_other"
@@ -207,11 +207,6 @@ class ClaimSpec(Spec):
         asked = self.comparison or self.trend or self.exists
         assert asked is not None
         return asked.metric
-
-    @property
-    def digest(self) -> str:
-        """A digest of the block: a verdict carries it, so that what was asked is known to be what was written down."""
-        return digest(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
     def methods(self) -> list[str]:
         """List the methods it names."""

@@ -44,7 +44,6 @@ class Plan:
         self._resolved: dict[str, Cell] = {}
         self._parts: dict[str, Spec] = {}
         self._tuned: dict[str, Tuned] = {}
-        self._equal: Plan | None = None
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
 
@@ -52,16 +51,6 @@ class Plan:
         """Return the plan of the same study under another configuration, which is made once."""
         config = config.model_copy(update={"paper": self.study.key})
         return self._others.get(config.model_dump_json()) or Plan(config, like=self)
-
-    def with_other_constants(self) -> Plan:
-        """Return the plan with published constants instead of tuned ones, or the other way round.
-
-        The cells of methods without published constants are those of this plan.
-        """
-        other = "tuned" if self.scale.constants == "paper" else "paper"
-        plan = self.at(self.config.model_copy(update={"constants": other}))
-        plan._equal = self
-        return plan
 
     @property
     def seeds(self) -> list[int]:
@@ -124,9 +113,7 @@ class Plan:
         """Return the cell of one place, whether the scale runs it or not. To resolve one takes a millisecond."""
         place = repr((dataset, setting, method))  # 1 and True are equal, and two settings
         if place not in self._resolved:
-            entry = self.study.methods.get(method)
-            same = self._equal if entry and not entry.published else None
-            self._resolved[place] = (same.cell if same else self._resolve)(dataset, setting, method)
+            self._resolved[place] = self._resolve(dataset, setting, method)
         return self._resolved[place]
 
     def _resolve(self, dataset: str, setting: Mapping[str, Value], method: str) -> Cell:

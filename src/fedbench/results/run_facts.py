@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedbench import measures
 from fedbench.results import idle
 from fedbench.specs import TrainSpec
 from fedbench.store.record import Facts
@@ -28,8 +27,8 @@ def run_facts(
 ) -> Facts:
     """Return the facts of a finished run for each of its final metrics that has any.
 
-    ``pace`` is how much the metric still changed at the end (:func:`pace`), ``other`` its value at another
-    evaluation than the one that counts, ``sign`` the word for what shows that the run learned nothing
+    ``pace`` is how much the metric still changed at the end (:func:`pace`), ``sign`` the word for
+    what shows that the run learned nothing
     (:mod:`~fedbench.results.idle`).
 
     Args:
@@ -43,8 +42,6 @@ def run_facts(
         known: dict[str, float | str] = {}
         if math.isfinite(speed := pace(curve, metric, train.decay_at)):
             known["pace"] = speed
-        if math.isfinite(elsewhere := other(curve, metric, train.select is not None)):
-            known["other"] = elsewhere
         if sign := idle.sign(metric, metrics, curve, counts):
             known["sign"] = sign
         if known:
@@ -73,19 +70,3 @@ def pace(curve: pd.DataFrame, metric: str, decays: Sequence[float] = ()) -> floa
     if len(y) < FEWEST or not np.isfinite(y).all():
         return math.nan
     return float(np.polyfit(x, y, 1)[0]) / PARTS
-
-
-def other(curve: pd.DataFrame, metric: str, selected: bool) -> float:
-    """Return a test metric at another evaluation than the one that counts, NaN where there is none.
-
-    At the last one where training selects the best by validation, else at the first that is best by the metric's
-    validation counterpart.
-    """
-    validation = metric.replace("test_", "val_", 1)
-    if not metric.startswith("test_") or metric not in curve or curve.empty:
-        return math.nan
-    if selected:
-        return float(curve[metric].iloc[-1])
-    if validation not in curve or not curve[validation].notna().all():
-        return math.nan
-    return float(curve[metric].iloc[int((measures.sign(validation) * curve[validation]).to_numpy().argmax())])

@@ -70,12 +70,11 @@ def prediction_half_width(
     return quantile(1 - LEVEL, freedom) * np.sqrt(variance)
 
 
-def p_positive(d: Array, among: int = 1, exact: bool = True) -> Array:
+def p_positive(d: Array, among: int = 1) -> Array:
     """Return the p-values of "the mean is not positive" for differences [..., seeds], as [...].
 
     Student's t, 1 for one seed; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value
-    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32. Without ``exact``
-    it is the t-test's alone, which is never larger.
+    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32.
     """
     seeds = d.shape[-1]
     if seeds < 2:
@@ -84,17 +83,17 @@ def p_positive(d: Array, among: int = 1, exact: bool = True) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
     p = np.minimum(among * tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1), 1)
-    return np.asarray(np.maximum(p, flipped(d)) if exact and seeds >= MANY else p)
+    return np.asarray(np.maximum(p, flipped(d)) if seeds >= MANY else p)
 
 
-def p_above(values: ArrayLike, bound: float, among: int = 1, exact: bool = True) -> Array:
+def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
     """Return the p-values of "the mean is not above ``bound``" of values [..., seeds], NaN left out, as [...].
 
     With a seed that is lost (-inf) p is 1; one that is won (inf) counts as the best of the others.
     """
     d = np.atleast_1d(np.asarray(values, dtype=float)) - bound
     if np.isfinite(d).all():
-        return p_positive(d, among, exact)
+        return p_positive(d, among)
 
     def of_seeds(row: Array) -> Array:
         present = row[~np.isnan(row)]
@@ -102,14 +101,14 @@ def p_above(values: ArrayLike, bound: float, among: int = 1, exact: bool = True)
             return np.ones(())
         known = present[np.isfinite(present)]
         finite = np.where(np.isfinite(present), present, known.max() if len(known) else 1.0)
-        return p_positive(finite, among, exact)
+        return p_positive(finite, among)
 
     return np.apply_along_axis(of_seeds, -1, d)
 
 
-def p_below(values: ArrayLike, bound: float, among: int = 1, exact: bool = True) -> Array:
+def p_below(values: ArrayLike, bound: float, among: int = 1) -> Array:
     """Return the p-values of "the mean is not below ``bound``"."""
-    return p_above(-np.asarray(values, dtype=float), -bound, among, exact)
+    return p_above(-np.asarray(values, dtype=float), -bound, among)
 
 
 def p_differ(d: Array) -> Array:
@@ -168,23 +167,6 @@ def false_discovery(ps: Sequence[float]) -> list[float]:
     order, count = known[np.argsort(-result[known])], len(known)
     result[order] = np.minimum.accumulate(result[order] * (count / np.arange(count, 0, -1)))
     return [float(q) for q in result]
-
-
-def signed_rank(d: Array) -> float:
-    """Return Wilcoxon's one-sided p-value of "symmetric about 0 or lower" for differences, not all of them 0.
-
-    Exact where no two are of the same size and none is 0, else by the normal approximation without those that are 0.
-    `scipy.stats`, which has it too, takes a second to import.
-    """
-    sizes, at, alike = np.unique(np.abs(d[d != 0]), return_inverse=True, return_counts=True)
-    ranks = (alike.cumsum() - (alike - 1) / 2)[at]
-    positive = ranks[d[d != 0] > 0].sum()
-    if len(sizes) < len(d):
-        return float(special.ndtr((ranks.sum() / 2 - positive) / math.sqrt((ranks**2).sum() / 4)))
-    ways = np.ones(1)  # in which signs give each sum of positive ranks
-    for rank in range(1, len(d) + 1):
-        ways = np.append(ways, np.zeros(rank)) + np.append(np.zeros(rank), ways)
-    return float(ways[int(positive) :].sum() / 2 ** len(d))
 
 
 def page_trend(blocks: Array) -> float:

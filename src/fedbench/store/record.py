@@ -60,6 +60,7 @@ def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
 def _like_facts(facts: dict[str, dict[str, float | str]]) -> dict[str, dict[str, float | str]]:
     """Refuse facts of other names, words for numbers and numbers for words."""
     for name, value in (pair for of in facts.values() for pair in of.items()):
+        # "other": of runs made before 28 November 2026
         if name not in ("pace", "other", "sign") or isinstance(value, str) != (name == "sign"):
             raise ValueError(f"its facts hold {name}: {value!r}")
     return facts

@@ -215,10 +215,9 @@ class Inputs:
         return [*besides.of_all(self.config), f"results {_results_but(of_call)}"]
 
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
-        """List what is built of a paper: its tables and its figures, of its claims too where it has some."""
+        """List what is built of a paper: its tables, that of its claims too where it has some, and its figures."""
         spec = self.paper(paper)
-        claims = ["claims"] if spec.claims else []
-        return [*spec.tables, *claims], [*spec.figures, *claims]
+        return [*spec.tables, *["claims"] * bool(spec.claims)], [*spec.figures]
 
 
 def _results_but(of_call: Collection[str], paper: str = "*") -> str:

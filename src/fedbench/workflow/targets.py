@@ -55,7 +55,7 @@ def _known(path: str, inputs: Inputs, rules: Sequence[str]) -> None:
     if match := re.fullmatch(r"(table|figure)s/(?:([^/]+)/)?([^/.]+)\.([\w.]+)", path):
         kind, paper, name, form = match.groups()
         spec = inputs.paper(paper or inputs.config.paper)
-        known = [*(spec.tables if kind == "table" else spec.figures), *["claims"] * bool(spec.claims)]
+        known = [*spec.figures] if kind == "figure" else [*spec.tables, *["claims"] * bool(spec.claims)]
         if name not in known:
             raise unknown(f"{kind} of {spec.key}", name, known)
         if form in FORMS[kind]:

@@ -23,7 +23,6 @@ from fedbench.results.claims.judge import (
     places_with_enough_seeds,
     verdict,
 )
-from fedbench.results.claims.needed import seeds_needed
 from fedbench.results.claims.rules import Rule, averaged, p_values
 from fedbench.results.statistics import flipped, p_positive
 
@@ -238,44 +237,6 @@ class TestAgainstScipy:
         for n in (3, 4):
             result = p_positive(rng.normal(detectable(n), 1, (20_000, n))) <= 0.05
             assert result.mean() == pytest.approx(0.8, abs=0.02)
-
-    @pytest.mark.parametrize("holds", ["all", "most"])
-    def test_needed_seeds_have_the_power_by_the_procedure_itself(self, holds: str) -> None:
-        """Three places, two rivals: as many seeds as said give power .8, one less does not."""
-        noise = np.array([[[-1.0, 0.0, 1.0]] * 3] * 2)
-        rule = Rule("better", matters=1.6, holds=holds)  # type: ignore[arg-type]
-        needed = seeds_needed(noise, rule, verdict(noise, rule))
-        rng = np.random.default_rng(1)
-        assert 3 < needed <= 12
-        for seeds, enough in ((int(needed), True), (int(needed) - 1, False)):
-            power = (p_values(rng.normal(1.6, 1.0, (2, 3, 2000, seeds)), rule)[0] <= 0.05).mean()
-            assert (power > 0.8 - 0.09) if enough else (power < 0.8 + 0.09), power
-
-    def test_needed_seeds_are_those_of_the_open_places(self) -> None:
-        unit, clear = [-1.0, 0.0, 1.0], [9.0, 9.1, 9.2]
-        rule = Rule("better", matters=1.36, holds="all")
-        alone, beside = (np.array([rows]) for rows in ([unit], [unit, clear]))
-        needed = seeds_needed(alone, rule, verdict(alone, rule))
-        assert needed == seeds_needed(beside, rule, verdict(beside, rule)) and 5 <= needed <= 7
-        lost = np.array([[unit, [-value for value in clear]]])
-        assert needed == seeds_needed(lost, rule, verdict(lost, rule)), "lost already"
-        small = Rule("better", matters=0.01, holds="all")
-        assert seeds_needed(alone, small, verdict(alone, small)) == math.inf
-        equal = Rule("equal", margin=3.0)
-        assert seeds_needed(alone, equal, verdict(alone, equal)) == 3
-
-    def test_what_is_needed_is_unknown_without_a_size_or_a_spread(self) -> None:
-        unit = np.array([[[-1.0, 0.0, 1.0]]])
-        assert math.isnan(seeds_needed(unit, Rule("better"), verdict(unit, Rule("better"))))
-        assert math.isnan(seeds_needed(unit[..., :1], BETTER, verdict(unit[..., :1], BETTER)))
-
-    def test_signed_rank_over_places(self) -> None:
-        means = [0.1, 0.2, 0.3, 0.4, -0.05]
-        judged = verdict([[[m, m, m] for m in means]], BETTER)
-        assert judged.p_places == stats.wilcoxon(means, alternative="greater").pvalue
-        assert math.isnan(verdict([[[0.1] * 3] * 4], BETTER).p_places), "four places are too few"
-        allowed = verdict([[[m, m, m] for m in means]], Rule("no_worse", margin=0.06))
-        assert allowed.p_places == stats.wilcoxon(np.add(means, 0.06), alternative="greater").pvalue
 
 
 class TestPlacesThatWait:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import pytest
 
-from fedbench.results.run_facts import other, pace, run_facts
+from fedbench.results.run_facts import pace, run_facts
 from fedbench.specs import TrainSpec
 
 TRAIN = TrainSpec(iterations=400, period=1, batch_size=1)
@@ -24,7 +22,7 @@ CURVE = pd.DataFrame(
 
 def test_each_final_metric_has_what_is_known_of_it() -> None:
     facts = run_facts({"test_auc": 0.81, "test_f1": 0.3, "test_ap": None}, CURVE, TRAIN, {})
-    assert facts == {"test_auc": {"pace": pytest.approx(pace(CURVE, "test_auc")), "other": 0.7}}
+    assert facts == {"test_auc": {"pace": pytest.approx(pace(CURVE, "test_auc"))}}
 
 
 def test_the_pace_is_that_before_step_sizes_fell() -> None:
@@ -41,24 +39,5 @@ def test_a_run_that_predicts_one_class_says_so() -> None:
     assert facts == {"test_accuracy": {"sign": "one class"}}
 
 
-@pytest.mark.parametrize(
-    ("metric", "selected", "expected"),
-    [
-        ("test_auc", False, 0.7),  # the first of the two best by validation
-        ("test_auc", True, 0.81),
-        ("test_loss", False, 0.7),  # where the validation loss is lowest
-        ("val_auc", False, math.nan),
-        ("test_ap", False, math.nan),
-    ],
-)
-def test_the_other_evaluation(metric: str, selected: bool, expected: float) -> None:
-    assert other(CURVE, metric, selected) == pytest.approx(expected, nan_ok=True)
-
-
-def test_without_a_validation_metric_at_each_evaluation_there_is_no_other() -> None:
-    assert math.isnan(other(CURVE.assign(val_auc=[0.5, 0.6, 0.7, math.nan, 0.8, 0.9]), "test_auc", False))
-
-
 def test_nothing_is_said_of_a_run_without_a_curve() -> None:
     assert run_facts({"test_auc": 0.8}, pd.DataFrame(), TRAIN, {}) == {}
-    assert math.isnan(other(pd.DataFrame(), "test_auc", True))

@@ -17,7 +17,6 @@ from fedbench.results.statistics import (
     p_above,
     prediction_half_width,
     rank_agreement,
-    signed_rank,
     slope,
 )
 
@@ -108,11 +107,3 @@ def test_false_discoveries_leave_nan_out_and_what_is_detected_has_the_power() ->
     assert false_discovery([math.nan]) == pytest.approx([math.nan], nan_ok=True)
     shift = detectable(5) * math.sqrt(5)
     assert stats.nct.sf(stats.t.ppf(0.95, 4), 4, shift) == pytest.approx(0.8)
-
-
-@pytest.mark.parametrize("places", [5, 9, 24])
-def test_signed_rank_is_scipys_with_and_without_ties(places: int) -> None:
-    rng = np.random.default_rng(places)
-    plain, ties = rng.normal(0.2, 1, places), rng.integers(-2, 4, places).astype(float)
-    for d, method in ((plain, "exact"), (ties, "asymptotic"), (np.append(plain, 0.0), "asymptotic")):
-        assert signed_rank(d) == pytest.approx(stats.wilcoxon(d, alternative="greater", method=method).pvalue)

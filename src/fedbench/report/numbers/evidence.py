@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 
 import pandas as pd
 
@@ -34,7 +33,7 @@ class Evidence:
 
     def __init__(self, plan: Plan, targets: Sequence[str], metrics: Sequence[str]) -> None:
         """Read the runs."""
-        self.plan, self._shipped, self._asked = plan, Shipped(plan), (targets, metrics)
+        self.plan, self._shipped = plan, Shipped(plan)
         specs = {target: shown(plan.study, target) for target in targets}
         run = (at for spec in specs.values() for at in plan.places(spec))
         self.planned = list(dict.fromkeys((place_of(data, setting), method) for data, setting, method in run))
@@ -66,13 +65,6 @@ class Evidence:
     def datasets(self) -> list[str]:
         """The datasets that the scale runs."""
         return list(dict.fromkeys(str(place[0][1]) for place, _ in self.planned))
-
-    @cached_property
-    def with_other_constants(self) -> Evidence | None:
-        """The runs with published constants instead of tuned ones, or the other way round; None without such."""
-        if not any(entry.published for entry in self.plan.study.methods.values()):
-            return None
-        return Evidence(self.plan.with_other_constants(), *self._asked)
 
     def _cell(self, place: Place, method: str) -> Cell | None:
         """Return a cell that has results here or may have been shipped."""

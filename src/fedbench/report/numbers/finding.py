@@ -53,15 +53,12 @@ class AtScale:
         shipped: whether some of it came with the repository.
         keys: of the cells that were looked at.
         commits: of the code that made them.
-        strip: whether the means show it: at this scale, without any one seed, and read in the other ways
-            (:mod:`~fedbench.report.numbers.variants`).
         early: whether there is no verdict because it would lean another way if training had gone on.
         waiting: at how many further places fewer seeds ran than a verdict needs.
         unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
             ratios of costs are no ends of curves.
         ours: the datasets of ours that a claim is about.
         q: of the verdict's p-value among all claims of the paper at this scale.
-        needed: seeds that an undecided one takes (:mod:`fedbench.results.claims.needed`).
         against: the rival over which the deciding effect is, empty without a choice.
         diverged: the runs that diverged, and what they count as.
     """
@@ -74,13 +71,11 @@ class AtScale:
     shipped: bool = False
     keys: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
-    strip: tuple[tuple[str, bool], ...] = ()
     early: bool = False
     waiting: int = 0
     unproven: bool = False
     ours: tuple[str, ...] = ()
     q: float = math.nan
-    needed: float = math.nan
     against: str = ""
     diverged: tuple[str, ...] = ()
 
@@ -93,11 +88,6 @@ class AtScale:
     def kind(self) -> str:
         """The verdict, ``stand-in`` where there is none because other data ran than the paper's."""
         return STAND_IN if self.stand_in else self.verdict.kind
-
-    @property
-    def fragile(self) -> bool:
-        """Whether the means change direction without one seed, or read in another way."""
-        return len({leans for _, leans in self.strip}) > 1
 
     @property
     def tally(self) -> Tally:
@@ -145,8 +135,6 @@ class Finding:
     rule: Rule
     printed: Tally
     scales: list[AtScale]
-    changed: str = ""
-    """Until when it was asked differently, if it was changed after its numbers were there."""
 
     @property
     def main(self) -> AtScale:

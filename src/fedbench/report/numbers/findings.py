@@ -9,26 +9,20 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fedbench.plan.claim_log import asked_differently_until, read_log
 from fedbench.plan.configuration import CONFIG_DIR, load_config, scale_names
 from fedbench.plan.plan import Plan
 from fedbench.report.numbers.evidence import Evidence, is_end
 from fedbench.report.numbers.finding import SCALES, AtScale, Finding, Tally
+from fedbench.report.numbers.longer import agrees_after_longer
 from fedbench.report.numbers.prints import printed, printed_in
-from fedbench.report.numbers.variants import LONGER, ways_agree
-from fedbench.results.claims.effects import Effects
 from fedbench.results.claims.judge import (
-    FEWEST,
     NOT_RUN,
     NOT_TESTED,
     UNDECIDED,
-    means_agree,
     places_with_enough_seeds,
     verdict,
 )
-from fedbench.results.claims.needed import seeds_needed
 from fedbench.results.claims.question import Question
-from fedbench.results.claims.rules import Rule
 from fedbench.results.places import Place, members, places_of, shown, words_of
 from fedbench.results.statistics import false_discovery
 
@@ -40,15 +34,14 @@ def find(plan: Plan) -> list[Finding]:
     targets = list(dict.fromkeys(target for claim in paper.claims for target in claim.targets))
     metrics = list(dict.fromkeys(question.metric for question in questions))
     scales = [Evidence(at_scale, targets, metrics) for at_scale in _plans(plan)]
-    prints, log, findings = printed(paper, targets, metrics), read_log(), []
+    prints, findings = printed(paper, targets, metrics), []
     for number, asked in enumerate(questions, 1):
         claim = asked.claim
         numbers = printed_in(prints, claim.targets, asked.metric)
         said = verdict(asked.effects(numbers, asked.places).values, asked.rule)
         tally = Tally(said.shown, len(said.places))
         at = [_at_scale(asked, runs) for runs in scales]
-        changed = asked_differently_until(log, paper.key, claim.digest)
-        findings.append(Finding(number, claim, asked.measure, asked.rule, tally, at, changed))
+        findings.append(Finding(number, claim, asked.measure, asked.rule, tally, at))
     for at_, _ in enumerate(scales):
         ps = [math.nan if one.scales[at_].stand_in else one.scales[at_].verdict.p for one in findings]
         for finding, q in zip(findings, false_discovery(ps), strict=True):
@@ -86,9 +79,9 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     used = read if ran else read[:0]
     counted = places_with_enough_seeds(effects.values)
     places = [place for place, counts in zip(effects.places, counted, strict=True) if counts]
-    ways = tuple(ways_agree(asked, runs, of_paper, effects)) if len(used) and not stand_in else ()
+    longer = agrees_after_longer(asked, runs, of_paper, effects) if len(used) and not stand_in else None
     decided = judged.kind not in (UNDECIDED, NOT_TESTED) and scale != SCALES[-1]
-    early = decided and (LONGER, False) in ways
+    early = decided and longer is False
     of_ends = asked.measure.matters > 0 and not (claim.ratio and claim.ratio.needs)
     of_ours = [data for data in map(_dataset, places) if claim.own_data and not paper.datasets[data].printed]
     return AtScale(
@@ -96,12 +89,10 @@ def _at_scale(asked: Question, runs: Evidence) -> AtScale:
         shipped=bool(used["shipped"].any()),
         keys=tuple(sorted({*used["key"]})),
         commits=tuple(sorted({commit for commits in used["commit"] for commit in commits.split()})),
-        strip=tuple(_strip(scale, effects, rule, ways)) if ran and not stand_in else (),
         early=early,
         waiting=int(((~np.isnan(effects.values).any(0)).any(-1) & ~counted).sum()),
-        unproven=ran and not stand_in and decided and of_ends and LONGER not in dict(ways),
+        unproven=ran and not stand_in and decided and of_ends and longer is None,
         ours=tuple(dict.fromkeys(of_ours)),
-        needed=seeds_needed(effects.values, rule, judged) if judged.kind == UNDECIDED else math.nan,
         against=effects.against[judged.against] if effects.against else "",
         diverged=tuple(_diverged(read)) if is_end(asked.metric) else (),
     )  # fmt: skip
@@ -134,20 +125,3 @@ def _diverged(read: pd.DataFrame) -> Iterator[str]:
     lost = read[np.isinf(read["value"])]
     for (method, place), seeds in lost.groupby(["method", "place"], sort=False)["seed"] if len(lost) else ():
         yield f"{method} at {words_of(place)}, seed {', '.join(map(str, seeds))}"
-
-
-def _strip(
-    scale: str, effects: Effects, rule: Rule, ways: Sequence[tuple[str, bool]]
-) -> Iterator[tuple[str, bool]]:
-    """Say which way each part of a scale's evidence leans: itself, without any one seed, and read in other ``ways``.
-
-    Seeds are left out at the places that the verdict is about: without one others that wait would come in.
-    """
-    values = effects.values[:, places_with_enough_seeds(effects.values)]
-    leans = means_agree(values, rule) is True
-    yield scale, leans
-    if len(effects.seeds) >= FEWEST:
-        rest = {means_agree(np.delete(values, i, 2), rule) for i in range(len(effects.seeds))}
-        yield f"{scale}, without one seed", leans == (rest <= {leans, None})
-    for label, agrees in ways:
-        yield f"{scale}, {label}", leans == agrees

@@ -42,7 +42,6 @@ class Row(NamedTuple):
         commit: of the code that made it; several are separated by blanks.
         hardware: what it ran on; several are separated by semicolons.
         source: the file it was read from, with the line of one that was shipped.
-        other: the metric at another evaluation than the one that counts, where the curve has it.
         tried: of a target, how much the run spent as a whole, NaN where it is not known.
         origin: trained here or shipped; empty in a row that says why runs of its cell lack.
     """
@@ -58,7 +57,6 @@ class Row(NamedTuple):
     commit: str = ""
     hardware: str = ""
     source: str = ""
-    other: float = NAN
     tried: float = NAN
     origin: str = HERE
 

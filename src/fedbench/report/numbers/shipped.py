@@ -116,7 +116,7 @@ def _read(
     path: Path, _mark: files.Mark | None
 ) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
-    rows = _checked(path).assign(origin=SHIPPED, other=NAN, tried=NAN)
+    rows = _checked(path).assign(origin=SHIPPED, tried=NAN)
     runs: dict[str, dict[str, Row]] = {}
     for values in rows[list(Row._fields)].itertuples(index=False, name=None):
         row = Row(*values)

@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from fedbench import measures
 from fedbench.jobs import progress
-from fedbench.report.figures import claims as forest
 from fedbench.report.figures.style import style_of
 from fedbench.report.numbers.finding import AtScale
 from fedbench.report.numbers.names import target_name
@@ -61,8 +60,7 @@ class ChapterText:
 
 def text_of(chapter: Chapter) -> ChapterText:
     """Write a chapter."""
-    drawn = picture(forest.draw(chapter.claims).picture) if chapter.claims else None
-    macros = vars(TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter, "forest": drawn}))
+    macros = vars(TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter}))
     reason = vars(TEMPLATES.get_template("cell.html").make_module())["reason"]
     return ChapterText(
         chapter.paper.key,

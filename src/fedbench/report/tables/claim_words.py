@@ -1,16 +1,14 @@
-"""The words of claims: the rules their verdicts follow, effects with their intervals, seeds, and the strip."""
+"""The words of claims: the rules their verdicts follow, effects with their intervals, and seeds."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 
 from fedbench.plan.schema import Paper
-from fedbench.report.numbers.finding import AtScale, Finding
+from fedbench.report.numbers.finding import Finding
 from fedbench.report.numbers.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.claims.effect import Effect
-from fedbench.results.claims.needed import MOST
 from fedbench.results.places import Place
 
 PRINT = "In print: at how many places the paper's own numbers agree with the claim."
@@ -20,18 +18,14 @@ RULES = (
     "paired by seed, level 0.05, at least three seeds.",
     "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
     "matters. A diverged run is lost, a rival's is won.",
-    "Decides: the place and rival that determine the verdict, with a 90 % interval. q: false discovery rate. Needed: "
-    "seeds for power 0.8. Fragile: the means change direction without one seed, with other constants or after longer "
-    "training. Examples: docs/verdicts.md.",
+    "Decides: the place and rival that determine the verdict, with a 90 % interval. q: false discovery rate. "
+    "Examples: docs/verdicts.md.",
 )
 
 
 def said(finding: Finding) -> str:
-    """Return the sentence, where the paper has it, and until when it was asked differently."""
-    where = f" ({finding.claim.at})" if finding.claim.at else ""
-    return f"{finding.claim.says}{where}" + (
-        f" [asked differently until {finding.changed}]" if finding.changed else ""
-    )
+    """Return the sentence, and where the paper has it."""
+    return finding.claim.says + (f" ({finding.claim.at})" if finding.claim.at else "")
 
 
 def effect_text(finding: Finding, paper: Paper) -> str:
@@ -63,31 +57,15 @@ def place_text(paper: Paper, place: Place, places: Sequence[Place]) -> str:
 
 
 def seeds_text(finding: Finding) -> str:
-    """Return how many seeds there are, how many a verdict needs, and q."""
+    """Return how many seeds there are, and q."""
     if not finding.main.ran:
         return ABSENT
-    parts = [str(finding.main.verdict.seeds)]
-    if not finding.main.stand_in and finding.main.needed > finding.main.verdict.seeds:
-        more = f"about {finding.main.needed:g}" if math.isfinite(finding.main.needed) else f"more than {MOST}"
-        parts.append(f"{more} needed")
-    parts += [
-        "fragile" * finding.main.fragile,
-        "" if math.isnan(finding.main.q) else f"q = {finding.main.q:.3f}",
-    ]
-    return ", ".join(filter(None, parts))
-
-
-def strip_text(at: AtScale) -> str:
-    """Return which ways to read a scale show what is claimed, and which do not."""
-    parts = [
-        (word, [re.sub(", (.*)", r" (\1)", part) for part, leans in at.strip if leans is way])
-        for word, way in (("shown at", True), ("not at", False))
-    ]
-    return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names)
+    q = "" if math.isnan(finding.main.q) else f", q = {finding.main.q:.3f}"
+    return f"{finding.main.verdict.seeds}{q}"
 
 
 def remarks(findings: Sequence[Finding]) -> list[str]:
-    """Say which claims are fragile, untested, have runs that diverged, have no results, or no curves."""
+    """Say which claims are untested, have runs that diverged, have no results, or no curves."""
     diverged = _claims_of(findings, lambda finding: [run for at in finding.scales for run in at.diverged])
     lacking = _claims_of(
         findings,
@@ -102,7 +80,6 @@ def remarks(findings: Sequence[Finding]) -> list[str]:
         "Convergence not checked (no curves stored)": [" ".join(pair) for pair in unchecked.items()],
     }
     return [
-        *(f"Claim {one.number} is fragile: {strip_text(one.main)}." for one in findings if one.main.fragile),
         *(
             f"Claim {one.number} is not tested: {one.claim.untested}."
             for one in findings

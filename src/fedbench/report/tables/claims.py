@@ -60,7 +60,7 @@ class ClaimTable:
 
     @property
     def remarks(self) -> list[str]:
-        """What is fragile, untested, diverged, without results or curves, and the stamp."""
+        """What is untested, diverged, without results or curves, and the stamp."""
         return [*words.remarks(self.findings), f"{self.stamp}."]
 
     @property
@@ -155,12 +155,11 @@ class ClaimTable:
         return csv_text(pd.DataFrame(rows))
 
     def json(self) -> str:
-        """Return the provenance: what was asked, by its digest, and the cells behind every answer."""
+        """Return the provenance: what was asked, and the cells behind every answer."""
         asked = [
             {
                 "number": one.number,
                 "says": one.claim.says,
-                "digest": one.claim.digest,
                 "verdicts": {at.scale: at.kind for at in one.scales},
                 "cells": {at.scale: list(at.keys) for at in one.scales if at.keys},
             }
@@ -204,12 +203,8 @@ def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
         "printed_places": finding.printed.places,
     }
     last = {
-        "fragile": at.fragile,
-        "strip": words.strip_text(at),
         "shipped": at.shipped and at.ran,
         "commits": " ".join(at.commits),
-        "digest": claim.digest,
-        "asked_differently_until": finding.changed,
     }
     return {**asked, **_of_scale(at), **last}
 
@@ -237,11 +232,9 @@ def _of_scale(at: AtScale) -> dict[str, object]:
         **ends(verdict.decides, ("deciding_effect", "deciding_low", "deciding_high")),
         "diverged": "; ".join(at.diverged),
         "seeds": verdict.seeds,
-        "seeds_needed": at.needed,
         "places_waiting": at.waiting,
         "early": at.early,
         "detectable": verdict.detectable,
         "p": verdict.p,
         "q": at.q,
-        "p_over_places": verdict.p_places,
     }

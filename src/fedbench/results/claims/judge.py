@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,13 +13,11 @@ from fedbench.results.claims.effect import NONE, Effect, detectable, effect
 from fedbench.results.claims.rules import Rule, averaged, bounds_of, by_place, p_fails, p_holds, p_values
 from fedbench.results.statistics import (
     LEVEL,
-    MANY,
     ROUNDING,
     Array,
     p_above,
     p_below,
     page_trend,
-    signed_rank,
 )
 
 SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
@@ -50,7 +47,6 @@ class Verdict:
         outcomes: of each place by itself, won, lost or open.
         shown: at how many places the means show what is claimed.
         p: of "not supported"; for `all` of the least certain place, for `some` and `most` corrected.
-        p_places: of a signed-rank test over places, which are taken as independent there.
         detectable: the difference found with power .8 by as many seeds.
         decides: the effect on which the verdict hangs.
         at: at which of the places it is, None for all together.
@@ -64,7 +60,6 @@ class Verdict:
     outcomes: list[str] = field(default_factory=list)
     shown: int = 0
     p: float = math.nan
-    p_places: float = math.nan
     detectable: float = math.nan
     decides: Effect = NONE
     at: int | None = None
@@ -106,7 +101,6 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         outcomes=[_outcome(place, rule) for place in single],
         shown=sum(rule.shown_by(place.mean) for place in places),
         p=p,
-        p_places=_p_places([place.mean for place in places], rule),
         detectable=detectable(widest.seeds) * widest.sd,
         decides=effect(*bounds[:, component, at]) if apart else overall,
         at=at if apart else None,
@@ -190,12 +184,3 @@ def _least(bounds: Array) -> Effect:
 def _mean(row: Array) -> float:
     known = row[np.isfinite(row)]
     return float(known.mean()) if len(known) else math.nan
-
-
-def _p_places(means: Sequence[float], rule: Rule) -> float:
-    """Return the signed-rank p-value over places, of the averages over seeds; NaN below five places."""
-    bound = -rule.margin if rule.form == "no_worse" else rule.margin
-    d = np.array(means) - bound
-    if len(d) < MANY or rule.form == "equal" or not np.isfinite(d).all() or not d.any():
-        return math.nan
-    return signed_rank(d)

@@ -82,15 +82,15 @@ def by_place(bounds: Array, rule: Rule) -> Array:
     return averaged(bounds) if rule.holds == "average" else bounds
 
 
-def p_support(values: Array, rule: Rule, exact: bool = True) -> Array:
+def p_support(values: Array, rule: Rule) -> Array:
     """Return the p-values that support a claim, of effects [components, places, ..., seeds] as [...].
 
     At each place that counts all components have to hold (intersection-union, each at the level, uncorrected). Of
-    places all count, or as many as the rule says (partial conjunction); ``exact`` as in the tests.
+    places all count, or as many as the rule says (partial conjunction).
     """
     at = by_place(bounds_of(values, rule), rule)
     places = at.shape[2]
-    return partial_conjunction(lambda n: p_holds(at, rule, n, exact).max(0), rule.enough(places), places)
+    return partial_conjunction(lambda n: p_holds(at, rule, n).max(0), rule.enough(places), places)
 
 
 def p_values(values: Array, rule: Rule) -> tuple[Array, Array, Array]:
@@ -119,12 +119,12 @@ def _p_lost(bounds: Array, rule: Rule, test: Callable[[Array, Rule, int], Array]
     return partial_conjunction(lambda n: test(bounds, rule, n * components * ways).min(0), left, places)
 
 
-def p_holds(bounds: Array, rule: Rule, among: int = 1, exact: bool = True) -> Array:
+def p_holds(bounds: Array, rule: Rule, among: int = 1) -> Array:
     """Return the p-values that effects hold, of bounds [2, ..., seeds] as [...]."""
     (low, high), margin = bounds, rule.margin
     if rule.form == "equal":
-        return np.maximum(p_above(low, -margin, among, exact), p_below(high, margin, among, exact))
-    return p_above(low, -margin if rule.form == "no_worse" else margin - _slack(rule), among, exact)
+        return np.maximum(p_above(low, -margin, among), p_below(high, margin, among))
+    return p_above(low, -margin if rule.form == "no_worse" else margin - _slack(rule), among)
 
 
 def p_fails(bounds: Array, rule: Rule, among: int = 1) -> Array:
