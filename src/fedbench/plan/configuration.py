@@ -15,7 +15,6 @@ from fedbench.errors import UserError, shortened, unknown
 from fedbench.plan import by_site, layers
 from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
-from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
 from fedbench.plan.tuning import Trials
 from fedbench.specs import validated
@@ -119,7 +118,7 @@ def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str
         yield name, "setting", spec.settings, paper.settings
     for name, figure in paper.figures.items():
         yield name, "panels of a figure", figure.panel_axes, [*AXES, *paper.settings]
-        x = {"final": [*paper.settings], "profile": ["factor"]}.get(figure.kind, COURSE)
+        x = [*paper.settings] if figure.kind == "final" else COURSE
         yield name, f"x of a figure of kind {figure.kind}", [figure.x], x
     for name, what in paper.settings.items():
         yield f"{name}: datasets", "dataset", what.datasets, paper.datasets
@@ -170,7 +169,7 @@ def _impossible(paper: Paper) -> Iterator[str]:
     for name, figure in paper.figures.items():
         if figure.kind == "final":
             yield from _not_numeric(paper, name, figure)
-        if figure.kind not in OF_BOARDS and len(figure.datasets) > 1 and "dataset" not in figure.panel_axes:
+        if figure.kind != "pareto" and len(figure.datasets) > 1 and "dataset" not in figure.panel_axes:
             yield f"{name}: several datasets need panels: dataset"
     places = {place: name for name, entry in paper.settings.items() for place in entry.sets}
     for name, entry in paper.methods.items():

@@ -11,8 +11,6 @@ from fedbench.specs import Spec
 
 COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 """What a curve can be drawn against."""
-OF_BOARDS = ("pareto", "profile")
-"""Kinds of figures that show the methods of a leaderboard."""
 
 
 class FigureSpec(Spec):
@@ -20,25 +18,24 @@ class FigureSpec(Spec):
 
     title: str
     """Title of the figure."""
-    kind: Literal["curves", "final", "duals", "pareto", "profile", "forest"] = "curves"
+    kind: Literal["curves", "final", "duals", "pareto", "forest"] = "curves"
     """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
-    every client; `pareto`: final values of all methods against their cost; `profile`: how often each method comes
-    within a factor of the best one, over all settings; `forest`: final values of each site below each other, with the
-    interval over its test samples."""
+    every client; `pareto`: final values of all methods against their cost; `forest`: final values of each site
+    below each other, with the interval over its test samples."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
     """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
     """
     datasets: list[str]
     """Its datasets."""
     methods: list[str]
-    """Its methods; a `pareto` or `profile` figure that names none has all."""
+    """Its methods; a `pareto` figure that names none has all."""
     settings: dict[str, list[Value]]
     """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str]
     """Its metrics."""
     x: str = "iteration"
     """The horizontal axis: `iteration`, `round`, `cycle`, `samples`, `floats_up` or `seconds`; of `final`
-    figures a setting with numbers, of `profile` figures `factor`."""
+    figures a setting with numbers."""
     log: Literal["", "x", "y", "xy"] = ""
     """Which axes are logarithmic."""
     caption: str = ""
@@ -54,8 +51,6 @@ class FigureSpec(Spec):
             raise ValueError(
                 "kind pareto takes panels: dataset, one metric, and floats_up, samples or seconds for x"
             )
-        if self.kind == "profile" and (self.panels != "metric" or len(self.metrics) != 1):
-            raise ValueError("kind profile takes panels: metric, one metric, and factor for x")
         if self.kind == "forest" and (
             self.panels != "dataset"
             or self.x != "iteration"

@@ -11,7 +11,7 @@ from fedbench import measures
 from fedbench.measures import Measure
 from fedbench.plan.claims import ClaimSpec, Value
 from fedbench.plan.entries import PIECES, DatasetEntry, MethodEntry, RunPiece, SettingEntry, TrainPiece
-from fedbench.plan.figures import COURSE, OF_BOARDS, FigureSpec
+from fedbench.plan.figures import COURSE, FigureSpec
 from fedbench.plan.tables import BoardSpec, TableSpec
 from fedbench.plan.tuning import Seeds, TuneSpec
 from fedbench.specs import Name, Spec
@@ -107,7 +107,7 @@ def _entered(specs: Any, methods: list[str]) -> Any:
         return specs or {}
     return {
         name: {**spec, "methods": spec.get("methods") or methods}
-        if isinstance(spec, Mapping) and spec.get("kind") in ("leaderboard", *OF_BOARDS)
+        if isinstance(spec, Mapping) and spec.get("kind") in ("leaderboard", "pareto")
         else spec
         for name, spec in specs.items()
     }

@@ -19,9 +19,8 @@ class BoardSpec(Spec):
     """The method whose scores replace those of a failed cell. It has no rank."""
     pooled: str | None = None
     """The method trained without federation, with the same budget. It has no rank."""
-    budget: Literal["floats_up", "samples", "seconds"] | None = None
-    """What methods are compared at: the same `floats_up`, `samples` or `seconds`. Default: the end of
-    training."""
+    budget: Literal["floats_up", "samples"] | None = None
+    """What methods are compared at: the same `floats_up` or `samples`. Default: the end of training."""
     within: dict[str, Annotated[float, Field(gt=0)]] = {}
     """The amount of the budget, by dataset."""
     to: dict[str, float] = {}

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 from fedbench.errors import UserError
 from fedbench.plan import configuration, starts
 from fedbench.plan.cells import Cell
-from fedbench.plan.figures import OF_BOARDS
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers import published
@@ -177,7 +176,7 @@ class Inputs:
     def of_figure(self, paper: str, name: str) -> list[str]:
         """List the results that a figure shows."""
         spec = self.paper(paper).figures.get(name)
-        if spec is not None and spec.kind in OF_BOARDS:
+        if spec is not None and spec.kind == "pareto":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         return [str(cell.path) for cell in self.cells(paper, name)]
 

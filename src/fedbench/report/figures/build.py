@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import FigureSpec
-from fedbench.report.figures import forest, panels, pareto, profile
+from fedbench.report.figures import forest, panels, pareto
 from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.parts import Content, points
 from fedbench.report.figures.plot import draw, render
@@ -99,7 +99,6 @@ KINDS: dict[str, Callable[[Plan, str], Content]] = {
     "final": panels.finals,
     "duals": panels.duals,
     "pareto": pareto.content,
-    "profile": profile.content,
     "forest": forest.content,
 }
 """Gathers what a figure of each kind shows."""

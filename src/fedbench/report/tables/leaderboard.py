@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -148,24 +148,13 @@ def _rules(board: BoardSpec, shown: Sequence[Board], tuned: bool) -> list[str]:
     ]
     if board.budget:
         lines.append("Target: fixed beforehand; ∞: a seed ended without it.")
-    return [*lines, *_remarks(board, shown)]
-
-
-def _remarks(board: BoardSpec, shown: Sequence[Board]) -> Iterator[str]:
-    """Say on which machines seconds were measured, and why there is no critical-difference diagram."""
-    if board.budget == "seconds":
-        machines = sorted(set[str]().union(*(one.hardware() for one in shown)))
-        yield (
-            f"Seconds of training and evaluation, on one machine ({machines[0]})."
-            if len(machines) == 1
-            else f"Not one machine ({'; '.join(machines) or 'unknown'}): ranks by seconds compare machines here."
-        )
     count = sum(one.dataset is not None for one in shown)
-    yield (
+    lines.append(
         f"No critical-difference diagram: it needs {INDEPENDENT} independent datasets, and there are {count}."
         if count < INDEPENDENT
         else f"Shown are {count} datasets."
     )
+    return lines
 
 
 def _ties(paper: Paper, board: Board) -> str:
