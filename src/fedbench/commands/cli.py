@@ -138,18 +138,6 @@ for _name, _function in report_commands.COMMANDS.items():
     command(_name)(_function)
 
 
-@command("new")
-def new(
-    kind: Annotated[str, typer.Argument(help="method, task or dataset")],
-    name: Annotated[str, typer.Argument(help="its file's name, e.g. my_method")],
-) -> None:
-    """Write a commented skeleton of a method, a task or a dataset, with its test."""
-    from fedbench.commands.new import write
-
-    for line in write(kind, name):
-        print(line)
-
-
 @command("doctor")
 def doctor(set_: SetOption = None) -> None:
     """Say what is installed, which datasets are there, which device will be used, and how much disk is free."""

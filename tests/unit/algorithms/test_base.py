@@ -21,7 +21,7 @@ def test_every_method_has_tests() -> None:
         *METHODS,
         "untrained",  # has no step to check: tests/unit/tasks/test_controls.py
         *CONDITIONAL,
-    }  # those written by `fedbench new` are tested in a file of their own
+    }  # your own are tested in a file of their own
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,4 +1,9 @@
-"""ExampleName: what it holds, where it comes from."""
+"""A dataset to copy: what it holds, where it comes from.
+
+    cp examples/new_dataset.py src/fedbench/data/datasets/new_dataset.py     # the name below has to be the file's
+
+In a study: `datasets: {New: {data: {dataset: new_dataset}, network: {name: mlp}}}`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from fedbench.data.dataset import Arrays, Dataset
 from fedbench.streams import stream
 
 
-class ExampleName(Dataset):
+class NewDataset(Dataset):
     """Say here what was decided where the source leaves a choice: which files, which split, which classes."""
 
     # Raw files that can be downloaded, each with its checksum; they lie in `raw_dir` when `prepare` is called.
@@ -22,7 +27,7 @@ class ExampleName(Dataset):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the raw files into arrays. As it stands, two clouds of points are drawn instead."""
         # Randomness comes from a stream, so that every machine prepares the same bytes.
-        rng = stream(0, "example_name")
+        rng = stream(0, "new_dataset")
         y = np.arange(1000) % 2
         x = rng.normal(size=(1000, 10)) + 0.7 * y[:, None]
         # x: [n, features], or images [n, C, H, W] as float32 near [0, 1] or as uint8; y: whole numbers from 0 on.
@@ -31,9 +36,9 @@ class ExampleName(Dataset):
         return Arrays(x[:800], y[:800], x[800:], y[800:], notes=("drawn from two normal distributions",))
 
 
-dataset = ExampleName(
-    name="example_name",
-    title="ExampleName",  # what tables call it
+dataset = NewDataset(
+    name="new_dataset",
+    title="New",  # what tables call it
     classes=("negative", "positive"),  # in the order of their labels
     shape=(10,),  # of one sample
     licence="not stated",

@@ -1,4 +1,9 @@
-"""ExampleName (authors, venue year) on the loss of any task: one sentence on what it does."""
+"""A method to copy (authors, venue year), on the loss of any task: say in one sentence what it does.
+
+    cp examples/new_method.py src/fedbench/algorithms/my_method.py
+
+In a study: `methods: {MyMethod: {algorithm: my_method, params: {lr: 0.1, momentum: 0.8}}}`.
+"""
 
 from __future__ import annotations
 

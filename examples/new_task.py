@@ -1,4 +1,9 @@
-"""ExampleName: one sentence on what is learned, with its source."""
+"""A task to copy: say in one sentence what is learned, with its source.
+
+    cp examples/new_task.py src/fedbench/tasks/my_task.py
+
+In a study: `defaults: {task: {name: my_task, options: {margin: 1.0}}}`.
+"""
 
 from __future__ import annotations
 
