@@ -117,8 +117,8 @@ def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption
 
 
 def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
-    """Pack a table for evaluators: code, runs, the table, how to check it, as a zip that is an RO-Crate."""
-    from fedbench.report.artifact import build as artifacts
+    """Pack a table for evaluators: code, runs, the table, how to check it, as a zip."""
+    from fedbench.report import artifact as artifacts
 
     options = [part for option in set_ or [] for part in ("--set", option)]
     print(artifacts.build(*planned(target, configured(scale, None, set_), "table"), options))
