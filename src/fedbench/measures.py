@@ -40,6 +40,11 @@ class Measure(BaseModel):
         """1 where higher is better, else -1: with it, larger is always better."""
         return 1 if self.better == "higher" else -1
 
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Its least and its largest possible value where it has both, as a share has."""
+        return (self.low, self.high) if math.isfinite(self.high - self.low) else ()
+
 
 def _measure(name: str, label: str, better: Literal["higher", "lower"] = "higher", **facts: Any) -> Measure:
     return Measure(name=name, label=label, better=better, **facts)

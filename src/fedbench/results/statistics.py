@@ -25,6 +25,10 @@ EXACT, RESAMPLES = 12, 9999
 """Up to so many seeds all sign flips are tried, beyond a sample of them."""
 ROUNDING = 1e-9
 """0.943 - 0.933 is a hair above 0.01 in binary."""
+SAME = 2e-6
+"""Up to which share of the largest value two values are one: shipped ones have six digits."""
+OF_STEP = math.sqrt(2 / 12)
+"""The spread that rounding to steps of 1 gives the difference of two numbers."""
 LEAST = 3
 """Fewest points that a slope is fitted to, and methods that an order is made of."""
 
@@ -40,6 +44,20 @@ def quantile(share: ArrayLike, freedom: ArrayLike) -> Any:
 def tail(t: ArrayLike, freedom: ArrayLike) -> Any:
     """Return the share of Student's t above each ``t``, infinite ones included."""
     return special.stdtr(freedom, -np.asarray(t, dtype=float))
+
+
+def least_spread(values: ArrayLike) -> float:
+    """Return the least spread over seeds to be believed in a metric, of values that it has; 0 where all are equal.
+
+    A metric moves in steps, the accuracy on n samples in those of 1/n, and two values that differ do so by a step or
+    more: the least difference among ``values`` bounds it, without a count of samples. Rounding to steps spreads the
+    difference of two values by step sqrt(2/12); that seeds differ by less, or by nothing, is chance.
+    """
+    ordered = np.sort(np.ravel(np.asarray(values, dtype=float)))
+    ordered = ordered[np.isfinite(ordered)]
+    apart = np.diff(ordered)
+    apart = apart[apart > SAME * np.abs(ordered).max(initial=0.0)]
+    return OF_STEP * float(apart.min(initial=math.inf)) if len(apart) else 0.0
 
 
 def half_width(std: ArrayLike, n: ArrayLike) -> Any:
@@ -111,12 +129,14 @@ def p_below(values: ArrayLike, bound: float, among: int = 1) -> Array:
     return p_above(-np.asarray(values, dtype=float), -bound, among)
 
 
-def p_differ(d: Array) -> Array:
-    """Return the two-sided p-values of paired differences [pairs, seeds]; equal values differ in nothing."""
-    seeds, mean, sd = d.shape[-1], d.mean(-1), d.std(-1, ddof=1)
-    same, flat = np.abs(d).max(-1) <= ROUNDING, sd <= ROUNDING * np.abs(mean)
-    t = np.where(flat, math.inf, np.abs(mean) / np.where(sd > 0, sd, 1.0) * math.sqrt(seeds))
-    return np.where(same, 1.0, 2 * tail(t, seeds - 1))
+def p_differ(d: Array, least: float) -> Array:
+    """Return the two-sided p-values of paired differences [pairs, seeds], which spread by ``least`` at least.
+
+    Equal values differ in nothing.
+    """
+    seeds, mean, sd = d.shape[-1], np.abs(d.mean(-1)), np.maximum(d.std(-1, ddof=1), least)
+    same = np.abs(d).max(-1) <= ROUNDING
+    return np.where(same, 1.0, 2 * tail(mean / np.where(same, 1.0, sd) * math.sqrt(seeds), seeds - 1))
 
 
 def flipped(d: Array) -> Array:

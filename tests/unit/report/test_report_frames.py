@@ -190,7 +190,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
     frame["at"] = [
         {**dict(place), "method": method} for place, method in zip(frame["place"], methods, strict=True)
     ]
-    frame["idle"] = [{} for _ in methods]
+    frame["idle"], frame["spread_counted"] = [{} for _ in methods], frame["std"]
     frame["printed_text"] = ["" if math.isnan(value) else f"{value:g}" for value in frame["printed"]]
     return agreements(judged(frame, tolerance=0.01))
 

@@ -90,6 +90,18 @@ def test_verdicts_in_the_csv(tiny: Project) -> None:
     assert (absent["status"], absent["verdict"], absent["published_mean"]) == ("not run", "not run", 0.721)
 
 
+def test_a_spread_of_nothing_counts_as_the_step_of_the_metric(project: Project) -> None:
+    """Two seeds at 0, where no two values are closer than 0.02: the interval has the width of rounding to that."""
+    config = Config(scale="reduced", seeds=[0, 1])
+    for method, values in {"CoDA": [0.0, 0.0], "LocalSGDM": [0.1, 0.12], "LocalSGDAM": [0.3, 0.5]}.items():
+        project.finish(cell_of(project, config, "FashionMNIST", method), values)
+    rows = tables.make(Plan(config), "table1").rows.set_index(["dataset", "method", "p"]).loc["FashionMNIST"]
+    of_step, of_values = (6.313752 * s * (1 / 2 + 1) ** 0.5 for s in (0.02 * (2 / 12) ** 0.5, 0.2 / 2**0.5))
+    assert rows.loc[("CoDA", 4), "half_width"] == pytest.approx(of_step, rel=1e-5)
+    assert rows.loc[("LocalSGDAM", 4), "half_width"] == pytest.approx(of_values, rel=1e-5)
+    assert rows.loc[("CoDA", 4), "std"] == 0.0, "what is shown is what was measured"
+
+
 def test_one_seed_prints_no_spread(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "table1", config)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from fedbench.measures import Measure
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
@@ -21,6 +22,7 @@ from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.numbers.verdicts import judged
 from fedbench.results.places import Place, place_of
+from fedbench.results.statistics import least_spread
 
 PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
 """What a table's CSV calls the digits of print and what is said of them."""
@@ -47,7 +49,8 @@ def comparisons(
         A frame. Where a number stands: ``at`` (the value of each axis), ``place`` (without the method's), ``dataset``,
         ``method``, ``metric``, ``where`` (the axes that vary, in words), ``slope`` (whether it is one). Ours: those of
         :func:`~fedbench.report.numbers.aggregate.measurements`, ``here`` (the scale runs it), ``shown`` (there is a
-        number of ours, or will be), ``moving``. Its metric: ``label``, ``sign``, ``matters``, ``digits``. Print:
+        number of ours, or will be), ``moving``, ``spread_counted`` (the spread that verdicts take: at least what the
+        steps of the metric give). Its metric: ``label``, ``sign``, ``matters``, ``digits``. Print:
         :data:`~fedbench.report.numbers.prints.PRINT`. Both: what :func:`~fedbench.report.numbers.verdicts.judged` adds.
     """
     paper = plan.study
@@ -109,6 +112,7 @@ def _with_measures(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> pd.Dat
     names = [[axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"]]
     several = frame["metric"].nunique() > 1
     return frame.assign(
+        spread_counted=frame["std"].clip(lower=_least_spreads(frame, known)),
         label=label,
         sign=[measure.sign for measure in measures],
         matters=matters,
@@ -116,6 +120,19 @@ def _with_measures(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> pd.Dat
         moving=[signed(pace, int(places)) if moves else "" for pace, places, moves in paces],
         where=[", ".join([*of, text] if several else of) for of, text in zip(names, label, strict=True)],
     )
+
+
+def _least_spreads(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Series[float]:
+    """Return the least spread of each number to be believed, of all values that its metric has at its place.
+
+    A share can be its ends, too; what has no ends moves in no steps, nor does a slope.
+    """
+    values: dict[tuple[Place, str], list[float]] = {}
+    for place, metric, by_seed in zip(frame["place"], frame["metric"], frame["values"], strict=True):
+        values.setdefault((place, metric), [*measures[metric].ends]).extend(by_seed.values())
+    least = {at: least_spread(of) if measures[at[1]].ends else 0.0 for at, of in values.items()}
+    of_rows = [least[at] for at in zip(frame["place"], frame["metric"], strict=True)]
+    return pd.Series(of_rows, frame.index, dtype=float).where(~frame["slope"], 0.0)
 
 
 def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbench.results.claims.judge import FEWEST
-from fedbench.results.statistics import LEVEL, MANY, Array, flipped, holm, p_differ
+from fedbench.results.statistics import LEVEL, Array, holm, least_spread, p_differ
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Rank:
 def ranks(values: Array) -> list[Rank]:
     """Rank methods by their means over seeds.
 
-    Two methods are told apart by a two-sided t-test, paired by seed, corrected for all pairs after Holm; from six
-    seeds exact sign flips have to confirm each (of five no two-sided p-value is below 2/32). Below three all are tied.
+    Two methods are told apart by a two-sided t-test, paired by seed, corrected for all pairs after Holm; differences
+    spread by the metric's step at least. Below three seeds all are tied.
 
     Args:
         values: [methods, seeds], larger is better, no NaN.
@@ -38,9 +38,7 @@ def ranks(values: Array) -> list[Rank]:
     if seeds >= FEWEST and pairs:
         first, second = (np.array(side) for side in zip(*pairs, strict=True))
         d = values[first] - values[second]
-        apart = holm(p_differ(d)) <= LEVEL
-        if seeds > MANY:
-            apart &= 2 * np.minimum(flipped(d), flipped(-d)) <= LEVEL
+        apart = holm(p_differ(d, least_spread(values))) <= LEVEL
         better = apart & (d.mean(-1) > 0)
         worse = apart & (d.mean(-1) < 0)
         ahead[first[better], second[better]] = True

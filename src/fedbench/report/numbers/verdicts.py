@@ -21,7 +21,7 @@ BOUND = "bound"
 """The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
 GROUP = ["place", "metric"]
 """What the numbers have in common that methods compete in."""
-SIDES = ("mean", "std", "n_seeds", "printed")
+SIDES = ("mean", "spread_counted", "n_seeds", "printed")
 """Columns that are compared."""
 OF_PRINT = ("comparable_std", "print_seeds")
 """What tells how certain print is."""

@@ -142,7 +142,7 @@ def _rules(board: BoardSpec, shown: Sequence[Board], tuned: bool) -> list[str]:
             else ""
         ),
         f"Rank: by {first}. Two methods are distinguished by a t-test paired by seed, corrected for all pairs (Holm), "
-        "at level 0.05, from six seeds on confirmed by exact sign flips. The interval begins behind all methods "
+        "at level 0.05; differences spread by the metric's step at least. The interval begins behind all methods "
         "that are shown to be better and ends before all that are shown to be worse: methods that cannot be "
         "distinguished share ranks. A method that coincides with another one at its values here shares its rank.",
     ]
