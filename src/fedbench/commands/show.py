@@ -80,7 +80,7 @@ def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:
             json.dumps(value),
             from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"),
         )
-        for place, value in places(run.model_dump(mode="json")).items()
+        for place, value in (places(run.model_dump(mode="json")) | {"train.prior": run.train.prior}).items()
         if value is not None and value != [] and place not in ("seed", "numerics")
     ]
     widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedbench.data.inputs import chosen, stored
 from fedbench.data.work import AHEAD
 from fedbench.net import Net
 from fedbench.objectives.cross_entropy import per_sample
+from fedbench.objectives.metrics import auc
 
 TRAIN_CHUNK = 1000
 """Training samples that a CPU scores in one call; a GPU scores as many as it gathers for steps (``AHEAD``)."""
@@ -94,6 +96,16 @@ class Evaluator:
         values = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         means = {f"device_mean_{name}": float(value.mean()) for name, value in values.items()}
         return means | {f"device_var_{name}": float(value.var()) for name, value in values.items()}
+
+    def on_training_data(self, x: Tensor, buffers: Tensor | None) -> dict[str, float]:
+        """Return ``train_auc`` over all clients' samples of two classes; nothing where the task has no AUC."""
+        data = self._data
+        if data.n_classes != 2 or "auc" not in self._task.measured(data.n_classes, data.spec):
+            return {}
+        with contextlib.suppress(FloatingPointError):  # the run has ended: scores of its test part are finite
+            scores = Model(self._net, x[: self._net.d], buffers, data).outputs(data.inputs)[:, 0]
+            return {"train_auc": auc(scores.cpu().numpy(), data.labels.cpu().numpy())}
+        return {}
 
     def client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
         """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N]."""

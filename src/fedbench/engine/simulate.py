@@ -118,8 +118,13 @@ class Simulation:
         except FloatingPointError as error:
             reason = f"{error} in round {self.state.round} of {self.schedule.rounds}"
         outcome = self.record.outcome(final, reason)
-        if self.spec.train.keep_model and not reason:
-            outcome.model = self._model()
+        if reason:
+            return outcome
+        evaluated = next(iter(self.method.points(self.server).values()))
+        if self.spec.train.select is None:  # which reports another evaluation than this, the last
+            outcome.metrics |= self.evaluator.on_training_data(*evaluated)
+        if self.spec.train.keep_model:
+            outcome.model = named(self.problem.net, *evaluated)
         return outcome
 
     def train_round(self) -> State:
@@ -170,11 +175,6 @@ class Simulation:
         for name in names:
             if name in self.server and not bool(torch.isfinite(self.server[name].sum())):
                 raise FloatingPointError("parameters became non-finite")
-
-    def _model(self) -> dict[str, Tensor]:
-        """Return the weights that an evaluation looks at first."""
-        x, buffers = next(iter(self.method.points(self.server).values()))
-        return named(self.problem.net, x, buffers)
 
     @property
     def _client_metrics_available(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import fnmatch
 import functools
@@ -94,6 +95,8 @@ def described(
         data["content"] = content
     if data.get("clients") == "sites":
         data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], folder)
+    if train := run.get("train"):
+        train.setdefault("prior", _default_prior(data, folder))
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     if "cell" in (run.get("start") or {}):
         resolve_cell = functools.partial(_resolve_start, paper, scale, (dataset, method, setting))
@@ -163,6 +166,19 @@ def _resolve_start(
         return resolve(paper, scale, dataset, setting, method)
     except RecursionError:
         raise UserError(f"{paper.key}/{dataset}/{method}: start.cell: cells start from each other") from None
+
+
+def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
+    """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
+    if data.get("partition", {}).get("rule", "even") == "even":
+        return "pooled"
+    if data.get("labels", {}).get("rule", "original") != "original":
+        return "client"
+    from fedbench.data import datasets
+
+    with contextlib.suppress(UserError):  # who trains says what is wrong with the dataset
+        return "pooled" if len(datasets.get(str(data.get("dataset")), folder).classes) > 2 else "client"
+    return "client"
 
 
 def _own_content(dataset: str | None, folder: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Runs that ended and learned nothing: what shows it, so that no mean hides them."""
+"""Runs that ended and learned nothing, or the reverse: what shows it, so that no mean hides them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from fedbench.data.partition import read_facts
 from fedbench.errors import UserError
 from fedbench.specs import RunSpec
 
-CONSTANT, ONE_CLASS, FLAT, STUCK = "constant", "one class", "flat", "stuck"
+CONSTANT, REVERSED, ONE_CLASS, FLAT, STUCK = "constant", "reversed", "one class", "flat", "stuck"
 STILL = 3
 """So many evaluations that are the same to the last digit, and nothing moves."""
 MEANING = {
     CONSTANT: "constant scores, so an AUC of exactly 0.5: nothing was learned",
+    REVERSED: "AUC below 0.5 on the training data: the reverse of what is asked was learned",
     ONE_CLASS: "exactly the accuracy of predicting one class for all samples: nothing was learned",
     FLAT: "the same to the last digit at every evaluation: nothing was learned",
     STUCK: f"the same to the last digit in the last {STILL} evaluations: training is stuck",
@@ -26,7 +27,9 @@ MEANING = {
 """What each word in a cell means, in the order in which they are looked for."""
 PARTS = {"test": "test", "val": "validation"}
 """What a partition calls the part that a metric is measured on."""
-OF_SCORES = ("auc", "ap", "sensitivity_at", "loss", "gradient_norm")
+OF_RANKS = ("auc", "ap", "sensitivity_at")
+"""How metrics begin that are made of the order of scores."""
+OF_SCORES = (*OF_RANKS, "loss", "gradient_norm")
 """How metrics begin that are made of scores: which class is predicted says nothing of them."""
 
 
@@ -47,6 +50,9 @@ def sign(
         return ""
     if constant(metric, value):
         return CONSTANT
+    trained = metrics.get("train_auc")
+    if trained is not None and trained < 0.5 and name.startswith(OF_RANKS):
+        return REVERSED
     if not name.startswith(OF_SCORES) and _one_class(part, metrics, [*counts.get(part, ())]):
         return ONE_CLASS
     if _flat(curve, part):

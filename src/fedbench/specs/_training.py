@@ -108,7 +108,8 @@ class TrainSpec(Spec):
     """Positives in each mini-batch; the rest are negatives, each drawn from its own class."""
     prior: Literal["client", "pooled"] = "pooled"
     """Share of positives in min-max losses: the mean of the clients' own, or that of all samples together. Where
-    clients differ, only the first makes the mean of their losses the square loss of the AUC."""
+    clients differ, only the first makes the mean of their losses the square loss of the AUC. Default in a YAML:
+    `pooled` with the partition rule `even` and with more than two classes, else `client`."""
     participation: ParticipationSpec = ParticipationSpec()
     """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()

@@ -63,6 +63,17 @@ def test_models_of_a_few_clients_are_measured_one_by_one(clients: int, known: bo
     assert ("device_mean_test_auc" in result) == known == bool(result)
 
 
+def test_the_auc_on_training_data_is_that_of_all_clients_samples_of_two_classes() -> None:
+    arrays = points()
+    net, evaluator = linear(arrays)
+    scores = net.scores(W[None], torch.from_numpy(arrays.x_train)[None], None, train=False)[0, :, 0]
+    expected = {"train_auc": pytest.approx(roc_auc_score(arrays.y_train, scores.numpy()))}
+    assert evaluator.on_training_data(W, None) == expected
+    assert evaluator.on_training_data(1e308 * W, None) == {}, "the test part was finite"
+    _, several = linear(dataclasses.replace(arrays, n_classes=3))
+    assert several.on_training_data(W, None) == {}
+
+
 def test_a_site_with_one_class_has_no_auc_and_is_in_no_worst() -> None:
     y = points().y_test
     site = np.where(np.cumsum(y) <= 3, 0, 1)

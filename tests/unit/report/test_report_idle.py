@@ -74,6 +74,18 @@ def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, result
     assert idle.sign("test_auc", {"test_auc": value}, of, {}) == result
 
 
+@pytest.mark.parametrize(
+    "trained, result",
+    [(0.49, idle.REVERSED), (0.0, idle.REVERSED), (0.5, ""), (None, ""), (float("nan"), "")],
+)
+def test_what_ranks_the_training_data_in_reverse_is_told_wherever_ranks_are_measured(
+    trained: float | None, result: str
+) -> None:
+    metrics = {"test_auc": 0.7, "test_auc_h@Basel": 0.2, "val_ap": 0.1, "train_auc": trained}
+    assert {idle.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {result}
+    assert not idle.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
+
+
 def test_perfect_from_the_first_round_on_is_not_flat() -> None:
     perfect = pd.DataFrame({"test_auc": [1.0] * 4})
     assert idle.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
