@@ -35,10 +35,13 @@ RELATIONS = {
 
 
 class Range(NamedTuple):
-    """What a field takes: the type of its values, and pairs of a relation (:data:`RELATIONS`) and a bound."""
+    """What a field takes: the type of its values, pairs of a relation (:data:`RELATIONS`) and a bound, and whether it
+    may be null too.
+    """
 
     kind: Any
     bounds: tuple[tuple[str, float], ...] = ()
+    optional: bool = False
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,6 +55,9 @@ def ranges_of(owner: type) -> Mapping[str, Range]:
 
 
 def _range(hint: Any) -> Range:
+    if type(None) in get_args(hint):
+        (kind,) = {*get_args(hint)} - {type(None)}
+        return _range(kind)._replace(optional=True)
     if get_origin(hint) is not Annotated:
         return Range(hint)
     kind, *facts = get_args(hint)
@@ -69,6 +75,8 @@ def check(label: str, name: str, value: Any, wants: Range) -> None:
     Raises:
         UserError: it is one; ``label`` names the method or the task.
     """
+    if value is None and wants.optional:
+        return
     if wants.kind in KINDS:
         numbers = int if wants.kind is int else int | float
         if isinstance(value, bool) or not isinstance(value, numbers):

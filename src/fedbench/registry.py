@@ -47,7 +47,7 @@ def find(package: ModuleType, kind: str, name: str, attribute: str) -> Any:
 
 
 def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[str, Any]) -> Built:
-    """Build an object of a class from configured values, one for each of its fields.
+    """Build an object of a class from configured values, one for each of its fields that has no default.
 
     Args:
         kind: what :func:`find` returned: a frozen dataclass derived from ``base``.
@@ -64,11 +64,13 @@ def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[
         raise UserError(
             f"{label}: {kind!r} has to be a {base.__name__} with @dataclass(frozen=True) above it"
         )
-    fields = {field.name: field for field in dataclasses.fields(kind)}
+    fields = {field.name: field.default for field in dataclasses.fields(kind)}
     for key in values:
         if key not in fields:
             raise UserError(f"{label}: {unknown(word, key, fields)}")
-    missing = sorted(fields.keys() - values.keys())
+    missing = sorted(
+        name for name, default in fields.items() if default is dataclasses.MISSING and name not in values
+    )
     if missing:
         raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
     takes = ranges.ranges_of(kind)

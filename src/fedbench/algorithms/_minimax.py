@@ -1,17 +1,21 @@
-"""What the AUC methods share: gradients of the min-max loss at x = (w, a, b)."""
+"""What the AUC methods share: the min-max loss at x = (w, a, b) and its dual variable alpha."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
+from fedbench.contract.method import FederatedMethod, one_of
 from fedbench.contract.problem import Batch, Problem
 from fedbench.objectives.auc_minimax import auc_minimax
 
 SCORES = ("sigmoid", "logit")
 DUAL_STEPS = ("batch", "running_means")
+A_B = ("free", "decay", "clip")
 
 
 class MinimaxGradient(NamedTuple):
@@ -28,33 +32,71 @@ def as_scores(outputs: Tensor, score: str) -> Tensor:
     return outputs.sigmoid() if score == "sigmoid" else outputs
 
 
-def start_at(w: Tensor) -> Tensor:
-    """Return x = (w, a, b) with a = b = 0, as in the official programs: [d] -> [d+2]."""
-    return torch.cat([w, w.new_zeros(2)])
+@dataclass(frozen=True, kw_only=True)
+class Minimax(FederatedMethod):
+    """A method on the min-max loss F(w, a, b, alpha) of :mod:`fedbench.objectives.auc_minimax`.
 
+    The program of CODASCA (main_codasca_cifar.py 73, 106-119) and LibAUC (losses/auc.py 215, 261) write alpha where F
+    has 1 + alpha, start it at 0, and keep it in [0, 999] after each step (134; optimizers/pesg.py 344, pdsca.py 256).
+    In F that is -1 for ``alpha_start`` and ``alpha_least``: at first scores are only drawn to a and b, which start at 0
+    there too, and the coupling of scores and labels grows. CODA's program has F itself, alpha from 0 (main.py 122).
 
-def minimax_gradient(
-    problem: Problem,
-    x: Tensor,
-    alpha: Tensor,
-    batch: Batch,
-    buffers: Tensor | None,
-    score: str,
-    dual_step: str,
-) -> MinimaxGradient:
-    """Differentiate F at (x, alpha) on one batch.
-
-    ``dual_step`` chooses the direction of alpha: ``batch`` is the batch gradient of F (the papers); ``running_means``
-    is 2 (b - a - alpha), the population gradient divided by p(1-p) with a and b in place of the mean scores, as the
-    official CODASCA program does: much better conditioned when positives are rare.
+    Attributes:
+        score: ``sigmoid`` or ``logit``.
+        dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers); ``running_means`` is
+            2 (b - a - alpha), the population gradient divided by p(1-p) with a and b in place of the mean scores, as in
+            the program of CODASCA: much better conditioned when positives are rare.
+        alpha_start: the first alpha, in [-1, 0].
+        alpha_least: alpha is never below it after a local step or a restart; null for no bound.
+        a_b: ``free``: gradients in w alone are clipped and decay, as the papers say neither. ``decay``: a and b decay,
+            too (main_codasca_cifar.py 124-130). ``clip``: they are clipped, too (LibAUC 4a471cf, optimizers/pesg.py).
     """
-    d = problem.net.d
-    leaf = problem.net.leaf(x[:, :d])
-    a, b, dual = (part.detach().requires_grad_() for part in (x[:, d], x[:, d + 1], alpha))
-    scores = as_scores(problem.scores(leaf, batch, buffers), score)
-    losses = auc_minimax(scores, batch.labels, a, b, dual, problem.prior, batch.weight)
-    in_w, in_a, in_b, in_alpha = leaf.gradient(losses, a, b, dual)
-    if dual_step == "running_means":
-        in_alpha = 2 * (b - a - dual).detach()
-    in_x = torch.cat([problem.regularised(in_w, x[:, :d]), in_a[:, None], in_b[:, None]], 1)
-    return MinimaxGradient(in_x, in_alpha, losses.detach())
+
+    score: str
+    dual_step: str
+    alpha_start: Annotated[float, Field(ge=-1, le=0)] = 0.0
+    alpha_least: Annotated[float, Field(ge=-1, le=0)] | None = None
+    a_b: str = "free"
+
+    binary: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        one_of(self.name, "score", self.score, SCORES)
+        one_of(self.name, "dual_step", self.dual_step, DUAL_STEPS)
+        one_of(self.name, "a_b", self.a_b, A_B)
+
+    @property
+    def name(self) -> str:
+        """The method's name: that of its file."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def start_at(self, w: Tensor) -> tuple[Tensor, Tensor]:
+        """Return x = (w, 0, 0) [d+2] and the first alpha, without axes, for weights [d]."""
+        return torch.cat([w, w.new_zeros(2)]), w.new_full((), self.alpha_start)
+
+    def bounded(self, alpha: Tensor) -> Tensor:
+        """Return alpha, nowhere below ``alpha_least``."""
+        return alpha if self.alpha_least is None else alpha.clamp(min=self.alpha_least)
+
+    def minimax_gradient(
+        self, problem: Problem, x: Tensor, alpha: Tensor, batch: Batch, buffers: Tensor | None
+    ) -> MinimaxGradient:
+        """Differentiate F at x [K, d+2] and alpha [K] on one batch; the gradient in x is clipped and decays."""
+        d = problem.net.d
+        leaf = problem.net.leaf(x[:, :d])
+        a, b, dual = (part.detach().requires_grad_() for part in (x[:, d], x[:, d + 1], alpha))
+        scores = as_scores(problem.scores(leaf, batch, buffers), self.score)
+        losses = auc_minimax(scores, batch.labels, a, b, dual, problem.prior, batch.weight)
+        in_w, in_a, in_b, in_alpha = leaf.gradient(losses, a, b, dual)
+        if self.dual_step == "running_means":
+            in_alpha = 2 * (b - a - dual).detach()
+        in_x = self._regularised(problem, in_w, torch.stack([in_a, in_b], 1), x)
+        return MinimaxGradient(in_x, in_alpha, losses.detach())
+
+    def _regularised(self, problem: Problem, in_w: Tensor, in_a_b: Tensor, x: Tensor) -> Tensor:
+        if self.a_b == "clip":
+            return problem.regularised(torch.cat([in_w, in_a_b], 1), x)
+        in_w = problem.regularised(in_w, x[:, : problem.net.d])
+        if self.a_b == "decay":
+            in_a_b = torch.add(in_a_b, x[:, problem.net.d :], alpha=problem.weight_decay)
+        return torch.cat([in_w, in_a_b], 1)

@@ -43,4 +43,4 @@ class Method(coda_plus.Method):
         if not counts.all():
             return server  # no client drew a sample of one class: the means are undefined
         means = sums / counts
-        return server | {"alpha": means[0] - means[1]}
+        return server | {"alpha": self.bounded(means[0] - means[1])}

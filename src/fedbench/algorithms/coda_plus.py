@@ -8,58 +8,43 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.algorithms._minimax import DUAL_STEPS, SCORES, MinimaxGradient, minimax_gradient, start_at
-from fedbench.contract.method import FederatedMethod, one_of
+from fedbench.algorithms._minimax import Minimax, MinimaxGradient
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
-class Method(FederatedMethod):
+class Method(Minimax):
     """With x = (w, a, b) and the stage's anchor x_0, a local step is
 
         x <- x - lr (grad_x F(x, alpha; z) + (x - x_0) / gamma),      alpha <- alpha + lr_dual grad_alpha F(x, alpha; z)
 
     and x, alpha are averaged. At a stage's end (each step-size decay) the anchor moves to x; alpha carries over. With
     one local step a round it is the naive parallel algorithm NPA (Appendix C). A client whose first round of a stage
-    begins at another x than the anchor receives the anchor too.
+    begins at another x than the anchor receives the anchor too. See :class:`Minimax` for further hyper-parameters.
 
     Attributes:
         lr: primal step size.
         lr_dual: dual step size.
         proximal: 1/gamma, weight of the proximal term.
-        score: ``sigmoid`` or ``logit``.
-        dual_step: ``batch`` or ``running_means``.
     """
 
     lr: Positive
     lr_dual: Positive
     proximal: NotNegative
-    score: str
-    dual_step: str
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "alpha")
-    binary: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        one_of(self.name, "score", self.score, SCORES)
-        one_of(self.name, "dual_step", self.dual_step, DUAL_STEPS)
-
-    @property
-    def name(self) -> str:
-        """The method's name: that of its file."""
-        return type(self).__module__.rpartition(".")[2]
 
     def init(self, problem: Problem, w: Tensor) -> State:
-        """Start at a = b = alpha = 0, the anchor there too."""
-        x = start_at(w)
+        """Start at a = b = 0, the anchor there too."""
+        x, alpha = self.start_at(w)
         holders = torch.zeros(problem.n_clients, dtype=torch.bool, device=w.device)
-        return {"x": x, "alpha": w.new_zeros(()), "anchor": x, "holders": holders}
+        return {"x": x, "alpha": alpha, "anchor": x, "holders": holders}
 
     def gradient(self, problem: Problem, state: State, batch: Batch) -> MinimaxGradient:
         """Return the gradients of the stage's subproblem F + |x - x_0|^2 / (2 gamma) on one batch."""
-        x, alpha = state["x"], state["alpha"]
-        g = minimax_gradient(problem, x, alpha, batch, buffers_of(state), self.score, self.dual_step)
+        x = state["x"]
+        g = self.minimax_gradient(problem, x, state["alpha"], batch, buffers_of(state))
         if not self.proximal:
             return g
         return g._replace(x=torch.add(g.x, x - state["anchor"], alpha=self.proximal))
@@ -73,7 +58,7 @@ class Method(FederatedMethod):
         """Descend along ``down`` [K, d+2] in x and ascend along ``up`` [K] in alpha."""
         return state | {
             "x": torch.add(state["x"], down, alpha=-decay * self.lr),
-            "alpha": torch.add(state["alpha"], up, alpha=decay * self.lr_dual),
+            "alpha": self.bounded(torch.add(state["alpha"], up, alpha=decay * self.lr_dual)),
         }
 
     def server(

@@ -53,7 +53,7 @@ class Method(coda_plus.Method):
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start as CODA+, with zero control variates."""
         server = super().init(problem, w)
-        server |= {"c": self._controlled(torch.zeros_like(server["x"]), server["alpha"])}
+        server |= {"c": self._controlled(torch.zeros_like(server["x"]), torch.zeros_like(server["alpha"]))}
         if self.anchor == "average":
             server |= {"path": torch.zeros_like(server["x"]), "passed": w.new_zeros(())}
         return server

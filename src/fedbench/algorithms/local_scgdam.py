@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import local_sgdam
-from fedbench.algorithms._minimax import MinimaxGradient, minimax_gradient
+from fedbench.algorithms._minimax import MinimaxGradient
 from fedbench.contract.method import one_of
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.objectives.auc_compositional import HVP, InnerStep
@@ -65,7 +65,7 @@ class Method(local_sgdam.Method):
     def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
         """Make one step of compositional momentum descent ascent."""
         x = torch.add(state["x"], state["u"], alpha=-decay * self.lr)
-        alpha = torch.add(state["alpha"], state["v"], alpha=decay * self.lr_dual)
+        alpha = self.bounded(torch.add(state["alpha"], state["v"], alpha=decay * self.lr_dual))
         h, g = self._compositional(problem, state, x, alpha, batches, self.alpha_h)
         u = torch.lerp(state["u"], g.x, self.beta_x)
         v = torch.lerp(state["v"], g.alpha, self.beta_y)
@@ -85,9 +85,7 @@ class Method(local_sgdam.Method):
             probe=lambda w: problem.cross_entropy(w, xi, None),
         )
         h = torch.lerp(state["h"], torch.cat([inner.adapted, x[:, d:]], 1), alpha_h)
-        q = minimax_gradient(
-            problem, h, alpha, zeta, buffers_of(state, "buffers_h"), self.score, self.dual_step
-        )
+        q = self.minimax_gradient(problem, h, alpha, zeta, buffers_of(state, "buffers_h"))
         in_x = torch.cat([inner.jacobian_transposed(q.x[:, :d]), q.x[:, d:]], 1)
         return h, MinimaxGradient(in_x, q.alpha, q.loss)
 

@@ -148,7 +148,11 @@ def _hyper_parameters(name: str) -> list[Schema]:
 def _hyper_parameter(takes: ranges.Range) -> Schema:
     kinds = {float: "number", int: "integer", str: "string"}
     bounds = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
-    return {"type": kinds[takes.kind], **{bounds[relation]: bound for relation, bound in takes.bounds}}
+    kind = kinds[takes.kind]
+    return {
+        "type": [kind, "null"] if takes.optional else kind,
+        **{bounds[relation]: bound for relation, bound in takes.bounds},
+    }
 
 
 def text_of(kind: str) -> str:

@@ -16,9 +16,10 @@ class FederatedMethod:
     """A method: what the server keeps, one local step, and what a synchronisation does with the results.
 
     A subclass is a frozen dataclass whose fields are its hyper-parameters; all of them are written in the
-    configuration, none has a hidden default. Tensors of a client state have a leading client axis K, tensors of the
-    server state have none. Steps are pure: they return a new state. What changes in place is batch-norm statistics, and
-    what a method ``overwrites``. A client's state says which ``client`` it is and in which ``round``, [K] int64 each.
+    configuration, but for those that came after runs had been stored: their default is what was built in before
+    (``fedbench.specs.LATE_PARAMS``). Tensors of a client state have a leading client axis K, tensors of the server
+    state have none. Steps are pure: they return a new state. What changes in place is batch-norm statistics, and what a
+    method ``overwrites``. A client's state says which ``client`` it is and in which ``round``, [K] int64 each.
 
     Attributes:
         averaged: names that a synchronisation sends up, averages and sends down.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fedbench.specs._base import (
     Name,
@@ -22,6 +22,7 @@ from fedbench.specs._data import NUMERICS, DataSpec, ImbalanceSpec, LabelSpec, P
 from fedbench.specs._training import NormalizeSpec, ParticipationSpec, StagesSpec, TrainSpec
 
 __all__ = [
+    "LATE_PARAMS",
     "NUMERICS",
     "DataSpec",
     "ImbalanceSpec",
@@ -85,6 +86,11 @@ class StartSpec(Spec):
         return self
 
 
+LATE_PARAMS: dict[str, Any] = {
+    "a_b": "free", "alpha_least": None, "alpha_start": 0,
+}  # fmt: skip
+"""Hyper-parameters that came after runs had been stored, and the default of each: one that equals it is left out of a
+run's, so the keys of runs from before it stay what they were."""
 SHARED = ("data", "network", "task", "train", "start")
 """The parts of a run that others have too: the canonical JSON of each is made once."""
 
@@ -103,7 +109,7 @@ class RunSpec(Spec):
     method: Name
     """Name of a method: a file in `src/fedbench/algorithms`, or an entry point."""
     params: dict[str, Any]
-    """Every hyper-parameter of the method."""
+    """Every hyper-parameter of the method; of those with a default, the ones that differ from it."""
     train: TrainSpec
     """How long and how it trains."""
     start: StartSpec | None = None
@@ -113,6 +119,11 @@ class RunSpec(Spec):
     numerics: int = NUMERICS
     """Filled in by fedbench: the version of its numerics. A change of code that changes results raises it, and so
     changes all keys."""
+
+    @field_validator("params")
+    @classmethod
+    def _without_late_params(cls, params: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in params.items() if LATE_PARAMS.get(name, LATE_PARAMS) != value}
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

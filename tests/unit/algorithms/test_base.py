@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
-from world import CONDITIONAL, METHODS, PARAMS
+from world import CONDITIONAL, METHODS, PARAMS, spec
 
 from fedbench import algorithms, registry
 from fedbench.algorithms import make
 from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
+from fedbench.specs import LATE_PARAMS
 
 
 def test_every_method_has_tests() -> None:
@@ -71,6 +73,10 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
             "method 'scaffold': lr has to be above 0, not 0.0",
         ),  # option II divides by it
         ("climb_scaffold", {"lr": 0.0}, "method 'climb_scaffold': lr has to be above 0"),
+        ("coda_plus", {"alpha_start": -2}, "alpha_start has to be -1 or more and at most 0, not -2"),
+        ("codasca", {"alpha_least": -1.5}, "alpha_least has to be -1 or more and at most 0, not -1.5"),
+        ("local_sgdam", {"alpha_least": "none"}, "alpha_least is a number, not 'none'"),
+        ("coda", {"a_b": "decays"}, "'coda': unknown a_b 'decays'"),
         ("feddyn", {"alpha": 0.0}, "method 'feddyn': alpha has to be above 0, not 0"),
         ("moon", {"temperature": 0.0}, "method 'moon': temperature has to be above 0"),
         ("fedyogi", {"tau": -1.0}, "method 'fedyogi': tau has to be above 0"),
@@ -87,3 +93,19 @@ def test_unknown_methods_are_named_with_the_nearest() -> None:
         UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: a_fedavg, "
     ):
         make("scafold", {})
+
+
+def test_a_hyper_parameter_that_came_late_has_the_default_that_leaves_old_keys_alone() -> None:
+    kinds = [registry.find(algorithms, "method", name, "Method") for name in registry.names(algorithms)]
+    late = {
+        (field.name, field.default)
+        for kind in kinds
+        for field in dataclasses.fields(kind)
+        if field.default is not dataclasses.MISSING
+    }
+    assert late == {*LATE_PARAMS.items()}
+    before, same, other = (
+        spec("coda", params) for params in ({}, {"alpha_start": 0, "alpha_least": None}, {"alpha_start": -1})
+    )
+    assert before.key == same.key != other.key and before == same
+    assert make("coda", same.params) == make("coda", before.params) != make("coda", other.params)

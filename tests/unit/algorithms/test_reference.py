@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ STAGES = (2, 4)
 CLIMB = ("fedavg", "scaffold", "focal_loss", "ratio_loss", "climb", "climb_scaffold")
 A_SCAFFOLD = {"c_own", "seen", "steps", "cycle", "pending"}
 """What the reference has no need of: it keeps all gradients of a cycle."""
+DUAL = ("coda", "coda_plus", "codasca", "local_sgdam", "local_scgdam")
 FIELD = ("fednova", "feddyn", "fedadam", "fedyogi", "moon", "fedlc")
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -138,6 +140,45 @@ def test_hessian_modes(monkeypatch: pytest.MonkeyPatch, hvp: str, with_norm: boo
 @pytest.mark.parametrize("method", ["coda", "codasca", "local_sgdam", "local_scgdam"])
 def test_logit_scores_and_running_means(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     compare(monkeypatch, method, score="logit", dual_step="running_means", lr=0.05, lr_dual=0.05)
+
+
+@pytest.mark.parametrize("method", DUAL)
+def test_the_dual_variable_from_minus_one_and_its_bound(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    plain = compare(monkeypatch, method, lr_dual=2.0)
+    low = compare(monkeypatch, method, lr_dual=2.0, alpha_start=-1.0)
+    bound = compare(monkeypatch, method, lr_dual=2.0, alpha_least=-0.001)
+    assert (plain["x"] - low["x"]).norm() > 1e-2
+    assert (plain["alpha"] - bound["alpha"]).abs() > 1e-4 and float(bound["alpha"]) >= -0.001
+
+
+def test_from_minus_one_it_is_the_loss_of_codascas_program() -> None:
+    """Its dual variable is alpha + 1, from 0 and never below: main_codasca_cifar.py 106-119, 134."""
+    arrays, at_minus_one = images((30,), dtype=np.float64), {"alpha_start": -1.0, "alpha_least": -1.0}
+    run = spec("coda_plus", {**at_minus_one, "proximal": 0.0}, rounds=3, clients=1, network="mlp")
+    simulation, _ = simulate(run, arrays)
+    net, data, p = simulation.problem.net, simulation.data, simulation.problem.prior
+    x, dual = torch.cat([net.initial(), torch.zeros(2)]), torch.zeros(())
+    for r in range(3):
+        for places in data.plan(0, r):
+            x, dual = x.requires_grad_(), dual.requires_grad_()
+            mine = arrays.clients[0][places]
+            inputs, y = torch.tensor(arrays.x_train[mine]), torch.tensor(arrays.y_train[mine])
+            s = torch.sigmoid(net.scores(x[None, :-2], inputs[None])[0, :, 0])
+            of = [(y == label).double() for label in (1, 0)]
+            loss = ((1 - p) * (s - x[-2]) ** 2 * of[0] + p * (s - x[-1]) ** 2 * of[1]).mean()
+            coupling = p * (1 - p) + (p * s * of[1] - (1 - p) * s * of[0]).mean()
+            loss = loss + 2 * dual * coupling - p * (1 - p) * dual**2
+            in_x, in_dual = torch.autograd.grad(loss, (x, dual))
+            x, dual = (x - 0.5 * in_x).detach(), (dual + 0.4 * in_dual).detach().clamp(0, 999)
+    torch.testing.assert_close(simulation.server["x"], x, rtol=0, atol=1e-12)
+    torch.testing.assert_close(simulation.server["alpha"] + 1, dual, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", DUAL)
+def test_a_and_b_decay_and_are_clipped_where_asked(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    train = {"clip_value": 0.02, "clip_norm": 0.3, "weight_decay": 0.4}
+    ends = [compare(monkeypatch, method, train=train, a_b=how)["x"] for how in ("free", "decay", "clip")]
+    assert all((a - b)[-2:].abs().max() > 1e-3 for a, b in itertools.combinations(ends, 2))
 
 
 @pytest.mark.parametrize("method", ["climb", "climb_scaffold"])

@@ -42,7 +42,7 @@ def regularised(world: World, gradient: Tensor, w: Tensor) -> Tensor:
 
 
 def minimax(
-    world: World, module: nn.Module, a: Tensor, b: Tensor, alpha: Tensor, data: Data, score: str
+    world: World, module: nn.Module, a: Tensor, b: Tensor, alpha: Tensor, data: Data, score: str, a_b: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of F in w, a, b, alpha; the module's running statistics see the batch."""
     a, b, alpha = (t.clone().requires_grad_() for t in (a, b, alpha))
@@ -53,11 +53,21 @@ def minimax(
     loss = loss + 0 * (a + b + alpha)  # a batch of one class leaves a or b out
     grads = torch.autograd.grad(loss, [*module.parameters(), a, b, alpha])
     gradient = torch.cat([g.reshape(-1) for g in grads[:-3]])
-    return regularised(world, gradient, flat(module)), grads[-3], grads[-2], grads[-1]
+    ga, gb, weights = grads[-3], grads[-2], flat(module)
+    if a_b == "clip":
+        all_of_x = regularised(world, torch.stack([*gradient, ga, gb]), torch.stack([*weights, a, b]))
+        return all_of_x[:-2].detach(), all_of_x[-2].detach(), all_of_x[-1].detach(), grads[-1]
+    if a_b == "decay":
+        ga, gb = ga + world.weight_decay * a.detach(), gb + world.weight_decay * b.detach()
+    return regularised(world, gradient, weights), ga, gb, grads[-1]
 
 
 def dual(g_alpha: Tensor, a: Tensor, b: Tensor, alpha: Tensor, rule: str) -> Tensor:
     return g_alpha if rule == "batch" else 2 * (b - a) - 2 * alpha
+
+
+def at_least(alpha: Tensor, least: float | None) -> Tensor:
+    return alpha if least is None or float(alpha) > least else torch.tensor(least)
 
 
 def each_ce(outputs: Tensor, y: Tensor) -> Tensor:

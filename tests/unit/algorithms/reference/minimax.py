@@ -8,15 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference.losses import dual, minimax
+from reference.losses import at_least, dual, minimax
 from reference.world import World, average, flat, flat_buffers, set_flat
 
 
 def coda(
-    world: World, lr: float, lr_dual: float, proximal: float, restart_samples: int, score: str, dual_step: str
-) -> dict[str, Tensor]:
+    world: World, lr: float, lr_dual: float, proximal: float, restart_samples: int, score: str, dual_step: str,
+    alpha_start: float = 0.0, alpha_least: float | None = None, a_b: str = "free",
+) -> dict[str, Tensor]:  # fmt: skip
     server = world.module
-    a = b = alpha = torch.zeros(())
+    a = b = torch.zeros(())
+    alpha = torch.tensor(alpha_start)
     anchor = (flat(server), a, b)
     for r in range(world.rounds):
         if r in world.stages:
@@ -31,17 +33,18 @@ def coda(
                     positive += scores[y == 1].tolist()
                     negative += scores[y == 0].tolist()
                 alpha = torch.tensor(sum(negative) / len(negative) - sum(positive) / len(positive))
+                alpha = at_least(alpha, alpha_least)
         eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
         results = []
         for k in world.participants(r):
             m, ak, bk, dk = copy.deepcopy(server), a, b, alpha
             for batch in world.round_batches(k, r):
-                gw, ga, gb, gd = minimax(world, m, ak, bk, dk, batch, score)
+                gw, ga, gb, gd = minimax(world, m, ak, bk, dk, batch, score, a_b)
                 step = eta_dual * dual(gd, ak, bk, dk, dual_step)
                 set_flat(m, flat(m) - eta * (gw + proximal * (flat(m) - anchor[0])))
                 ak = ak - eta * (ga + proximal * (ak - anchor[1]))
                 bk = bk - eta * (gb + proximal * (bk - anchor[2]))
-                dk = dk + step
+                dk = at_least(dk + step, alpha_least)
             results.append((m, ak, bk, dk))
         server = average([item[0] for item in results])
         a, b, alpha = (sum(item[i] for item in results) / len(results) for i in (1, 2, 3))
@@ -57,14 +60,14 @@ def coda_plus(world: World, **params: Any) -> dict[str, Tensor]:
 
 def codasca(
     world: World, lr: float, lr_dual: float, proximal: float, score: str, dual_step: str, server_lr: float,
-    variates: str, anchor: str,
+    variates: str, anchor: str, alpha_start: float = 0.0, alpha_least: float | None = None, a_b: str = "free",
 ) -> dict[str, Tensor]:  # fmt: skip
     """codasca, Algorithms 3 and 4, with the control variates of equation (8): from the path, not from the gradients.
 
     z is (w, a, b, alpha) in one vector, and the signs of the ascent are in the step sizes.
     """
-    n, server, zero = len(world.clients), world.module, torch.zeros(3)
-    z = torch.cat([flat(server), zero])
+    n, server = len(world.clients), world.module
+    z = torch.cat([flat(server), torch.tensor([0.0, 0.0, alpha_start])])
     centre = z[:-1]
     c, c_own, path = torch.zeros_like(z), [torch.zeros_like(z) for _ in range(n)], []
     used = torch.ones_like(z)
@@ -79,15 +82,19 @@ def codasca(
         chosen, locals_, ends, deltas = world.participants(r), [], [], []
         for k in chosen:
             m, zk = copy.deepcopy(server), z
-            work = world.round_batches(k, r)
+            work, gradients = world.round_batches(k, r), []
             for batch in work:
                 a, b, alpha = zk[-3], zk[-2], zk[-1]
-                gw, ga, gb, gd = minimax(world, m, a, b, alpha, batch, score)
+                gw, ga, gb, gd = minimax(world, m, a, b, alpha, batch, score, a_b)
                 g = torch.cat([gw, ga[None], gb[None], dual(gd, a, b, alpha, dual_step)[None]])
                 g[:-1] += proximal * (zk[:-1] - centre)
+                gradients = [*gradients, g]
                 zk = zk - eta * (g - c_own[k] + c)
+                zk = torch.cat([zk[:-1], at_least(zk[-1], alpha_least)[None]])
                 set_flat(m, zk[:-3])
             new = used * (c_own[k] - c + (z - zk) / (len(work) * eta))
+            if alpha_least is not None:  # what was cut off is no part of the directions
+                new[-1] = used[-1] * sum(gradients)[-1] / len(work)
             deltas.append(new - c_own[k])
             c_own[k] = new
             locals_.append(m)

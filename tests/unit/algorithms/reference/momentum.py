@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.functional import hessian
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
-from reference.losses import ce_at, dual, local_gradient, minimax
+from reference.losses import at_least, ce_at, dual, local_gradient, minimax
 from reference.weighted import class_weights, weighted_mean
 from reference.world import Data, World, average, flat, flat_buffers, set_flat
 
@@ -49,18 +49,19 @@ def local_sgdm_rl(world: World, lr: float, momentum: float, **ratio: Any) -> dic
 
 
 def local_sgdam(
-    world: World, lr: float, lr_dual: float, beta_x: float, beta_y: float, score: str, dual_step: str
-) -> dict[str, Tensor]:
+    world: World, lr: float, lr_dual: float, beta_x: float, beta_y: float, score: str, dual_step: str,
+    alpha_start: float = 0.0, alpha_least: float | None = None, a_b: str = "free",
+) -> dict[str, Tensor]:  # fmt: skip
     n = len(world.clients)
-    zero = torch.zeros(())
+    zero, alpha = torch.zeros(()), torch.tensor(alpha_start)
     states: list[dict[str, Any]] = []
     for k in range(n):
         m = copy.deepcopy(world.module)
         start = world.first(k, "first batches")
-        gw, ga, gb, gd = minimax(world, copy.deepcopy(m), zero, zero, zero, start, score)
-        gd = dual(gd, zero, zero, zero, dual_step)
+        gw, ga, gb, gd = minimax(world, copy.deepcopy(m), zero, zero, alpha, start, score, a_b)
+        gd = dual(gd, zero, zero, alpha, dual_step)
         states.append(
-            {"module": m, "a": zero, "b": zero, "alpha": zero, "uw": gw, "ua": ga, "ub": gb, "v": gd}
+            {"module": m, "a": zero, "b": zero, "alpha": alpha, "uw": gw, "ua": ga, "ub": gb, "v": gd}
         )
     for r in range(world.rounds):
         eta, eta_dual = world.decay(r) * lr, world.decay(r) * lr_dual
@@ -68,8 +69,8 @@ def local_sgdam(
             for batch in world.round_batches(k, r):
                 set_flat(s["module"], flat(s["module"]) - eta * s["uw"])
                 s["a"], s["b"] = s["a"] - eta * s["ua"], s["b"] - eta * s["ub"]
-                s["alpha"] = s["alpha"] + eta_dual * s["v"]
-                gw, ga, gb, gd = minimax(world, s["module"], s["a"], s["b"], s["alpha"], batch, score)
+                s["alpha"] = at_least(s["alpha"] + eta_dual * s["v"], alpha_least)
+                gw, ga, gb, gd = minimax(world, s["module"], s["a"], s["b"], s["alpha"], batch, score, a_b)
                 gd = dual(gd, s["a"], s["b"], s["alpha"], dual_step)
                 s["uw"] = (1 - beta_x) * s["uw"] + beta_x * gw
                 s["ua"] = (1 - beta_x) * s["ua"] + beta_x * ga
@@ -87,7 +88,8 @@ def local_sgdam(
 
 def local_scgdam(
     world: World, lr: float, lr_dual: float, beta_x: float, beta_y: float, score: str, dual_step: str,
-    alpha_h: float, rho: float, hvp: str,
+    alpha_h: float, rho: float, hvp: str, alpha_start: float = 0.0, alpha_least: float | None = None,
+    a_b: str = "free",
 ) -> dict[str, Tensor]:  # fmt: skip
     """localscgdam, Algorithm 1; the Hessian is written out in full, by two reverse passes (forward mode is inexact
     for batch-norm in torch)."""
@@ -102,7 +104,7 @@ def local_scgdam(
         set_flat(s["h"], (1 - weight) * flat(s["h"]) + weight * (w - rho * inner))
         s["ha"] = (1 - weight) * s["ha"] + weight * s["a"]
         s["hb"] = (1 - weight) * s["hb"] + weight * s["b"]
-        qw, qa, qb, qd = minimax(world, s["h"], s["ha"], s["hb"], s["alpha"], zeta, score)
+        qw, qa, qb, qd = minimax(world, s["h"], s["ha"], s["hb"], s["alpha"], zeta, score, a_b)
         if hvp == "exact":
             qw = qw - rho * (hessian(lambda v: ce_at(s["module"], v, xi), w, vectorize=True) @ qw)
         elif hvp == "finite_difference":
@@ -115,7 +117,7 @@ def local_scgdam(
 
     states: list[dict[str, Any]] = []
     for k in range(n):
-        s: dict[str, Any] = {"a": zero, "b": zero, "alpha": zero, "ha": zero, "hb": zero}
+        s: dict[str, Any] = {"a": zero, "b": zero, "alpha": torch.tensor(alpha_start), "ha": zero, "hb": zero}
         s |= {"module": copy.deepcopy(world.module), "h": copy.deepcopy(world.module)}
         compositional(s, world.first(k, "first batches"), world.first(k, "first inner batches"), 1.0)
         s |= {"uw": s["gw"], "ua": s["ga"], "ub": s["gb"], "v": s["gd"]}
@@ -130,7 +132,7 @@ def local_scgdam(
             for zeta, xi in work:
                 set_flat(s["module"], flat(s["module"]) - eta * s["uw"])
                 s["a"], s["b"] = s["a"] - eta * s["ua"], s["b"] - eta * s["ub"]
-                s["alpha"] = s["alpha"] + eta_dual * s["v"]
+                s["alpha"] = at_least(s["alpha"] + eta_dual * s["v"], alpha_least)
                 compositional(s, zeta, xi, alpha_h)
                 s["uw"] = (1 - beta_x) * s["uw"] + beta_x * s["gw"]
                 s["ua"] = (1 - beta_x) * s["ua"] + beta_x * s["ga"]
