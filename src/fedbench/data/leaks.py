@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from fedbench.data.own_labels import folded, twins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +52,13 @@ def identifiers(features: pd.DataFrame) -> Iterator[str]:
                 f"the feature {column!r} looks like an identifier ({why}): write `drop: [{column}]`, or "
                 f"`group: {column}` for patients"
             )
+
+
+def alike(columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Say which columns of words, by name, have two that a reader takes for one."""
+    for column, words in columns.items():
+        if pair := twins(words, folded):
+            yield f"{column!r} has {pair[0]!r} and {pair[1]!r}, which differ in writing alone: write them alike"
 
 
 def rounded(features: np.ndarray, x: np.ndarray, names: Sequence[str], cure: str) -> Iterator[str]:

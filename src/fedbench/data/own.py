@@ -39,7 +39,7 @@ from pydantic import TypeAdapter, ValidationError
 from fedbench.data import leaks, own_labels, own_pictures
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.labels import hold_out
-from fedbench.data.own_files import npz_has_both, npz_parts, npz_sites, numbered_sites
+from fedbench.data.own_files import npz_has_both, npz_owners, npz_parts, numbered_sites
 from fedbench.data.own_spec import OwnSpec
 from fedbench.data.picture import Form
 from fedbench.data.stamps import sha256
@@ -57,16 +57,7 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     content = read_yaml(path)
     spec = validated(OwnSpec, content, path)
     if spec.base is None:
-        return OwnDataset(
-            name=path.stem,
-            title=spec.title or path.stem,
-            classes=(),
-            shape=() if spec.images is None else Form(spec.size, spec.grey).shape,
-            licence=spec.licence,
-            source=spec.source or str(spec.file),
-            whole_groups=spec.keeps_groups or (spec.file is not None and npz_has_both(spec.file)),
-            spec=spec,
-        )
+        return _dataset(path.stem, spec)
     base = get(spec.base)
     # what is not in its repr does not change what is prepared
     fields = {item.name for item in dataclasses.fields(base) if item.repr} - {"name", "raw", "classes"}
@@ -86,18 +77,23 @@ def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     return changed
 
 
-@functools.lru_cache(maxsize=64)
-def _sites(path: Path, spec: str, _mark: Mark | None) -> tuple[str, ...]:
-    """Return the sites in a file, read again when the file or its description, as JSON, changes."""
-    read = OwnSpec.model_validate_json(spec)
-    if not read.is_table:
-        return npz_sites(path)
-    if read.site is None:
-        return ()
-    from fedbench.data import own_tables  # pandas takes as long to import as many a command takes
+def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
+    return OwnDataset(
+        name=name,
+        title=spec.title or name,
+        classes=(),
+        shape=() if spec.images is None else Form(spec.size, spec.grey).shape,
+        licence=spec.licence,
+        source=spec.source or str(spec.file),
+        whole_groups=spec.keeps_groups or (spec.file is not None and npz_has_both(spec.file)),
+        spec=spec,
+    )
 
-    named = own_tables.read(path, read.columns, read.chosen, read.drop, read.missing).named
-    return tuple(numbered_sites(path, {"site": named[read.site]})["sites"])
+
+@functools.lru_cache(maxsize=64)
+def _sites(name: str, spec: str, _mark: Mark | None) -> tuple[tuple[str, ...], int]:
+    """Return the sites in a file, and how many have training samples; read again when the file or its YAML changes."""
+    return _dataset(name, OwnSpec.model_validate_json(spec)).read_sites()
 
 
 def _fields(base: Dataset) -> dict[str, Any]:
@@ -114,7 +110,8 @@ class OwnDataset(Dataset):
     def _file(self) -> Path:
         assert self.spec.file is not None
         if not self.spec.file.is_file():
-            raise UserError(f"config/datasets/{self.name}.yaml: file {self.spec.file} does not exist.")
+            problem = "is no regular file" if self.spec.file.exists() else "does not exist"
+            raise UserError(f"config/datasets/{self.name}.yaml: file {self.spec.file} {problem}.")
         return self.spec.file
 
     def definition(self) -> str:
@@ -140,7 +137,32 @@ class OwnDataset(Dataset):
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
-        return _sites(self._file, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
+        return self._sites[0]
+
+    def count_sites(self) -> int:
+        """Return how many sites have training samples; one may have its few samples in the test part alone."""
+        return self._sites[1]
+
+    @property
+    def _sites(self) -> tuple[tuple[str, ...], int]:
+        return _sites(self.name, self.spec.model_dump_json(exclude_unset=True), mark(self._file))
+
+    def read_sites(self) -> tuple[tuple[str, ...], int]:
+        """Read the sites of the file's samples, and count those with training samples."""
+        parts = self._table() if self.spec.is_table else npz_owners(self._file)
+        site = parts.get("site_train")
+        if site is None:
+            return (), 0
+        if "site_test" not in parts:
+            group = parts.get("group_train") if self.whole_groups else None
+            labels, _ = self._numbered(parts)
+            site = np.delete(site, self._test_part(labels["y_train"], group, site)[0])
+        return parts["sites"], len(np.unique(site))
+
+    def _numbered(self, parts: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the classes, the labels of each part as indices into them, and remarks."""
+        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
+        return own_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
 
     @property
     def of_pictures(self) -> bool:
@@ -155,8 +177,7 @@ class OwnDataset(Dataset):
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         spec = self.spec
         parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
-        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
-        classes, remarks = own_labels.numbered(self._file, labels, spec.classes, spec.positive)
+        classes, remarks = self._numbered(parts)
         parts |= classes
         if "x_test" not in parts:
             parts |= self._split(parts)
@@ -166,6 +187,7 @@ class OwnDataset(Dataset):
             raise UserError(
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
+        remarks += parts.get("remarks", ())
         notes, numbers = parts.get("notes", ()), None
         if spec.images is not None:
             form = Form(spec.size, spec.grey, upright=True)
@@ -199,9 +221,17 @@ class OwnDataset(Dataset):
         assert spec.label is not None
         inputs: Any = table.features
         if images is not None:
-            inputs = table.named[spec.path].astype(str)
+            inputs = table.named[spec.path]
             own_pictures.check(self._file, images, inputs.tolist())
-        parts = {"x_train": inputs, "y_train": table.named[spec.label], "notes": table.notes}
+        labels = own_tables.as_labels(table.named[spec.label])
+        words = {
+            str(name): cells.dropna()
+            for name, cells in table.features.select_dtypes(exclude=["number", "bool"]).items()
+        }
+        if spec.group is not None:
+            words[spec.group] = table.named[spec.group].tolist()
+        remarks = tuple(leaks.alike(words))
+        parts = {"x_train": inputs, "y_train": labels, "notes": table.notes, "remarks": remarks}
         if spec.group is not None:
             parts["group_train"] = table.numbered(spec.group)
         if spec.site is not None:
@@ -214,9 +244,8 @@ class OwnDataset(Dataset):
             arrays = self.prepare(Path())
             top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
             return arrays.x_train.shape[1:], int(top) + 1
-        labels = {"y_train": self._table()["y_train"]}
-        numbers, _ = own_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
-        return self.shape, len(numbers["classes"])
+        classes, _ = self._numbered({"y_train": self._table()["y_train"]})
+        return self.shape, len(classes["classes"])
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part."""

@@ -29,6 +29,7 @@ FORMATS = {
 """What the arrays of an ``.npz`` are called, by format, and what they are called here."""
 ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
 """Names of arrays in an ``.npz`` of any format."""
+_AGAIN = "Write it again with numpy.savez, text as str and not as object."
 CHANNELS = (1, 3, 4)
 """Numbers of channels that a picture has: grey, colour, colour with transparency."""
 
@@ -45,7 +46,7 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
     """
     names = FORMATS[form] if form else ALIASES
-    arrays = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", delete="")
+    arrays = read_npz(file, _AGAIN, delete="")
     by_name: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         if name not in names:
@@ -168,6 +169,8 @@ def _with_validation(file: Path, parts: dict[str, Any]) -> dict[str, Any]:
 
 def npz_has_both(file: Path) -> bool:
     """Say whether an ``.npz`` has sites and groups: groups are the patients then. What cannot be read is said later."""
+    if not file.is_file():  # a pipe would never end
+        return False
     try:
         with zipfile.ZipFile(file) as archive:
             ours = {ALIASES.get(name.removesuffix(".npy")) for name in archive.namelist()}
@@ -176,11 +179,12 @@ def npz_has_both(file: Path) -> bool:
     return {"site_train", "group_train"} <= ours
 
 
-def npz_sites(file: Path) -> tuple[str, ...]:
-    """Return the names of the sites in an ``.npz``, sorted; none where it has no such array."""
-    wanted = [name for name, ours in ALIASES.items() if ours in ("site_train", "site_test")]
-    owners = read_npz(file, "Write it again with numpy.savez, text as str and not as object.", wanted, "")
-    return numbered_sites(file, owners)["sites"] if owners else ()
+def npz_owners(file: Path) -> dict[str, Any]:
+    """Return what an ``.npz`` says of its samples besides inputs, as :func:`npz_parts` does, with no look at these."""
+    wanted = [name for name, ours in ALIASES.items() if not ours.startswith("x")]
+    arrays = read_npz(file, _AGAIN, wanted, "")
+    by_name = {ALIASES[name]: array for name, array in arrays.items()}
+    return _parts(file, None, by_name)
 
 
 def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:

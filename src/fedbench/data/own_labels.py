@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ Word = bool | int | float | str
 def numbered(
     file: Path, labels: Mapping[str, np.ndarray], renamed: Mapping[Word, str] | None, positive: Sequence[Word]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return ``classes`` and each part's labels as indices into them, and a remark where no positive one is declared.
+    """Return ``classes`` and each part's labels as indices into them, with remarks.
+
+    These say what is positive where nothing declares it, and which classes the negative one is made of.
 
     Args:
         file: names itself in messages.
@@ -35,16 +38,20 @@ def numbered(
             classes they become one, named ``a+b``, and the others another.
 
     Raises:
-        UserError: a label is not a whole number, is not renamed, or no class is called as ``positive`` says.
+        UserError: a label is not a whole number, is not renamed, differs from another in its writing alone, or no class
+            is called as ``positive`` says.
     """
     values, place = _distinct(file, labels)
     names, number = _named(file, values, renamed)
+    remarks = _remarks(names, bool(positive))
     if positive:
-        names, order = _two_classes(file, names, positive)
-        number = order[number]
+        counts = np.bincount(number[place], minlength=len(names))
+        two, order = _two_classes(file, names, positive)
+        remarks = _merged(names, counts, order)
+        names, number = two, order[number]
     ends = np.cumsum([len(part) for part in labels.values()])[:-1]
     parts = dict(zip(labels, np.split(number[place], ends), strict=True))
-    return {"classes": tuple(names), **parts}, _remarks(names, bool(positive))
+    return {"classes": tuple(names), **parts}, remarks
 
 
 def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
@@ -63,8 +70,11 @@ def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], 
         raise UserError(f"{file}: its labels are not text; save them as str") from None
     if len(values) > MOST_CLASSES:
         raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
-    if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
-        odd = values[values != np.round(values)][0]
+    counts = (
+        np.isfinite(values) & (values == np.round(values)) if values.dtype.kind == "f" else np.array(True)
+    )
+    if not counts.all():
+        odd = values[~counts][0]
         raise UserError(
             f"{file}: the label {odd:g} is not a whole number; classes are whole numbers or words"
         )
@@ -80,6 +90,11 @@ def _named(
 ) -> tuple[list[str], np.ndarray]:
     """Return the classes' names, and the class of each of the ``values``."""
     if renamed is None:
+        if alike := twins(values, as_number):
+            raise UserError(
+                f"{file}: the labels {alike[0]!r} and {alike[1]!r} differ in writing alone: write them alike, or name "
+                "each under `classes:`"
+            )
         return [*checked(file, values)], np.arange(len(values))
     names = list(dict.fromkeys(renamed.values()))
     number = []
@@ -101,6 +116,36 @@ def _two_classes(file: Path, names: Sequence[str], positive: Sequence[Word]) -> 
         raise UserError(f"{file}: positive names every class: there would be no negatives")
     sides = ["+".join(name for name, of in zip(names, sign, strict=True) if of == side) for side in (0, 1)]
     return [side if len(side) <= LONGEST else f"{shortened(side, LONGEST - 10)}" for side in sides], sign
+
+
+def _merged(names: Sequence[str], counts: np.ndarray, sign: np.ndarray) -> tuple[str, ...]:
+    """Name the classes that were merged into the negative one, with their samples."""
+    negative = [f"{name} ({n})" for name, n, of in zip(names, counts, sign, strict=True) if not of]
+    if len(negative) < 2:
+        return ()
+    return (f"negative is what is not declared positive: {shortened(', '.join(negative), 200)}",)
+
+
+def twins(names: Iterable[str], fold: Callable[[str], str]) -> tuple[str, str] | None:
+    """Return two different names that are equal once each is folded, None where all differ."""
+    seen = dict[str, str]()
+    for name in names:
+        if (first := seen.setdefault(fold(name), name)) != name:
+            return first, name
+    return None
+
+
+def folded(name: str) -> str:
+    """Return a name without what a reader overlooks: blanks, case, and which code points write a letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def as_number(name: str) -> str:
+    """Return a name :func:`folded`, or a number as every other writing of it: 01, 1 and 1.0 are one."""
+    try:
+        return str(Decimal(name).normalize() + 0)
+    except ArithmeticError:
+        return folded(name)
 
 
 def means(word: Word, name: str) -> bool:
@@ -125,7 +170,7 @@ def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str,
     """Return the names of classes or sites, which stand in tables.
 
     Raises:
-        UserError: there are too many, or one could not stand there.
+        UserError: there are too many, one could not stand there, or two differ in what a reader overlooks.
     """
     if len(names) > MOST_CLASSES:
         raise UserError(f"{file} has {len(names)} names of a {what}; {MOST_CLASSES} is the most")
@@ -134,4 +179,8 @@ def checked(file: Path, names: Sequence[str], what: str = "class") -> tuple[str,
             raise UserError(
                 f"{file}: the {what} {shortened(name, 60)!r} is empty, has control characters, or more than {LONGEST}"
             )
+    if alike := twins(names, folded):
+        raise UserError(
+            f"{file}: the names {alike[0]!r} and {alike[1]!r} of a {what} differ in writing alone: write them alike"
+        )
     return tuple(names)

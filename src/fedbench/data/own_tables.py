@@ -5,6 +5,7 @@ What a cell becomes is learned from the training part alone (scikit-learn's ``Co
 
 from __future__ import annotations
 
+import collections
 import csv
 import io
 import re
@@ -18,6 +19,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from fedbench.data.own_labels import as_number, twins
 from fedbench.errors import UserError, cannot_read, shortened, unknown
 
 MOST_WORDS = 50
@@ -39,7 +41,7 @@ class Table:
 
     Attributes:
         features: a column of numbers or of words for each feature; numbers may be nan.
-        named: the columns of labels, groups, sites and the like, numbers or text, by name.
+        named: the text of the columns of labels, groups, sites and the like, by name.
         notes: what was left out.
     """
 
@@ -82,7 +84,7 @@ def read(
         raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
     rows, notes = _without_gaps(file, frame[[*named]], features, missing)
     features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
-    columns = {name: _typed(frame[name][rows]) for name in named}
+    columns = {name: frame[name][rows].to_numpy(dtype=str) for name in named}
     return Table(features[rows].reset_index(drop=True), columns, notes)
 
 
@@ -92,9 +94,13 @@ def _decoded(file: Path) -> str:
     except OSError as error:
         raise cannot_read(file, error) from None
     try:
-        return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeError:
         raise UserError(f"{file} cannot be read as a table: it must be UTF-8; save it as CSV UTF-8") from None
+    text = text.replace("\r\n", "\n")
+    if "\n" not in text:  # each line ends as on an old Macintosh
+        return text.replace("\r", "\n")
+    return text
 
 
 def _sheet(file: Path) -> str:
@@ -113,6 +119,8 @@ def _sheet(file: Path) -> str:
 def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:
     """Read the cells: text in ``named`` columns, in others numbers where all are."""
     header, separator = _header(file, text)
+    if "\r" in text:
+        _check_ends(file, text, separator)
     decimal = _decimal(file, text) if separator != "," else "."
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
     try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
@@ -143,7 +151,8 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
             raise UserError(f"{file} cannot be read as a table ({error})") from None
         if len(names) > 1:
             break
-    second = next(csv.reader(io.StringIO(lines.partition("\n")[2]), delimiter=separator), [])
+    following = lines.partition("\n")[2].partition("\r")[0]
+    second = next(csv.reader(io.StringIO(following), delimiter=separator), [])
     if len(names) > 1 == len(second) and second[0]:
         raise UserError(
             f"{file}, line 2: it is one cell, and the header has {len(names)} names, separated by {separator!r}; "
@@ -155,6 +164,17 @@ def _header(file: Path, text: str) -> tuple[list[str], str]:
             "features: leave them out"
         )
     return names, separator if len(names) > 1 else ","
+
+
+def _check_ends(file: Path, text: str, separator: str) -> None:
+    """Raise UserError where a carriage return ends some lines and not others; in quotes it ends none."""
+    lines = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        collections.deque(lines, maxlen=0)
+    except csv.Error:
+        raise UserError(
+            f"{file}, line {lines.line_num} has a carriage return in it: end all lines alike, or remove it"
+        ) from None
 
 
 def _decimal(file: Path, text: str) -> str:
@@ -223,10 +243,12 @@ def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
     return column
 
 
-def _typed(column: pd.Series) -> np.ndarray:
-    """Return numbers where all cells are, else text."""
-    text = column.to_numpy(dtype=str)
-    if all(re.fullmatch(r"[-+]?\d{1,18}", cell.strip()) for cell in set(text)):
+def as_labels(text: np.ndarray) -> np.ndarray:
+    """Return a column [n] of text as numbers where all cells are, each written in one way; 007 is a name."""
+    cells = set(text.tolist())
+    if any(re.match(r"\s*[-+]?0\d", cell) for cell in cells) or twins(cells, as_number):
+        return text
+    if all(re.fullmatch(r"[-+]?\d{1,18}", cell.strip()) for cell in cells):
         return text.astype(np.int64)
     try:
         number = text.astype(np.float64)

@@ -26,7 +26,7 @@ def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ..
 
 
 def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
-    """Return how many sites there are, for ``clients: sites``.
+    """Return how many sites have training samples, for ``clients: sites``.
 
     Raises:
         UserError: the samples have no sites, or these are not known yet.
@@ -37,4 +37,6 @@ def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
             f"data.clients is sites, but {names[0]!r} does not say who owns its samples: name the column with `site:` "
             "in its YAML, or give a number"
         )
+    if len(names) == 1 and isinstance(dataset := datasets.get(names[0], folder), own.OwnDataset):
+        return dataset.count_sites()
     return len(names_of_sites)

@@ -21,6 +21,7 @@ from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, own, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
+from fedbench.data.sites import count as count_sites
 from fedbench.data.sites import site_names
 from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError
@@ -218,6 +219,7 @@ def _check_partition(data: DataSpec) -> None:
     sites: np.ndarray | None = client
     with contextlib.suppress(UserError):  # what cannot be read is said of the data
         known = site_names(data.datasets)
-        sites = client if known is None else np.arange(len(client)) % len(known) if known else None
+        owned = np.arange(len(client)) % count_sites(data.datasets) if known else None
+        sites = client if known is None else owned
     pool = Pool(labels, client + data.clients * (1 - labels), client, sites)
     rule(pool, data.partition, data.clients, np.random.default_rng(0))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data import datasets
+from fedbench.data import datasets, sites
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
 from fedbench.data.summary import Counts, by_site
@@ -139,3 +139,48 @@ def test_a_test_part_needs_its_sites_too(own_data) -> None:  # type: ignore[no-u
 def test_a_site_is_a_column_of_its_own(project: Path, keys: str) -> None:
     with pytest.raises(UserError, match="site names a column"):
         table(project, keys)
+
+
+def test_numbers_of_hospitals_and_patients_are_text(project: Path) -> None:
+    """007 and 7 are two hospitals, and 01 and 1 two patients."""
+    table(project)
+    rows = [f"{n},{'ab'[n // 2 % 2]},{['01', '1'][n // 4 % 2]},{['007', '7'][n % 2]}" for n in range(80)]
+    Path("patients.csv").write_text("\n".join(["number,diagnosis,patient,hospital", *rows]))
+    Path("config/datasets/patients.yaml").write_text(
+        "file: patients.csv\nlabel: diagnosis\nsite: hospital\ngroup: patient\ntest_share: 0.5\n"
+    )
+    prepare("patients", "data")
+    read = load_prepared("patients", "data")
+    assert read.sites == ("007", "7") and read.group_train is not None and read.site_train is not None
+    number = read.x_train[:, 0].astype(int)
+    assert read.site_train.tolist() == (number % 2).tolist()
+    assert len({*(number // 4 % 2)}) == 1, "each patient is in one part"
+
+
+def test_hospitals_that_differ_in_writing_alone_are_an_error(project: Path) -> None:
+    table(project)
+    text = Path("patients.csv").read_text()
+    Path("patients.csv").write_text(text.replace(",Lyon", ",lyon ", 7))
+    with pytest.raises(UserError, match=r"'Lyon' .*of a site differ in writing alone"):
+        prepare("patients", "data")
+
+
+def test_clients_are_the_hospitals_with_training_samples(own_data) -> None:  # type: ignore[no-untyped-def]
+    """In an archive with a test part, and where a hospital of one patient is drawn into it."""
+    x, y = np.arange(80.0)[:, None], np.arange(80) % 2
+    site = np.array(["north", "south"])[np.arange(80) // 2 % 2]
+    more = np.where(np.arange(80) < 8, "east", site)
+    own_data("tested", x=x, y=y, site=site, x_test=x, y_test=y, site_test=more)
+    drawn = set[int]()
+    for name, test_share in (("tested", 0.2), *((f"drawn{share}", share) for share in (0.3, 0.4, 0.45))):
+        if name != "tested":  # the patients of east are all or none in the test part
+            group = np.where(more == "east", 0, np.arange(80))
+            own_data(name, x=x, y=y, site=more, group=group, extra=f"test_share: {test_share}\n")
+        prepare(name, "data")
+        trained = load_prepared(name, "data").site_train
+        assert sites.count([name]) == len(np.unique(trained))
+        assert sites.site_names([name]) == ("east", "north", "south")
+        drawn.add(sites.count([name]))
+        made = SPEC.model_copy(update={"dataset": name, "clients": sites.count([name]), "validation": 0.0})
+        make_partition(made, 0, "data")
+    assert drawn == {2, 3}

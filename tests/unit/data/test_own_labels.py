@@ -132,3 +132,48 @@ def test_the_order_of_classes_is_in_the_key(own_data: Own) -> None:
     silent = datasets.get("words").content()
     Path("config/datasets/words.yaml").write_text("file: words.csv\nlabel: kind\npositive: case\n")
     assert datasets.get("words").content() != silent
+
+
+@pytest.mark.parametrize("other", ["ill ", "Ill", "\uff49ll"])
+def test_labels_that_differ_in_writing_alone_are_an_error_unless_each_is_named(
+    own_data: Own, other: str
+) -> None:
+    words = [["well", "ill", other][n % 3] for n in range(60)]
+    with pytest.raises(UserError, match=r"'ill' .*differ in writing alone.*`classes:`"):
+        table(own_data, words, "positive: ill\n")
+    with pytest.raises(UserError, match="differ in writing alone"):
+        npz(own_data, np.array(words), "positive: ill\n")
+    named = f"classes: {{well: well, ill: ill, {other!r}: ill}}\npositive: ill\n"
+    assert table(own_data, words, named).classes == ("well", "ill")
+
+
+@pytest.mark.parametrize("pair", [("1", "1.0"), ("7", "007"), ("1", "1 ")])
+def test_one_number_in_two_writings_is_no_two_classes(own_data: Own, pair: tuple[str, str]) -> None:
+    with pytest.raises(UserError, match="differ in writing alone"):
+        table(own_data, [[*pair, "2"][n % 3] for n in range(60)])
+
+
+def test_labels_with_leading_zeros_keep_them(own_data: Own) -> None:
+    assert table(own_data, [("001", "010")[n % 2] for n in range(40)]).classes == ("001", "010")
+
+
+def test_what_is_merged_into_the_negative_class_is_named_with_its_samples(own_data: Own) -> None:
+    words = ["ilv", *(("well", "ill")[n % 2] for n in range(59))]
+    told = table(own_data, words, "positive: ill\n").summary["remarks"]
+    assert [line for line in told if "negative" in line] == [
+        "negative is what is not declared positive: ilv (1), well (30)"
+    ]
+    two = table(own_data, words[1:], "positive: ill\n").summary.get("remarks", [])
+    assert not [line for line in two if "negative" in line]
+
+
+def test_words_of_features_and_patients_that_differ_in_writing_alone_are_remarked(own_data: Own) -> None:
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    rows = [f"{n},{['m', 'f', 'M '][n % 3]},{['P1', 'p1', 'P2'][n % 3]},{n % 2}" for n in range(60)]
+    Path("words.csv").write_text("\n".join(["n,sex,patient,kind", *rows]))
+    Path("config/datasets/words.yaml").write_text("file: words.csv\nlabel: kind\ngroup: patient\n")
+    prepare("words", "data")
+    told = load_prepared("words", "data").summary["remarks"]
+    assert (
+        len([line for line in told if "writing alone" in line and ("'sex'" in line or "'P1'" in line)]) == 2
+    )

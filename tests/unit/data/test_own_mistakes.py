@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -60,6 +64,7 @@ TEXT = np.array(["a", 1, 2, 3], object)
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
         ({"y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
+        ({"y": np.array([0, 1, np.inf, 1])}, r"the label inf is not a whole number"),
         ({"x": np.full((4, 2), 1e300)}, r"\[0\], are not finite in float32"),
         (
             {
@@ -94,6 +99,8 @@ def test_a_mistake_in_the_arrays_is_named(own_data, changed, message):
         ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
         ("", r"mine\.csv cannot be read as a table .*No columns"),
         ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
+        ("a,state\n1,1\r2,0\n3,1", r"mine\.csv, line 2 has a carriage return"),
+        ("a,state\n1,1\n2,0\r3,1\n", r"mine\.csv, line 3 has a carriage return"),
         ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
         ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table: it must be UTF-8"),
     ],
@@ -128,3 +135,31 @@ def test_a_share_that_leaves_a_part_empty_is_named(own_data, share, message):
 def test_a_yaml_cannot_hide_a_dataset_of_the_library(own_data):
     with pytest.raises(UserError, match=r"'mnist' is the name of a dataset that exists"):
         datasets.get(own_data("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_a_file_that_is_a_device_or_a_pipe_is_named_and_not_waited_for(own_data, tmp_path, ending):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    os.mkfifo(tmp_path / "pipe")
+    label = "" if ending == "npz" else "\nlabel: a"
+    (tmp_path / "config" / "datasets" / "odd.yaml").write_text(f"file: odd.{ending}{label}")
+    for target in (tmp_path / "pipe", "/dev/zero"):
+        (tmp_path / f"odd.{ending}").symlink_to(target)
+        code = "from fedbench.data import datasets; datasets.get('odd').definition()"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert f"odd.yaml: file odd.{ending} is no regular file" in done.stderr
+        (tmp_path / f"odd.{ending}").unlink()
+
+
+@pytest.mark.parametrize(
+    "text", ["a,state\r1,x\r3,x\r2,y\r4,y\r", 'a,remark,state\n1,"u\rv",x\n2,w,y\n3,w,x\n4,w,y\n']
+)
+def test_carriage_returns_that_end_all_lines_or_stand_in_quotes_are_read(own_data, tmp_path, text):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    (tmp_path / "mine.csv").write_bytes(text.encode())
+    (tmp_path / "config" / "datasets" / "mine.yaml").write_text(
+        "file: mine.csv\nlabel: state\ntest_share: 0.5"
+    )
+    assert len(datasets.get("mine").facts()[0]) == 1
