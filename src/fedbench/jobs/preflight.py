@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ from fedbench.data.partitions import Pool
 from fedbench.data.sites import count as count_sites
 from fedbench.data.sites import site_names
 from fedbench.engine.participation import check_method
-from fedbench.errors import ListedError, UserError
-from fedbench.jobs import metric_checks, starts
+from fedbench.errors import ListedError, UserError, unknown
+from fedbench.jobs import starts
 from fedbench.plan.cells import Cell
+from fedbench.plan.configuration import load_paper
 from fedbench.plan.starts import runs_before
 from fedbench.specs import DataSpec, RunSpec, TrainSpec
 
@@ -36,26 +38,37 @@ LISTED = 8
 """Mistakes that are told at once."""
 
 
-def check(cells: Iterable[Cell]) -> None:
+def check(cells: Sequence[Cell]) -> None:
     """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
-    from; then whether the tables and figures that show them ask for metrics that they will have.
+    from, and the names of sites in the metrics of their tables and figures.
 
     Raises:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
     """
-    cells = list(cells)
-    runs = [
+    check_runs(
         (f"config/papers/{cell.paper}.yaml: ", cell.dataset, cell.method, run)
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
-    ]
-    check_runs(runs)
-    _refuse(metric_checks.mistakes(cells, classes_of))
+    )
+    _refuse(_misspelt_sites(cells))
 
 
 def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
     """Likewise for runs: (source, label of the dataset, label of the method, run)."""
     _refuse(mistake for run in _alike_once(runs) for mistake in _mistakes(*run))
+
+
+def _misspelt_sites(cells: Sequence[Cell]) -> Iterator[str]:
+    """Name the sites that metrics ask for (``test_auc@Basel``) and that no dataset among the cells has."""
+    for key in dict.fromkeys(cell.paper for cell in cells):
+        runs = {cell.dataset: cell.runs[0] for cell in cells if cell.paper == key}
+        for name, spec in load_paper(key).targets.items():
+            asked = {metric.partition("@")[2] for metric in spec.metrics} - {""}
+            if asked and runs.keys() >= {*spec.datasets}:
+                known = [site_names(runs[dataset].data.datasets) for dataset in spec.datasets]
+                sites = [*itertools.chain(*filter(None, known))]
+                for site in sorted(asked - {*sites}) if sites and None not in known else ():
+                    yield f"config/papers/{key}.yaml: {name}: metrics: {unknown('site', site, sites)}"
 
 
 def _refuse(mistakes: Iterable[str]) -> None:
@@ -150,6 +163,21 @@ def facts(dataset: str) -> tuple[tuple[int, ...], int]:
 def classes_of(run: RunSpec) -> int | None:
     """Return how many classes the labels of a run have, None before it is known."""
     return 2 if run.data.labels.rule != "original" else facts(run.data.dataset)[1] or None
+
+
+def lacks(run: RunSpec, metric: str) -> str:
+    """Say why a run will not have a metric that validation chooses by; empty if it will, or nothing says so yet."""
+    part, _, name = metric.partition("_")
+    if part == "val" and not run.data.held_out:
+        return f"{metric} needs a validation part: give data.validation"
+    if part not in ("val", "test") or (n_classes := classes_of(run)) is None:
+        return ""
+    measured = tasks.make(run.task).measured(n_classes, run.train)
+    if name.partition("@")[0].removesuffix("_h") in measured:
+        return ""
+    label = run.task.name if run.task else tasks.DEFAULT
+    has = ", ".join(f"{part}_{name}" for name in measured)
+    return f"{metric} is not measured with {n_classes} classes: task {label!r} measures {has}"
 
 
 def _check_network(run: RunSpec) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.errors import UserError, unknown
-from fedbench.jobs import metric_checks, preflight
+from fedbench.jobs import preflight
 from fedbench.jobs.choices import Choice, Choices
 from fedbench.jobs.progress import time_left
 from fedbench.jobs.race import Race, Rule, Runs, margin, race
@@ -133,9 +133,8 @@ class Tuning:
         asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._short_metric))
         for tried in trials.values():
             for place, metric in asked:
-                if why := metric_checks.lacks(tried[0][1][0], metric, preflight.classes_of):
-                    said = why.format(metric=metric, dataset=self._dataset)
-                    raise UserError(f"{self._source}: {place}: {said}")
+                if why := preflight.lacks(tried[0][1][0], metric):
+                    raise UserError(f"{self._source}: {place} on {self._dataset}: {why}")
 
     @property
     def _short_metric(self) -> str:

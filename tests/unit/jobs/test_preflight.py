@@ -24,7 +24,7 @@ from fedbench.store.runs import Store
 pytestmark = pytest.mark.usefixtures("project")
 ROOT = Path(__file__).parents[3]
 FILE = r"^config/papers/toy\.yaml: "
-NETWORK, METRICS = "datasets.Digits.network", "tables.table1.metrics"
+NETWORK = "datasets.Digits.network"
 SHORT = {"iterations": 1, "rounds": None, "epochs": None}
 
 
@@ -81,23 +81,6 @@ def test_runs_that_differ_in_what_is_checked_are_checked_each(
         preflight.check_runs(("", "Digits", "Plain", run) for run in runs)
 
 
-def test_a_mistake_of_a_table_stops_the_cells_that_it_shows_alone() -> None:
-    def change(paper: dict[str, Any]) -> None:
-        table = paper["tables"]["table1"]
-        paper["datasets"]["Other"] = {**paper["datasets"]["Digits"], "printed": True}
-        others = {"datasets": ["Digits", "Other"], "settings": {"p": [2, 8]}}
-        paper["tables"] |= {
-            "table1": table | {"metrics": ["test_overall_accuracy"]},
-            "table2": table | others,
-        }
-
-    with pytest.raises(UserError, match=r"tables\.table1\.metrics: test_overall_accuracy is not measured"):
-        preflight.check(cells(change))
-    plan = Plan(load_config(overrides={"datasets": ["Digits", "Other"]}), "toy")
-    shown = {(cell.dataset, cell.setting["p"]): cell for cell in plan.cells("table2")}
-    preflight.check([shown["Other", 2], shown["Digits", 8]])
-
-
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
@@ -120,11 +103,6 @@ def test_a_mistake_of_a_table_stops_the_cells_that_it_shows_alone() -> None:
         ("defaults.data.partition", {"rule": "evn"}, r"datasets\.Digits\.data\.partition: unknown .* 'evn'"),
         ("datasets.Digits.fixed.train", SHORT, r"datasets\.Digits: train\.iterations: 1 is less than a round"),
         ("datasets.Digits.task", {"name": "clasification"}, r"datasets\.Digits: task: unknown task"),
-        (METRICS, ["test_auc", "test_overall_accuracy"], r"tables\.table1\.metrics: test_overall_accuracy"
-         r" is not measured on Digits \(2 classes\): task 'classification' measures test_auc, test_ap"),
-        (METRICS, ["test_balanced_accuracy"], r"tables\.table1\.metrics: test_balanced_accuracy is not"
-         r" measured on Digits .*'detailed' measures more"),
-        (METRICS, ["val_auc"], r"tables\.table1\.metrics: val_auc needs a validation part"),
     ],
 )  # fmt: skip
 def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value: Any, message: str) -> None:
@@ -165,47 +143,6 @@ def test_absurd_lengths_and_normalisations_have_no_cell(train: dict[str, Any], m
         cells(changed("datasets", "Digits", "fixed", value={"train": train}))
 
 
-def test_a_table_of_two_tasks_has_metrics_of_both() -> None:
-    def change(paper: dict[str, Any]) -> None:
-        original = {**paper["datasets"]["Digits"], "data": {**paper["datasets"]["Digits"]["data"]}}
-        original["data"] |= {
-            "labels": {"rule": "original", "positive_half": None},
-            "imbalance": {"rule": "none"},
-        }
-        paper["datasets"]["Ten"] = original
-        paper["tables"]["table1"] |= {"datasets": ["Digits", "Ten"], "additions": []}
-        paper["tables"]["table1"]["metrics"] = ["test_auc", "test_overall_accuracy"]
-
-    preflight.check(cells(change))
-
-
-def test_a_method_whose_task_lacks_a_metric_trains_alone_where_others_have_it() -> None:
-    """Planning sees the whole table; the job of one cell sees that cell."""
-
-    def change(paper: dict[str, Any]) -> None:
-        paper["tables"]["table1"]["metrics"] = ["test_balanced_accuracy"]
-        paper["methods"]["Plain"]["task"] = {
-            "name": "detailed",
-            "options": {"metrics": ["balanced_accuracy"]},
-        }
-
-    for cell in cells(change):
-        preflight.check([cell])
-
-
-def test_a_method_that_a_dataset_has_not_lends_it_no_metric() -> None:
-    def change(paper: dict[str, Any]) -> None:
-        paper["tables"]["table1"]["metrics"] = ["test_balanced_accuracy"]
-        task = {"name": "detailed", "options": {"metrics": ["balanced_accuracy"]}}
-        paper["methods"]["Plain"] |= {"task": task, "only": {"dataset": ["Elsewhere"]}}
-        paper["datasets"]["Elsewhere"] = copy.deepcopy(paper["datasets"]["Digits"])
-        paper["tables"]["table1"]["datasets"] = [*paper["tables"]["table1"]["datasets"], "Elsewhere"]
-        paper["figures"] = {}
-
-    with pytest.raises(UserError, match="test_balanced_accuracy is not measured on Digits"):
-        preflight.check(cells(change))
-
-
 @pytest.mark.parametrize("paper", [path.stem for path in sorted((ROOT / "config/papers").glob("*.yaml"))])
 def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the workflow's jobs do, one cell each."""
@@ -218,7 +155,7 @@ def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.M
 
 
 def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:
-    """Three classes cannot have an AUC, and a network for pictures takes no table of numbers."""
+    """A network for pictures takes no table of numbers."""
     write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
     np.savez("mine.npz", x=np.zeros((30, 4), np.float32))
     network = {"name": "cnn"}
@@ -232,9 +169,6 @@ def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -
     assert len(str(raised.value).splitlines()) == 1, "whatever of it is asked for"
     np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)
     with pytest.raises(UserError, match=r"network 'cnn' for samples of shape \[4\]"):
-        preflight.check(cells(change))
-    network["name"] = "mlp"
-    with pytest.raises(UserError, match=r"test_auc is not measured on Digits \(3 classes\)"):
         preflight.check(cells(change))
 
 

@@ -219,7 +219,7 @@ def test_a_file_of_another_form_is_named_and_kept(
 def test_a_metric_that_the_runs_lack_is_no_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     change(tune=PAPER["tune"] | {"metric": "val_minority_accuracy"})
     monkeypatch.setattr(workers, "train_run", fake(dict.fromkeys((0.01, 0.1, 0.2, 0.5), 0.5)))
-    with pytest.raises(UserError, match=r"tune\.metric: val_minority_accuracy is not measured on Digits"):
+    with pytest.raises(UserError, match=r"tune\.metric on Digits: val_minority_accuracy is not measured"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
 
 
