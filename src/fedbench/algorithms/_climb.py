@@ -18,6 +18,7 @@ else:
     Base = object
 
 SCALES = ("code", "paper")
+LOSSES = ("clean", "augmented")
 
 
 class Climb(Base):
@@ -33,9 +34,13 @@ class Climb(Base):
     Attributes:
         dual_lr: eta_D.
         tolerance: eps.
-        dual_scale: ``paper`` takes the constants and losses as they are. ``code``, as in the official program: a
+        dual_scale: ``paper`` takes the constants and losses as they are. ``code``, after the authors' program: a
             client's loss is the sum over the mini-batches of its epoch (here their number times the mean, where an
             incomplete one counts by its samples), and the step is eta_D / N.
+        dual_losses: of the images as they are (``clean``), or as training sees them (``augmented``), changed anew at
+            each dual step. The paper says neither; the authors' program has the latter on CIFAR
+            (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). The same without
+            ``train.augment``.
         dual_every: n_p, rounds between dual steps.
         dual_max: upper end of the box of lambda.
     """
@@ -45,11 +50,13 @@ class Climb(Base):
     dual_scale: str
     dual_every: Count
     dual_max: NotNegative
+    dual_losses: str = "clean"
 
     task: ClassVar[type[Task]] = LabelledTask
 
     def __post_init__(self) -> None:
         one_of("climb", "dual_scale", self.dual_scale, SCALES)
+        one_of("climb", "dual_losses", self.dual_losses, LOSSES)
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with lambda = 0."""
@@ -70,7 +77,8 @@ class Climb(Base):
         if (round_index + 1) % self.dual_every:
             return server
         assert problem.client_losses is not None
-        losses = problem.client_losses(server["x"], buffers_of(server))
+        augmented = round_index if self.dual_losses == "augmented" else None
+        losses = problem.client_losses(server["x"], buffers_of(server), augmented)
         # The next round's participants receive this model anyway; the others receive it for its loss alone.
         absent = problem.n_clients - len(participants)
         problem.charges.add(up=problem.n_clients, down=absent * len(server["x"]))

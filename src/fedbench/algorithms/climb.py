@@ -18,3 +18,4 @@ class Method(Climb, fedavg.Method):
     dual_scale: str
     dual_every: Count
     dual_max: NotNegative
+    dual_losses: str = "clean"

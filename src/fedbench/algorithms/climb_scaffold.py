@@ -27,6 +27,7 @@ class Method(Climb, scaffold.Method):
     dual_scale: str
     dual_every: Count
     dual_max: NotNegative
+    dual_losses: str = "clean"
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero variates, lambda = 0."""

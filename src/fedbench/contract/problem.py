@@ -82,7 +82,8 @@ class Problem:
             more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
             They count as ``samples_forward``, like those of ``client_losses``.
         auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
-        client_losses: (w, buffers) -> mean cross-entropy of the parameters w [d] on every client's data, [N].
+        client_losses: (w, buffers, time) -> mean cross-entropy of the parameters w [d] on every client's data, [N]: of
+            samples as they are if ``time`` is None, else augmented as in training, otherwise at each time.
         batches: () -> how many mini-batches an epoch of each client has, [N].
         class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
         participants: round -> the clients that take part in it, ascending.
@@ -102,7 +103,7 @@ class Problem:
     clip_value: float | None = None
     draw: Callable[..., Batch] | None = None
     auxiliary: Callable[[int], list[Batch]] | None = None
-    client_losses: Callable[[Tensor, Tensor | None], Tensor] | None = None
+    client_losses: Callable[..., Tensor] | None = None
     charges: Charges = field(default_factory=Charges)
     batches: Callable[[], Tensor] | None = None
     class_counts: Callable[[], Tensor] | None = None

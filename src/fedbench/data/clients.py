@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fedbench.data import augment
 from fedbench.data.augment import scaled
 from fedbench.data.batch import Batch
 from fedbench.data.cycle import Cycle
@@ -245,6 +246,26 @@ class ClientData:
 
     def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
         return np.sort(self._shuffled(purpose, client, time, self.sizes[client])[:n])
+
+    def passes(self, most: int, time: int | None = None) -> Iterator[Batch]:
+        """Yield all clients' samples in their order, up to ``most`` at a time, [1, n, ...] each.
+
+        With a ``time`` they are augmented as in training: each client draws anew at each time.
+        """
+        augmentation = "none" if time is None else self.spec.augment
+        if augmentation == "none":
+            parts = self.inputs.split(most), torch.split(self.labels, most)
+            for inputs, labels in zip(*parts, strict=True):
+                yield Batch(self.prepare(inputs)[None], labels[None])
+            return
+        assert time is not None
+        apply = getattr(augment, augmentation)
+        for client, size in enumerate(self.sizes):
+            rng = stream(self.seed, "augment losses", client, time)
+            for places in torch.split(torch.arange(size) + self.offsets[client], most):
+                index = places[None].to(self.device)
+                changed = self.normalize(apply(self.samples(index)[0], rng))
+                yield Batch(changed[None], self.labels[index])
 
     def auxiliary(self, n: int) -> list[Batch]:
         """Draw, once per run, up to ``n`` training samples of each class for the server, in class order."""

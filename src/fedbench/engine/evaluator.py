@@ -107,18 +107,18 @@ class Evaluator:
             return {"train_auc": auc(scores.cpu().numpy(), data.labels.cpu().numpy())}
         return {}
 
-    def client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
-        """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N]."""
+    def client_losses(self, w: Tensor, buffers: Tensor | None, time: int | None = None) -> Tensor:
+        """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N].
+
+        With a ``time`` the data are augmented as in training, otherwise at each time.
+        """
         data, statistics = self._data, None if buffers is None else buffers[None]
         losses, chunk = [], TRAIN_CHUNK
         if data.device.type == "cuda":  # 60 calls a round would cost CLIMB a quarter of its time there
             chunk = max(1, AHEAD["cuda"] // math.prod(data.sample))
         with torch.no_grad():
-            parts = data.inputs.split(chunk), torch.split(data.labels, chunk)
-            for inputs, labels in zip(*parts, strict=True):
-                scores = self._net.scores(
-                    w[None, : self._net.d], data.prepare(inputs)[None], statistics, train=False
-                )
-                losses.append(per_sample(scores, labels[None])[0])
+            for batch in data.passes(chunk, time):
+                scores = self._net.scores(w[None, : self._net.d], batch.inputs, statistics, train=False)
+                losses.append(per_sample(scores, batch.labels)[0])
         sums = torch.split(torch.cat(losses).double(), data.sizes)
         return torch.stack([part.mean() for part in sums]).to(w.dtype)

@@ -187,10 +187,10 @@ class Simulation:
         self.problem.charges.add(forward=batch.labels.shape[1])
         return batch
 
-    def _client_losses(self, w: Tensor, buffers: Tensor | None) -> Tensor:
+    def _client_losses(self, w: Tensor, buffers: Tensor | None, time: int | None = None) -> Tensor:
         """Return the mean cross-entropy of ``w`` [>= d] on each client's training data, [N]: all are scored once."""
         self.problem.charges.add(forward=sum(self.data.sizes))
-        return self.evaluator.client_losses(w, buffers)
+        return self.evaluator.client_losses(w, buffers, time)
 
     def _participants(self, round_index: int) -> list[int]:
         return participants(self.spec.train.participation, len(self.data.sizes), round_index, self.spec.seed)

@@ -13,6 +13,8 @@ from world import PARAMS, images, simulate, spec
 from fedbench.algorithms import make
 from fedbench.algorithms._climb import Climb, weights
 from fedbench.data.clients import Arrays
+from fedbench.engine import evaluator
+from fedbench.streams import stream
 
 SIZE, Q, TOLERANCE = 40, 0.6, 0.1
 
@@ -109,3 +111,41 @@ def test_duals_and_losses_of_all_clients_are_traced() -> None:
     assert last["dual"] == simulation.server["duals"].tolist()
     assert last["loss"] == simulation.server["client_losses"].tolist()
     assert "negative_weights" in outcome.metrics
+
+
+def padded_cropped_flipped(image: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """One image [C, H, W] within 4 pixels of black, cut out at a random place, mirrored half of the time."""
+    height, width = image.shape[1:]
+    black = np.pad(image, ((0, 0), (4, 4), (4, 4)))
+    top, left, mirror = (numbers * (9, 9, 2)).astype(int)
+    window = black[:, top : top + height, left : left + width]
+    return window[:, :, ::-1] if mirror else window
+
+
+@pytest.mark.parametrize("method", ["climb", "climb_scaffold"])
+def test_a_dual_step_may_take_the_losses_of_augmented_images(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those at the new model, drawn anew at each dual step; how many are scored in one call is no matter."""
+    monkeypatch.setattr(evaluator, "TRAIN_CHUNK", 7)
+    arrays, how = images(side=8), {"augment": "pad_crop_flip", "normalize": {"mean": [0.3], "std": [0.6]}}
+    constants = {"dual_losses": "augmented", "dual_every": 2}
+    simulation, _ = simulate(spec(method, constants, rounds=4, **how), arrays)
+    for client, positions in enumerate(arrays.clients):
+        numbers = stream(0, "augment losses", client, 3).random((len(positions), 3))
+        changed = [
+            padded_cropped_flipped(arrays.x_train[i], row) for i, row in zip(positions, numbers, strict=True)
+        ]
+        inputs = torch.tensor((np.stack(changed) - 0.3) / 0.6, dtype=torch.float32)
+        logits = simulation.problem.net.scores(simulation.server["x"][None], inputs[None])[0, :, 0]
+        labels = torch.tensor(arrays.y_train[positions]).float()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
+        assert float(simulation.server["client_losses"][client]) == pytest.approx(float(loss), rel=1e-5)
+    clean, _ = simulate(spec(method, {"dual_every": 2}, rounds=4, **how), arrays)
+    assert not torch.allclose(clean.server["client_losses"], simulation.server["client_losses"], rtol=1e-3)
+
+
+def test_without_augmentation_both_kinds_of_losses_are_the_same_bits() -> None:
+    runs = [spec("climb", {"dual_losses": losses}, rounds=4) for losses in ("clean", "augmented")]
+    clean, augmented = (simulate(run, images())[0] for run in runs)
+    assert torch.equal(clean.server["duals"], augmented.server["duals"]) and clean.server["duals"].any()
