@@ -30,6 +30,7 @@ CHANGES: dict[str, Any] = {
     "data.validation": 0.2,
     "network.name": "cnn",
     "network.options.hidden": [5],
+    "network.weights": "xavier",
     "method": "fedprox",
     "params.lr": 0.2,
     "train.iterations": 101,

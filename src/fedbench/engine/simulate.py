@@ -90,7 +90,8 @@ class Simulation:
         """Build the network, with random weights or those of ``start``."""
         spec = self.spec
         seed = int(stream(spec.seed, "initial weights").integers(2**31))
-        net = network.build(spec.network.name, self.data.sample, outputs, seed, spec.network.options)
+        how = spec.network
+        net = network.build(how.name, self.data.sample, outputs, seed, how.options, how.weights)
         net.rounding = spec.train.precision == "bf16"
         if (spec.start is None) != (start is None):
             raise ValueError("a run with a start needs its weights, any other takes none")

@@ -259,8 +259,9 @@ def _in_sequence(layers: Sequence[Callable[[Tensor], Tensor]], inputs: Tensor) -
 
 
 def build(
-    name: str, shape: Sequence[int], outputs: int, seed: int, options: dict[str, Any] | None = None
-) -> Net:
+    name: str, shape: Sequence[int], outputs: int, seed: int, options: dict[str, Any] | None = None,
+    weights: str = "pytorch",
+) -> Net:  # fmt: skip
     """Build a network with initial weights drawn from ``seed`` alone.
 
     Args:
@@ -269,6 +270,7 @@ def build(
         outputs: number of scores per input; 1 for a binary task.
         seed: of the initial weights.
         options: the network's own options.
+        weights: how the initial weights of linear and convolution layers are drawn (``specs.NetworkSpec``).
 
     Raises:
         UserError: unknown network or option.
@@ -284,4 +286,14 @@ def build(
             module = builder(tuple(shape), outputs, **(options or {}))
         except TypeError as error:
             raise UserError(f"network {name!r}: {error}") from None
+        if weights == "xavier":
+            _draw_xavier(module)
     return Net(module)
+
+
+def _draw_xavier(module: nn.Module) -> None:
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.xavier_normal_(layer.weight)
+            if layer.bias is not None:
+                nn.init.constant_(layer.bias, 1 / layer.bias.numel())

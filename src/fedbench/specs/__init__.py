@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -48,10 +48,16 @@ __all__ = [
 class NetworkSpec(Spec):
     """A network by the name of its file in ``fedbench.models``, with its options."""
 
+    added_later: ClassVar[tuple[str, ...]] = ("weights",)
+
     name: Name
     """Name of a network: a file in `src/fedbench/models`, or an entry point."""
     options: dict[str, Any] = {}
     """Arguments of its `build` function."""
+    weights: Literal["pytorch", "xavier"] = "pytorch"
+    """Initial weights of linear and convolution layers. `pytorch`: those of its layers. `xavier`: normal after Glorot,
+    and each bias is 1 divided by the number of biases of its layer, so 1 for a single output (fcsg's program, 353356a,
+    Invariant Logistic Regression/dataset.py 78-82, and D-AUPRC, 3f96df4, utils.py 49-56 and 77-84)."""
 
 
 class TaskSpec(Spec):

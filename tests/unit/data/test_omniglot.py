@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from fedbench.data import datasets, download
-from fedbench.data.datasets import omniglot
+from fedbench.data.datasets import omniglot, omniglot_vinyals
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
@@ -21,6 +21,8 @@ from fedbench.specs import DataSpec
 
 CHARACTERS = {"images_background": 9, "images_evaluation": 4}
 DRAWINGS = 3
+GREEK = [0, 1]
+"""Numbers of the background characters of another alphabet."""
 
 
 @pytest.fixture
@@ -37,7 +39,10 @@ def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 for k in range(DRAWINGS):
                     content = io.BytesIO()
                     Image.fromarray(rng.random((105, 105)) > 0.2).save(content, "png")
-                    archive.writestr(f"{part}/Latin/character{c:02}/{c:04}_{k:02}.png", content.getvalue())
+                    alphabet = "Greek" if c in GREEK and part == "images_background" else "Latin"
+                    archive.writestr(
+                        f"{part}/{alphabet}/character{c:02}/{c:04}_{k:02}.png", content.getvalue()
+                    )
         sums[path.name] = hashlib.md5(path.read_bytes()).hexdigest()
     monkeypatch.setattr(omniglot, "_ZIPS", sums)
     return mirror
@@ -66,7 +71,7 @@ def test_rotations_are_classes_and_characters_groups(archives: Path, tmp_path: P
     upright, turned = (prepared.x_train[prepared.y_train == 4 + turn][:, 0] for turn in (0, 1))
     assert np.array_equal(np.rot90(upright, 1, axes=(1, 2)), turned)
     assert prepared.x_train.mean() > 150  # ink is black on white
-    assert prepared.classes[5] == "Latin/character01 turned 90"
+    assert prepared.classes[13] == "Latin/character03 turned 90"
 
 
 def test_both_forms_give_the_same_bytes(
@@ -94,6 +99,62 @@ def test_a_character_is_with_one_client_or_held_out(archives: Path, tmp_path: Pa
     ]
     assert sorted(map(len, owners)) in ([2, 2, 2, 3], [2, 2, 3, 2]) and len(set().union(*owners)) == 9
     assert sum(map(len, owners)) == 9
+
+
+def test_the_split_of_vinyals_holds_five_alphabets_out_and_tests_on_the_last_characters(
+    archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """White ink, the same images and classes; what the program leaves is the test part."""
+    monkeypatch.setattr(omniglot_vinyals, "LAST", 3)
+    monkeypatch.setattr(omniglot_vinyals, "HELD", ("Greek",))
+    for name in ("omniglot", "omniglot_vinyals"):
+        prepare(name, tmp_path, str(archives))
+    plain, split = (load_prepared(name, tmp_path) for name in ("omniglot", "omniglot_vinyals"))
+    assert split.x_train.shape[0] == 10 * 4 * 3 and split.x_test.shape[0] == 3 * 4 * 3
+    assert np.array_equal(split.x_train[: len(plain.x_train)], 255 - plain.x_train[:])
+    assert np.array_equal(np.unique(split.y_test // 4), [10, 11, 12])
+    assert split.held_train is not None and split.group_train is not None
+    assert np.array_equal(np.unique(split.y_train[split.held_train] // 4), GREEK)
+    assert np.array_equal(np.unique(split.group_train[split.held_train]), GREEK)
+    spec = DataSpec(dataset="omniglot_vinyals", clients=3, partition={"rule": "groups"}, validation="own")
+    make_partition(spec, 0, tmp_path)
+    partition = load_partition(spec, 0, tmp_path)
+    assert np.array_equal(np.flatnonzero(split.held_train), np.sort(partition.validation))
+
+
+def test_the_split_of_vinyals_has_1028_172_and_423_characters() -> None:
+    """Numbers of characters of Omniglot's alphabets as its authors list them."""
+    sizes = {
+        "background": {
+            "Alphabet_of_the_Magi": 20, "Anglo-Saxon_Futhorc": 29, "Arcadian": 26, "Armenian": 41,
+            "Asomtavruli_(Georgian)": 40, "Balinese": 24, "Bengali": 46,
+            "Blackfoot_(Canadian_Aboriginal_Syllabics)": 14, "Braille": 26, "Burmese_(Myanmar)": 34,
+            "Cyrillic": 33, "Early_Aramaic": 22, "Futurama": 26, "Grantha": 43, "Greek": 24, "Gujarati": 48,
+            "Hebrew": 22, "Inuktitut_(Canadian_Aboriginal_Syllabics)": 16, "Japanese_(hiragana)": 52,
+            "Japanese_(katakana)": 47, "Korean": 40, "Latin": 26, "Malay_(Jawi_-_Arabic)": 40,
+            "Mkhedruli_(Georgian)": 41, "N_Ko": 33, "Ojibwe_(Canadian_Aboriginal_Syllabics)": 14,
+            "Sanskrit": 42, "Syriac_(Estrangelo)": 23, "Tagalog": 17, "Tifinagh": 55,
+        },
+        "evaluation": {
+            "Angelic": 20, "Atemayar_Qelisayer": 26, "Atlantean": 26, "Aurek-Besh": 26, "Avesta": 26,
+            "Ge_ez": 26, "Glagolitic": 45, "Gurmukhi": 45, "Kannada": 41, "Keble": 26, "Malayalam": 47,
+            "Manipuri": 40, "Mongolian": 30, "Old_Church_Slavonic_(Cyrillic)": 45, "Oriya": 46, "Sylheti": 28,
+            "Syriac_(Serto)": 23, "Tengwar": 25, "Tibetan": 42, "ULOG": 26,
+        },
+    }  # fmt: skip
+    paths = np.unique(
+        [
+            f"images_{part}/{alphabet}/character{number:02}"
+            for part, alphabets in sizes.items()
+            for alphabet, size in alphabets.items()
+            for number in range(1, size + 1)
+        ]
+    )
+    assert len(paths) == 1623
+    parts = omniglot_vinyals.dataset.parts(paths)
+    assert np.bincount(parts).tolist() == [1028, 172, 423]
+    tested = [path.split("/", 1)[1] for path in paths[parts == omniglot.TEST]]
+    assert tested[0] == "Gurmukhi/character42" and tested[4] == "Kannada/character01"
 
 
 def test_without_either_form_both_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from fedbench.contract.problem import State
 from fedbench.data import augment
 from fedbench.data.clients import Work
 from fedbench.engine.simulate import Simulation
+from fedbench.specs import NetworkSpec
 from fedbench.store.runs import csv_text
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
@@ -143,3 +144,15 @@ class TestDivergence:
         assert outcome.status == "finished"
         losses = [row["client0"] for row in outcome.clients if row["quantity"] == "loss"]
         assert math.isnan(float(losses[0])) and math.isfinite(float(losses[-1]))
+
+
+def test_a_run_starts_from_the_weights_that_it_names() -> None:
+    """fcsg's student: one layer, bias 1; what is said at its default has the key of what is not said."""
+    plain, named, xavier = (
+        run.model_copy(update={"network": NetworkSpec(name="mlp", options={"hidden": []}, **weights)})
+        for run in [spec("fedavg")]
+        for weights in ({}, {"weights": "pytorch"}, {"weights": "xavier"})
+    )
+    assert plain.key == named.key != xavier.key
+    start = {run.key: Simulation(run, images(), CPU).server["x"] for run in (plain, xavier)}
+    assert start[xavier.key][-1] == 1 and not torch.equal(start[plain.key], start[xavier.key])

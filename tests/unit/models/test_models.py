@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+from fedbench.errors import UserError
 from fedbench.net import build
 
 
@@ -72,3 +75,65 @@ def test_conv4_pools_first_and_has_the_bits_of_the_usual_order() -> None:
         results.append([scores, *torch.autograd.grad(scores.square().sum(), list(part.parameters()))])
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
     assert (net[:3](inputs) < 0).any()  # without ReLU these would be other numbers
+
+
+def test_the_strided_conv4_is_the_authors_network() -> None:
+    """Layer by layer with functions alone: ReLU before batch-norm, no padding, no pool; 28 x 28 end in one pixel."""
+    net = build("conv4", (1, 28, 28), 5, 0, {"form": "strided"})
+    sizes = [9, 64 * 9, 64 * 9, 64 * 4]
+    assert net.d == sum(64 * size + 3 * 64 for size in sizes) + 64 * 5 + 5
+    x, inputs = net.initial().double(), torch.rand(6, 1, 28, 28, dtype=torch.float64)
+    parts, values, at = [], inputs, 0
+    for _, shape in net.parameters:
+        parts.append(x[at : at + shape.numel()].view(shape))
+        at += shape.numel()
+    blocks = zip(*(parts[first:16:4] for first in range(4)), (2, 2, 2, 1), strict=True)
+    for kernel, bias, scale, shift, stride in blocks:
+        values = F.conv2d(values, kernel, bias, stride).relu()
+        mean, variance = (
+            values.mean((0, 2, 3), keepdim=True),
+            values.var((0, 2, 3), unbiased=False, keepdim=True),
+        )
+        values = (values - mean) / (variance + 1e-5).sqrt() * scale.view(-1, 1, 1) + shift.view(-1, 1, 1)
+    assert values.shape == (6, 64, 1, 1)
+    expected = values.flatten(1) @ parts[16].T + parts[17]
+    scores = net.scores(net.initial()[None], inputs.float()[None])[0]
+    assert torch.allclose(scores.double(), expected, atol=1e-4)
+    for kernel in (*parts[0:16:4], parts[16]):  # normal after He: variance 2 / fan-in
+        fan_in = kernel[0].numel()
+        assert float(kernel.var()) * fan_in / 2 == pytest.approx(
+            1, abs=0.35 if kernel.numel() < 1000 else 0.06
+        )
+    assert not any(bias.any() for bias in (*parts[1:16:4], parts[17]))
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "options"),
+    [
+        ("mlp", (10,), {"hidden": []}),
+        ("mlp", (400,), {"hidden": [300]}),
+        ("cnn", (1, 28, 28), {"channels": [20, 50]}),
+    ],
+)
+def test_xavier_weights_have_glorot_s_variance_and_biases_of_one_by_their_number(
+    name: str, shape: tuple[int, ...], options: dict[str, object]
+) -> None:
+    net = build(name, shape, 1, 0, options, "xavier")
+    x, at = net.initial(), 0
+    for _, size in net.parameters:
+        part = x[at : at + size.numel()].view(size)
+        at += size.numel()
+        if part.dim() == 1:
+            assert torch.equal(part, torch.full_like(part, 1 / len(part)))
+        elif part.numel() >= 300:
+            fans = (part.shape[0] + part.shape[1]) * part[0, 0].numel()
+            assert float(part.square().mean()) * fans / 2 == pytest.approx(1, abs=0.3)
+    other = build(name, shape, 1, 0, options)
+    assert other.d == net.d and not torch.equal(other.initial(), x)
+
+
+def test_unknown_forms_and_small_images_are_named() -> None:
+    with pytest.raises(UserError, match=re.escape("'stride'. Did you mean 'strided'")):
+        build("conv4", (1, 28, 28), 5, 0, {"form": "stride"})
+    with pytest.raises(UserError, match="23 x 23"):
+        build("conv4", (1, 22, 22), 5, 0, {"form": "strided"})

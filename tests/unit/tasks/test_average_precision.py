@@ -159,3 +159,20 @@ def test_what_does_not_fit_is_named() -> None:
     for options, says in (({"positives": 0}, "positives is 0"), ({"margin": 0.0}, "has to be above 0")):
         with pytest.raises(UserError, match=says):
             simulation("fcsg", {"lr": 0.1}, task={"name": "average_precision", "options": OPTIONS | options})
+
+
+def test_inputs_may_be_normalised_as_in_the_authors_program() -> None:
+    """Those of batches, positives drawn beside them and the test part (D-AUPRC 3f96df4, dist_data.py 33-48)."""
+    arrays = rare((7, 5, 2), dtype=np.float32)
+    by_hand = dataclasses.replace(
+        arrays,
+        x_train=(arrays.x_train - np.float32(0.1307)) / np.float32(0.3081),
+        x_test=(arrays.x_test - np.float32(0.1307)) / np.float32(0.3081),
+    )
+    asked = run_of(arrays, rounds=3, normalize={"mean": [0.1307], "std": [0.3081]})
+    same, plain = (run_of(data, rounds=3) for data in (by_hand, arrays))
+    results = [run.run().metrics["test_ap"] for run in (asked, same, plain)]
+    assert results[0] == pytest.approx(results[1], abs=1e-6) and results[0] != pytest.approx(
+        results[2], abs=1e-4
+    )
+    assert torch.allclose(asked.server["x"], same.server["x"], atol=1e-6)

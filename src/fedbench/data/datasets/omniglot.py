@@ -7,6 +7,7 @@ import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
@@ -20,6 +21,7 @@ PACKED = "omniglot28.npz"
 SHA256 = "064c72a352f9e549"
 """First digits of the SHA-256 of all images in the order of their paths, 28x28."""
 TURNS = 4
+TRAIN, HELD, TEST = range(3)
 _ZIPS = {
     "images_background.zip": "68d2efa1b9178cc56df9314c21c6e718",
     "images_evaluation.zip": "6b91aef0f799c5bb55b94e3f2daec811",
@@ -73,18 +75,39 @@ class Omniglot(Dataset):
         packed = raw_dir / PACKED
         images, paths = _unpacked(packed) if packed.is_file() else _read(super().sources(raw_dir))
         names, character = np.unique([path.rpartition("/")[0] for path in paths], return_inverse=True)
+        images = self.inked(images)
         x = np.stack([np.rot90(images, turn, axes=(1, 2)) for turn in range(TURNS)], 1)  # [n, 4, 28, 28]
         y = TURNS * character[:, None] + np.arange(TURNS)
-        background = np.char.startswith(paths, "images_background")
+        part = self.parts(names)[character]
         (x_train, y_train), (x_test, y_test) = (
-            (x[part].reshape(-1, 1, *images.shape[1:]), y[part].ravel()) for part in (background, ~background)
+            (x[among].reshape(-1, 1, *images.shape[1:]), y[among].ravel())
+            for among in (part != TEST, part == TEST)
         )
+        held = np.repeat(part[part != TEST] == HELD, TURNS)
         classes = tuple(
             f"{name.partition('/')[2]} turned {90 * turn}" for name in names.tolist() for turn in range(TURNS)
         )
-        note = "28x28 by Lanczos, ink black on white; a character's rotations by 90 degrees are classes"
-        groups = np.repeat(character[background], TURNS)
-        return Arrays(x_train, y_train, x_test, y_test, groups, classes=classes, notes=(note,))
+        note = f"28x28 by Lanczos, ink {self.ink}; a character's rotations by 90 degrees are classes"
+        return Arrays(
+            x_train,
+            y_train,
+            x_test,
+            y_test,
+            np.repeat(character[part != TEST], TURNS),
+            held_train=held if held.any() else None,
+            classes=classes,
+            notes=(note,),
+        )
+
+    ink: ClassVar[str] = "black on white"
+
+    def inked(self, images: np.ndarray) -> np.ndarray:
+        """Return the images ``[n, 28, 28]``, uint8, black on white as they come, in the ink that is asked for."""
+        return images
+
+    def parts(self, characters: np.ndarray) -> np.ndarray:
+        """Return the part of each character, TRAIN, HELD (official validation) or TEST, by its sorted path."""
+        return np.where(np.char.startswith(characters, "images_background"), TRAIN, TEST)
 
 
 def _unpacked(path: Path) -> tuple[np.ndarray, np.ndarray]:
