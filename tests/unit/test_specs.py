@@ -10,7 +10,7 @@ from run_specs import BASE, changed
 
 from fedbench import specs
 from fedbench.plan.schema import Config
-from fedbench.specs import RunSpec, StartSpec, TaskSpec, TrainSpec
+from fedbench.specs import NoiseSpec, RunSpec, StartSpec, TaskSpec, TrainSpec
 
 CHANGES: dict[str, Any] = {
     "data.dataset": "mnist",
@@ -82,6 +82,7 @@ ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
         *(NO_DECAY | {"stages": {"first": 2, "factor": 0.5} | other} for other in (
             {}, {"first": 3}, {"scale": 2}, {"factor": 0.25},
         )),
+        *({"noise": {"std": 0.1, "shift": 0.1} | other} for other in ({}, {"std": 0.2}, {"shift": 0.2}, {"centre": 1})),
     ],
     "start": [
         {"sha256": "0" * 64},
@@ -131,6 +132,7 @@ def test_no_field_was_forgotten_above() -> None:
         "train.stages.first",
         "train.stages.scale",
         "train.stages.factor",
+        *(f"train.noise.{name}" for name in NoiseSpec.model_fields),
         *(f"start.{name}" for name in StartSpec.model_fields),
         *(f"task.{name}" for name in TaskSpec.model_fields),
     }  # instead of others, or above
@@ -155,6 +157,7 @@ def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
     late = {
         "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
         "prior": "pooled", "precision": "float32", "select": None, "keep_model": False, "clip_value": None,
+        "noise": None,
     }  # fmt: skip
     assert set(late) == set(TrainSpec.added_later)
     written = BASE | {

@@ -220,12 +220,12 @@ class ClientData:
     def work(self, clients: Sequence[int], round_index: int, purpose: str) -> Work:
         """Collect the batches of several clients for one round, padded to equal shape where they differ."""
         plans = [self.plan(client, round_index, purpose) for client in clients]
-        return Work(self, plans, list(clients), round_index, purpose, self.spec.augment)
+        return Work(self, plans, list(clients), round_index, purpose, changed=True)
 
     def first(self, clients: Sequence[int], purpose: str) -> Work:
-        """Draw one mini-batch of each client apart from its rounds, untouched by augmentation, padded likewise."""
+        """Draw one mini-batch of each client apart from its rounds, not augmented, without noise, padded likewise."""
         plans = [[self._first(client, purpose)] for client in clients]
-        return Work(self, plans, list(clients), 0, purpose, "none")
+        return Work(self, plans, list(clients), 0, purpose, changed=False)
 
     def _first(self, client: int, purpose: str) -> np.ndarray:
         if self.pairs is not None:
@@ -252,20 +252,27 @@ class ClientData:
 
         With a ``time`` they are augmented as in training: each client draws anew at each time.
         """
-        augmentation = "none" if time is None else self.spec.augment
-        if augmentation == "none":
+        if time is None or (self.spec.augment == "none" and self.spec.noise is None):
             parts = self.inputs.split(most), torch.split(self.labels, most)
             for inputs, labels in zip(*parts, strict=True):
                 yield Batch(self.prepare(inputs)[None], labels[None])
             return
-        assert time is not None
-        apply = getattr(augment, augmentation)
+        apply = getattr(augment, self.spec.augment, lambda inputs, _: scaled(inputs))
         for client, size in enumerate(self.sizes):
-            rng = stream(self.seed, "augment losses", client, time)
+            rng, noise = (stream(self.seed, f"{what} losses", client, time) for what in ("augment", "noise"))
             for places in torch.split(torch.arange(size) + self.offsets[client], most):
                 index = places[None].to(self.device)
-                changed = self.normalize(apply(self.samples(index)[0], rng))
+                changed = self.noisy(self.normalize(apply(self.samples(index)[0], rng)), client, noise)
                 yield Batch(changed[None], self.labels[index])
+
+    def noisy(self, inputs: Tensor, client: int, rng: np.random.Generator) -> Tensor:
+        """Add the noise that a client's training sees, if any, to normalised inputs [n, ...]."""
+        if (noise := self.spec.noise) is None:
+            return inputs
+        drawn = noise.std * rng.standard_normal(inputs.shape, dtype=np.float32) + noise.shift * (
+            client - noise.centre
+        )
+        return inputs + torch.from_numpy(drawn).to(inputs)
 
     def auxiliary(self, n: int) -> list[Batch]:
         """Draw, once per run, up to ``n`` training samples of each class for the server, in class order."""

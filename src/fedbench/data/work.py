@@ -28,10 +28,10 @@ class Work:
 
     def __init__(
         self, data: ClientData, plans: list[list[np.ndarray]], clients: list[int], round_index: int, purpose: str,
-        augmentation: str,
+        changed: bool,
     ) -> None:  # fmt: skip
         self._data, self._clients, self._round, self._purpose = data, clients, round_index, purpose
-        self._augmentation = augmentation
+        self._changed, self._augmentation = changed, data.spec.augment if changed else "none"
         steps = max(len(plan) for plan in plans)
         width = max(len(batch) for plan in plans for batch in plan)
         index = np.zeros((steps, len(clients), width), dtype=np.int64)
@@ -83,16 +83,25 @@ class Work:
         if width < labels.shape[1]:
             labels, inputs = labels[:, :width], inputs[:, :width].contiguous()
         weight = self._shares[step, :, :width] if self._weighted[step] else None
-        if self._augmentation == "none":
-            return Batch(inputs, labels, weight)
-        apply = getattr(augment, self._augmentation)
-        parts = [
-            apply(part, stream(data.seed, f"augment {self._purpose}", client, self._round, step))
-            for client, part in zip(self._clients, inputs, strict=True)
-        ]
-        # last: what augmentation pads with is black, as in the official programs, not the mean colour
-        stacked = parts[0][None] if len(parts) == 1 else torch.stack(parts)
-        return Batch(data.normalize(stacked), labels, weight)
+        if self._augmentation != "none":
+            apply = getattr(augment, self._augmentation)
+            parts = [
+                apply(part, self._stream("augment", client, step))
+                for client, part in zip(self._clients, inputs, strict=True)
+            ]
+            stacked = parts[0][None] if len(parts) == 1 else torch.stack(parts)
+            # last: what augmentation pads with is black, as in the authors' programs, not the mean colour
+            inputs = data.normalize(stacked)
+        if self._changed and data.spec.noise is not None:
+            parts = [
+                data.noisy(part, client, self._stream("noise", client, step))
+                for client, part in zip(self._clients, inputs, strict=True)
+            ]
+            inputs = torch.stack(parts)
+        return Batch(inputs, labels, weight)
+
+    def _stream(self, what: str, client: int, step: int) -> np.random.Generator:
+        return stream(self._data.seed, f"{what} {self._purpose}", client, self._round, step)
 
     def _inputs(self, step: int) -> Tensor:
         """Return the inputs of ``step``, [K, B, ...]: as stored if they are augmented, else ready for the network.

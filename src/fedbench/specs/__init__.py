@@ -19,7 +19,7 @@ from fedbench.specs._base import (
     validated,
 )
 from fedbench.specs._data import NUMERICS, DataSpec, ImbalanceSpec, LabelSpec, PartitionSpec
-from fedbench.specs._training import NormalizeSpec, ParticipationSpec, StagesSpec, TrainSpec
+from fedbench.specs._training import NoiseSpec, NormalizeSpec, ParticipationSpec, StagesSpec, TrainSpec
 
 __all__ = [
     "LATE_PARAMS",
@@ -29,6 +29,7 @@ __all__ = [
     "LabelSpec",
     "Name",
     "NetworkSpec",
+    "NoiseSpec",
     "NormalizeSpec",
     "ParticipationSpec",
     "PartitionSpec",

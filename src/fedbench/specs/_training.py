@@ -68,6 +68,18 @@ class NormalizeSpec(Spec):
         return self
 
 
+class NoiseSpec(Spec):
+    """Gaussian noise that training adds to normalised inputs, with a mean of its own for each client."""
+
+    std: float = Field(0.0, ge=0, lt=float("inf"))
+    """Standard deviation of the noise."""
+    shift: FiniteFloat = 0.0
+    """The mean of client k's noise is this times k - `centre`, clients counted from 0. FeDXL's program, on which cycp
+    builds, has std 0.01, shift 0.01 and centre 8 on 16 machines (a3b2f29, FeDXL/main.py 129, arguments.py 40)."""
+    centre: int = Field(0, ge=0)
+    """The client whose noise has mean 0."""
+
+
 class StagesSpec(Spec):
     """Stages of training that grow; step sizes fall after each."""
 
@@ -84,7 +96,7 @@ class TrainSpec(Spec):
 
     added_later: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
-        "clip_value", "precision",
+        "clip_value", "precision", "noise",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
@@ -128,8 +140,10 @@ class TrainSpec(Spec):
     """The largest norm of a gradient."""
     clip_value: float | None = Field(None, gt=0)
     """The largest absolute value of a gradient's entries."""
-    augment: Literal["none", "crop_flip", "pad_crop_flip", "affine"] = "none"
+    augment: Literal["none", "crop_flip", "crop_flips", "pad_crop_flip", "affine"] = "none"
     """Random changes of training images."""
+    noise: NoiseSpec | None = None
+    """Gaussian noise that is added to training inputs after they are normalised."""
     normalize: NormalizeSpec | None = None
     """Mean and standard deviation by which inputs are normalised."""
     minority_classes: tuple[int, ...] = ()

@@ -62,8 +62,8 @@ class Maml(ConditionalTask):
                 f"task {self.name!r} adapts a network to a few samples: one with running statistics is not the same "
                 "function before and after. Take conv4 or mlp"
             )
-        if data.spec.augment != "none":
-            raise UserError(f"task {self.name!r} takes no train.augment")
+        if data.spec.augment != "none" or data.spec.noise is not None:
+            raise UserError(f"task {self.name!r} takes no train.augment and no train.noise")
         parts = {f"client {k}": arrays.y_train[own] for k, own in enumerate(arrays.clients)}
         parts["the test part"] = arrays.y_test
         if len(arrays.validation):

@@ -61,9 +61,9 @@ class Task(ConditionalTask):
         need_period(NAME, data)
         if arrays.n_classes != 2 or data.inputs.dim() != 2:
             raise UserError(f"task {NAME!r} takes vectors of two classes, such as the dataset 'ilr'")
-        if data.spec.augment != "none" or data.spec.normalize is not None:
+        if data.spec.augment != "none" or data.spec.normalize is not None or data.spec.noise is not None:
             raise UserError(
-                f"task {NAME!r} makes its own noise: train.augment and train.normalize are for images"
+                f"task {NAME!r} makes its own noise: train.augment, train.normalize and train.noise are for images"
             )
         if min(data.sizes) < self.first_samples:
             raise UserError(

@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import interpolate, pad
 
 from fedbench.data import augment
-from fedbench.data.augment import affine, crop_flip, pad_crop_flip, scaled
+from fedbench.data.augment import affine, crop_flip, crop_flips, pad_crop_flip, scaled
 
 
 def one_by_one(inputs, rng, margin, resize):
@@ -40,7 +40,26 @@ def test_equal_to_a_loop_over_the_samples(function, margin, shape):
     assert torch.equal(inputs, before)
 
 
-@pytest.mark.parametrize("function", [crop_flip, pad_crop_flip, affine])
+@pytest.mark.parametrize("shape", [(50, 3, 12, 9), (1, 1, 28, 28)])
+def test_crop_flips_is_crop_flip_of_images_that_are_turned_top_to_bottom_half_of_the_time(shape):
+    """As a loop; what happens to a sample does not depend on how many follow it."""
+    inputs = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
+    result, numbers = (
+        crop_flips(inputs, np.random.default_rng(1)),
+        np.random.default_rng(1).random((shape[0], 4)),
+    )
+    height, width = shape[2:]
+    for sample, changed, (down, right, mirror, turn) in zip(inputs, result, numbers, strict=True):
+        top, left = int(3 * down), int(3 * right)
+        upright = sample.flip(1) if turn >= 0.5 else sample
+        cut = upright[:, top : top + height - 2, left : left + width - 2]
+        cut = cut.flip(2) if mirror >= 0.5 else cut
+        expected = interpolate(cut[None], (height, width), mode="bilinear", align_corners=False)[0]
+        torch.testing.assert_close(changed, expected, rtol=0, atol=1e-12)
+    assert torch.equal(crop_flips(inputs[:1], np.random.default_rng(1))[0], result[0])
+
+
+@pytest.mark.parametrize("function", [crop_flip, crop_flips, pad_crop_flip, affine])
 def test_whole_numbers_become_fractions_on_the_way_and_give_the_same_bits(function):
     """Windows are cut of bytes, a quarter of the memory."""
     stored = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (20, 3, 12, 9), dtype=np.uint8))
@@ -55,7 +74,8 @@ def test_a_gpu_cuts_the_same_windows_as_a_processor(shape):
     places = (np.random.default_rng(1).random((len(inputs), 3)) * (3, 3, 2)).astype(np.int64).T
     for stored in (inputs, scaled(inputs)):
         height, width = shape[2] - 2, shape[3] - 2
-        expected = augment._crop_and_flip(stored, height, width, np.random.default_rng(1))
+        numbers = np.random.default_rng(1).random((len(stored), 3))
+        expected = augment._crop_and_flip(stored, height, width, numbers)
         assert torch.equal(scaled(augment._gathered(stored, (height, width), *places)), expected)
 
 

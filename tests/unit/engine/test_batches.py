@@ -14,6 +14,7 @@ from world import CPU, images, simulate, spec
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
 from fedbench.specs import TrainSpec
+from fedbench.streams import stream
 
 SIZES = (20, 26, 4)
 
@@ -186,6 +187,22 @@ def test_augmentation_is_each_clients_own_whoever_is_stacked() -> None:
         assert torch.equal(together[row], data.work([client], 2, "batches").batch(1).inputs[0])
     other = data.work([0, 1], 2, "inner batches").batch(1).inputs
     assert not torch.equal(together, other)
+
+
+@pytest.mark.parametrize("augment", ["none", "crop_flip"])
+def test_noise_has_each_clients_mean_and_is_added_to_what_training_sees(augment: str) -> None:
+    """After normalising: a loop over the clients; the first batch, drawn samples and the test part are clean."""
+    how = {"augment": augment, "normalize": {"mean": [0.4], "std": [0.2]}}
+    clean = client_data(**how)
+    noisy = client_data(**how, noise={"std": 0.2, "shift": 0.01, "centre": 8})
+    together = noisy.work([0, 1], 2, "batches").batch(1).inputs
+    for row, client in enumerate((0, 1)):
+        before = clean.work([client], 2, "batches").batch(1).inputs[0]
+        drawn = stream(0, "noise batches", client, 2, 1).standard_normal(before.shape, dtype=np.float32)
+        expected = before + torch.from_numpy(0.2 * drawn + 0.01 * (client - 8)).float()
+        torch.testing.assert_close(together[row], expected, rtol=0, atol=1e-6)
+    pairs = [[data.first([0], "start").batch(0), data.draw(0, 5)] for data in (clean, noisy)]
+    assert all(torch.equal(kept.inputs, drawn.inputs) for kept, drawn in zip(*pairs, strict=True))
 
 
 def test_prior_is_the_share_of_all_clients_samples() -> None:

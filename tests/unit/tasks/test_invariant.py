@@ -139,7 +139,7 @@ def test_bad_options_are_named(options: dict[str, Any], says: str) -> None:
 def test_data_that_do_not_fit_are_named() -> None:
     with pytest.raises(UserError, match="takes vectors of two classes, such as the dataset 'ilr'"):
         run_of(arrays=images())
-    with pytest.raises(UserError, match=r"train\.augment and train\.normalize are for images"):
+    with pytest.raises(UserError, match=r"train\.augment, train\.normalize and train\.noise"):
         run_of(train={"augment": "crop_flip"})
     with pytest.raises(UserError, match=r"give train\.period"):
         run_of(train={"period": None, "local_epochs": 1})
