@@ -148,27 +148,6 @@ def doctor(set_: SetOption = None) -> None:
         print(line)
 
 
-@command("check")
-def check(
-    cells_: Annotated[
-        list[str] | None, typer.Argument(metavar="[CELL[=ALGORITHM]]...", help="FedAvg, CODA+, LocalSCGDAM")
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="runs of each cell")] = 5,
-    set_: SetOption = None,
-) -> None:
-    """Train small reference cells and test whether they converge as the shipped runs did; takes minutes."""
-    from fedbench.commands import check as reference
-
-    points = []
-    for point in reference.check(configured(None, None, set_), cells_ or [], seeds):
-        print(f"{point.name}: {len(point.trained)} runs trained", file=sys.stderr)
-        points.append(point)
-    lines, good = reference.compared(points)
-    print("\n".join(lines))
-    if not good:
-        raise typer.Exit(1)
-
-
 @command("schema")
 def schema(
     kind: Annotated[str, typer.Argument(help="config, study, scale or dataset")] = "study",
