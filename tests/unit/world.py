@@ -49,6 +49,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "climb": {"lr": 0.2, **DUALS},
     "climb_scaffold": {"lr": 0.2, "server_lr": 0.8, **DUALS},
     "local_sgdm": {"lr": 0.1, "momentum": 0.8},
+    "local_sgdm_cw": {"lr": 0.1, "momentum": 0.8, "power": 0.6},
     "local_sgdm_rl": {"lr": 0.1, "momentum": 0.8, **SUMS},
     "coda_plus": {**AUC, "proximal": 0.3},
     "coda": {**AUC, "proximal": 0.3, "restart_samples": 12},

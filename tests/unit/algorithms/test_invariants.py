@@ -63,6 +63,7 @@ def test_without_inner_step_local_scgdam_is_local_sgdam_bit_for_bit(how: dict[st
         ("climb", {"dual_lr": 0.0}, "fedavg"),
         ("climb_scaffold", {"dual_lr": 0.0}, "scaffold"),
         ("local_sgdm_rl", {"ratio_alpha": 1.0, "ratio_beta": 0.0}, "local_sgdm"),
+        ("local_sgdm_cw", {"power": 0.0}, "local_sgdm"),
         ("local_sgdm", {"momentum": 0.0, "lr": 0.2}, "fedavg"),
         ("coda", {"restart_samples": 0}, "coda_plus"),
     ],

@@ -47,6 +47,7 @@ PER_ROUND = {  # floats (up, down) of a participant in a round, as functions of 
     "climb": lambda d: (d, d + 1),  # a client's weight comes down
     "climb_scaffold": lambda d: (2 * d, 2 * d + 1),
     "local_sgdm": lambda d: (2 * d, 2 * d),
+    "local_sgdm_cw": lambda d: (2 * d, 2 * d),
     "local_sgdm_rl": lambda d: (2 * d, 2 * d + 2),
     "coda_plus": lambda d: (d + 3, d + 3),
     "coda": lambda d: (d + 3, d + 3),

@@ -41,6 +41,14 @@ def local_sgdm(
     return {"x": flat(server), "buffers": flat_buffers(server), "m": m_server} | weights_now
 
 
+def local_sgdm_cw(world: World, lr: float, momentum: float, power: float) -> dict[str, Tensor]:
+    labels = [int(label) for _, y in world.clients for label in y]
+    weights = [(len(labels) / (2 * labels.count(c))) ** power for c in (0, 1)]
+    results = local_sgdm(world, lr, momentum, lambda server: weights)
+    del results["class_weights"]
+    return results
+
+
 def local_sgdm_rl(world: World, lr: float, momentum: float, **ratio: Any) -> dict[str, Tensor]:
     def weigh(server: nn.Module) -> list[float]:
         return class_weights(world, server, **ratio)

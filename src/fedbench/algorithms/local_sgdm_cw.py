@@ -1,0 +1,37 @@
+"""LocalSGDM_CW: LocalSGDM on the cross-entropy weighted by class, the usual remedy for rare positives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from fedbench.algorithms import local_sgdm
+from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.contract.task import LabelledTask, Task
+from fedbench.net import Leaf
+from fedbench.ranges import NotNegative
+
+
+@dataclass(frozen=True)
+class Method(local_sgdm.Method):
+    """LocalSGDM whose clients weigh the loss of a sample of class c by ``(n / (C n_c))^power``.
+
+    n and n_c are the training samples of all clients together, so that all clients minimise one loss; with ``power`` 1
+    these are scikit-learn's ``class_weight="balanced"``.
+
+    Attributes:
+        power: how far rare classes are raised; 0 gives LocalSGDM.
+    """
+
+    power: NotNegative
+
+    task: ClassVar[type[Task]] = LabelledTask
+
+    def loss(self, problem: Problem, state: State, w: Leaf, batch: Batch) -> Tensor:
+        """Return the clients' weighted cross-entropy [K]."""
+        assert problem.class_counts is not None
+        counts = problem.class_counts().sum(0).to(w.parts[0].dtype)
+        weights = (counts.sum() / (len(counts) * counts.clamp_min(1))) ** self.power
+        return problem.cross_entropy(w, batch, buffers_of(state), weights.expand(len(batch.labels), -1))
