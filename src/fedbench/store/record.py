@@ -52,9 +52,19 @@ def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
     good = good and all(
         type(each) in (int, float) for each in [made.get("seconds", 0.0), *times[0], *times[1]]
     )
-    if not good or not all(isinstance(text, str) for text in [*texts, *versions.values()]):
+    words = [*texts, *versions, *versions.values()] if good else []
+    if not good or not all(isinstance(text, str) for text in words):
         raise ValueError("its provenance holds something else than texts and seconds")
+    for text in words:
+        _printable(text)
     return made
+
+
+def _printable(text: str) -> str:
+    """Refuse words that would do something to a terminal."""
+    if not text.isprintable():
+        raise ValueError("its words have control characters")
+    return text
 
 
 def _like_facts(facts: dict[str, dict[str, float | str]]) -> dict[str, dict[str, float | str]]:
@@ -94,7 +104,7 @@ class Record:
     key: Key
     spec: Annotated[dict[str, Any], AfterValidator(_like_a_run)]
     status: Annotated[str, StringConstraints(pattern=r"^(finished|diverged)$")]
-    reason: str
+    reason: Annotated[str, AfterValidator(_printable)]
     metrics: dict[str, Number]
     provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
     files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build as tables
+from fedbench.report.tables import claims
 from fedbench.report.tables.document import WORDS
 
 ROOT = Path(__file__).parents[3]
@@ -142,3 +144,17 @@ def test_bounds_give_no_verdict() -> None:
     text = table.markdown()
     assert "The paper prints bounds: 6 of 6 means lie within theirs." in text
     assert "τ" not in text and "≈" not in text
+
+
+def test_no_word_from_elsewhere_begins_a_tag_in_markdown(project: Project, reduced: Config) -> None:
+    """Labels, like the sites of a file and the hardware of imported runs."""
+    project.change(datasets={"FashionMNIST": {"label": "<img src=x> \\<b>"}})
+    project.fill("localscgdam", "table1", reduced)
+    for cell in project.cells("localscgdam", "table1", reduced)[:1]:
+        runs = [run_result(run.seed, run.key, {"test_auc": 0.9}) for run in cell.runs]
+        project.write(cell, [run | {"status": "diverged", "reason": "<script>"} for run in runs])
+    plan = Plan(reduced)
+    for text in (tables.make(plan, "table1").markdown(), claims.make(plan).markdown()):
+        assert not re.search(r"(?<!\\)(\\\\)*<", text)
+    text = tables.make(plan, "table1").markdown()
+    assert "img src" in text and "script" in text

@@ -21,6 +21,7 @@ from fedbench.report.tables import claim_words as words
 from fedbench.report.tables import latex
 from fedbench.report.tables.document import stamp
 from fedbench.report.tables.latex_text import escape
+from fedbench.report.tables.text import escaped
 from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON
 from fedbench.results.places import words_of
@@ -97,9 +98,14 @@ class ClaimTable:
         """Return the Markdown form."""
         head = ["", "Claim", "In print", *self.scales, "Decides", "Seeds"]
         rows = [[str(one.number), *self.texts(one, "*", "**")] for one in self.findings]
-        lines = [head, ["---"] * len(head), *([part.replace("|", "\\|") for part in row] for row in rows)]
+        lines = [
+            head,
+            ["---"] * len(head),
+            *([escaped(part).replace("|", "\\|") for part in row] for row in rows),
+        ]
         body = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join([f"**{self.title}**", "", *body, "", *(f"* {note}" for note in self.notes), ""])
+        notes = (f"* {escaped(note)}" for note in self.notes)
+        return "\n".join([f"**{escaped(self.title)}**", "", *body, "", *notes, ""])
 
     def terminal(self, remarks: bool = True, scale: str | None = None, width: int = 100) -> str:
         """Return plain text: a paragraph for each claim, of all scales or one.

@@ -18,14 +18,20 @@ def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
 
     A table without any run has title and notes alone.
     """
-    said = [*(f"* {note}" for note in notes), ""]
+    title = escaped(title)
+    said = [*(f"* {escaped(note)}" for note in notes), ""]
     if not grid.blocks:
         return "\n".join([f"**{title}**", "", *said])
-    rows = [[cell.replace("|", "\\|") for cell in row] for row in _beside(grid, MARKDOWN, "**{}**")]
+    rows = [[escaped(cell).replace("|", "\\|") for cell in row] for row in _beside(grid, MARKDOWN, "**{}**")]
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join([f"**{title}**", "", *lines, "", *said])
+
+
+def escaped(text: str) -> str:
+    """Return text that begins no tag in Markdown: names of sites and hardware may come from elsewhere."""
+    return text.replace("\\", "\\\\").replace("<", "\\<")
 
 
 def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> str:
