@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
@@ -17,8 +19,18 @@ def at_once(work: Callable[[Item], Result], items: Collection[Item]) -> Iterator
     if len(items) == 1:
         yield from map(work, items)
         return
-    # an interrupt ends the others without a word: this one reports it
-    quiet = (signal.SIGINT, signal.SIG_DFL)
     count = min(len(items), os.cpu_count() or 1)
-    with ProcessPoolExecutor(count, initializer=signal.signal, initargs=quiet) as pool:
+    with ProcessPoolExecutor(count, initializer=_ends_with, initargs=(os.getpid(),)) as pool:
         yield from pool.map(work, items)
+
+
+def _ends_with(parent: int) -> None:
+    """End this process with its parent, which reports interrupts; one that is killed says nothing to its pool."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from fedbench.store.provenance import commit_of, package_version, sources
 
 
@@ -31,6 +33,16 @@ def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -
             (tmp_path / name).unlink()
         else:
             (tmp_path / name).write_text(before)
+
+
+def test_a_clone_of_another_user_has_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first", "--allow-empty"], check=True)
+    known = commit_of(tmp_path)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    refused = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    assert "dubious ownership" in refused.stderr and commit_of(tmp_path) == known and len(known) == 12
 
 
 def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> None:
