@@ -1,4 +1,4 @@
-"""Where an axis begins and ends, its ticks, and the scale of a plateau near 1."""
+"""Where an axis begins and ends, its ticks, and that nothing of a figure lies over something else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 
 from fedbench.report.figures import style
 from fedbench.report.figures.parts import Across, Content, Curve, Panel
@@ -37,63 +36,49 @@ def test_the_axis_begins_where_training_has(curves: list[list[float]], cut: bool
     assert not cut or high < 1, "what is left of the axis fits what is drawn"
 
 
-def rising(label: str, *values: float) -> Curve:
-    return Curve(
-        label, pd.DataFrame({"x": range(len(values)), "mean": values, "low": values, "high": values})
+def test_ticks_stand_at_the_values_of_a_setting() -> None:
+    points = pd.DataFrame({"x": [1.0, 8, 512], "mean": 0.9, "low": 0.8, "high": 1.0})
+    curve = Curve("a", points, repeats=pd.DataFrame({"x": [1.0], "value": [0.9]}))
+    across = Across("I", log=True, ticks=(1.0, 8.0, 512.0))
+    looks = style.styles_in_order(["a"])
+    (axes,) = draw(Content([Panel("", "test_auc", "", [curve])], across, looks, [], str, 1)).axes
+    assert axes.get_xscale() == "log" and axes.get_xticks().tolist() == [1, 8, 512]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "8", "512"]
+    assert not axes.get_xticks(minor=True).size
+
+
+def test_a_curve_that_broke_before_a_logarithmic_axis_begins_is_no_curve() -> None:
+    points = pd.DataFrame({"x": [0], "mean": [0.5], "low": [0.5], "high": [0.5]})
+    curve = Curve("a", points, "diverged in 1 of 1 seeds", broken=True)
+    panel = Panel("", "test_auc", "", [curve])
+    looks = style.styles_in_order(["a"])
+    (axes,) = draw(Content([panel], Across("round", log=True), looks, [], str, 1)).axes
+    assert all(line.get_xdata().size == 0 for line in axes.lines)  # type: ignore[union-attr]
+    assert [text.get_text() for text in axes.texts] == ["a: diverged in 1 of 1 seeds"]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("methods", [2, 27])
+def test_title_panels_words_and_legend_lie_apart(count: int, methods: int) -> None:
+    names = [f"A-method-{number}" for number in range(methods)]
+    values = pd.DataFrame(
+        {"x": [0, 3e7], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
     )
-
-
-def height(axes: Axes, value: float) -> float:
-    """Where a value lies between the bottom and the top of its panel."""
-    low, high, at = (axes.transData.transform((0, y))[1] for y in (*axes.get_ylim(), value))
-    return (at - low) / (high - low)
-
-
-def test_a_plateau_near_1_takes_a_good_part_of_the_panel() -> None:
-    looks = style.styles_in_order(["a", "b"])
-    curves = [rising("a", 0.5, 0.6, 0.9, 0.95, 0.98), rising("b", 0.5, 0.62, 0.9, 0.93, 0.96)]
-    panel = Panel("", "test_auc", "test AUC", curves, most=1.0)
-    (axes,) = draw(Content([panel], Across("iteration"), looks, [], str, 1)).axes
-    assert height(axes, 0.98) - height(axes, 0.96) > 0.1, "a linear axis would give it 0.04"
-    labels = [text.get_text() for text in axes.get_yticklabels()]
-    assert labels[-1] == "1.0" and {"0.5", "0.9"} <= set(labels)
-    assert 0 < height(axes, 0.5) < height(axes, 1.0) < 1
-
-
-@pytest.mark.parametrize(
-    "panel",
-    [
-        Panel("", "test_auc", "", [rising("a", 0.5, 0.955, 0.96)], most=1.0),  # no long way to the plateau
-        Panel("", "test_auc", "", [rising("a", 0.1, 0.3, 0.5)], most=1.0),  # no plateau near 1
-        Panel("", "test_loss", "", [rising("a", 0.99, 0.5, 0.1)], falls=True),
-        Panel("", "samples", "", [rising("a", 0.5, 0.6, 0.98)]),  # 1 is nothing special
-    ],
-    ids=["narrow", "low", "falling", "unbounded"],
-)
-def test_any_other_axis_is_linear(panel: Panel) -> None:
-    (axes,) = draw(Content([panel], Across("iteration"), style.styles_in_order(["a"]), [], str, 1)).axes
-    assert axes.get_yscale() == "linear"
-
-
-@pytest.mark.parametrize("panels", [1, 3])
-def test_long_tick_labels_fit(panels: int) -> None:
-    points = pd.DataFrame(
-        {"x": [0, 1], "mean": [0.974, 0.976], "low": [0.974, 0.976], "high": [0.974, 0.976]}
-    )
-    panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    figure = draw(
-        Content([panel] * panels, Across("iteration"), style.styles_in_order(["CoDA"]), [], str, panels)
-    )
+    panels = [
+        Panel(
+            "K = 5, share of positives = 0.1", "test_auc", "test AUC", [Curve(name, values) for name in names]
+        )
+    ] * count
+    content = Content(panels, Across("numbers sent"), style.styles_in_order(names), [], str, 3)
+    figure = draw(content, "A title of a figure " * 5, "Words that say what was run; " * 12)
     figure.draw_without_rendering()
-    boxes = [axes.get_tightbbox() for axes in figure.axes]
-    assert boxes[0].x0 > 0 and boxes[-1].x1 < figure.bbox.x1, "inside the figure"
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes)), "side by side"
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.97, 0.98), (0.6, 0.7), (0.5, 0.62)])
-def test_ticks_have_no_more_digits_than_they_need(low: float, high: float) -> None:
-    points = pd.DataFrame({"x": [0, 1], "mean": [low, high], "low": [low, high], "high": [low, high]})
-    panel = Panel("", "test_auc", "test AUC", [Curve("CoDA", points)])
-    axes = draw(Content([panel], Across("iteration"), style.styles_in_order(["CoDA"]), [], str, 1)).axes[0]
-    first, second = axes.get_yticks()[:2]
-    assert f"{second - first:.2e}"[:4] in {"1.00", "2.00", "5.00"}
+    (title,) = figure.texts
+    boxes = [part.get_tightbbox() for part in (title, *figure.axes, *figure.legends)]
+    assert len(boxes) == count + 2
+    for box in boxes:
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+    assert not [pair for pair in itertools.combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+    assert all(
+        axes.bbox.height > 0.9 * figure.dpi and axes.bbox.width > 0.9 * figure.dpi for axes in figure.axes
+    )

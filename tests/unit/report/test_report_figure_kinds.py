@@ -142,9 +142,10 @@ def test_two_axes_of_panels_are_rows_and_columns(project: Project, reduced: Conf
         if cell.setting["imratio"] == 0.2 or (cell.setting["imratio"] == 0.3 and cell.method == "CoDA"):
             (project.root / cell.path).unlink()
     drawing = make(reduced)
-    titles = [axes.get_title() for axes in drawing.picture.axes]
+    titles = [axes.get_title().replace("\n", ", ") for axes in drawing.picture.axes]
     places = [f"imbalance ratio = {r}, {m}" for r in (0.1, 0.3) for m in ("CoDA", "LocalSGDM")]
     assert titles == places
+    drawing.picture.draw_without_rendering()
     boxes = [axes.get_position() for axes in drawing.picture.axes]
     assert (
         boxes[0].y0 == boxes[1].y0 > boxes[2].y0 == boxes[3].y0 and boxes[0].x0 == boxes[2].x0 < boxes[1].x0
@@ -216,11 +217,14 @@ def test_seeds_are_dots_and_intervals_bars_in_the_colours_of_their_methods() -> 
         for at, name in enumerate(looks)
     ]
     (axes,) = draw(Content([Panel("", "auc", "", curves)], Across(""), looks, [], str, 1)).axes
-    dots, bars = axes.collections
-    assert dots.get_offsets().tolist() == [[1, 0.1], [1, 0.2], [2, 1.1], [2, 1.2]]
-    assert [to_hex(colour) for colour in dots.get_facecolors()] == ["#ff0000"] * 2 + ["#0000ff"] * 2
-    assert [bar.tolist() for bar in bars.get_segments()] == [[[1, 0.4], [1, 0.7]], [[2, 1.4], [2, 1.7]]]
-    assert [to_hex(colour) for colour in bars.get_colors()] == ["#ff0000", "#0000ff"]
+    *dots, a, b = axes.collections
+    assert [part.get_offsets().tolist() for part in dots] == [[[1, 0.1], [1, 0.2]], [[2, 1.1], [2, 1.2]]]
+    assert [bars.get_segments()[0].tolist() for bars in (a, b)] == [
+        [[1, 0.4], [1, 0.7]],
+        [[2, 1.4], [2, 1.7]],
+    ]
+    colours = [*(part.get_facecolors()[0] for part in dots), a.get_colors()[0], b.get_colors()[0]]
+    assert [to_hex(colour) for colour in colours] == ["#ff0000", "#0000ff"] * 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import FigureSpec
 from fedbench.report.figures import forest, panels, pareto
-from fedbench.report.figures.axis import SPREAD
 from fedbench.report.figures.parts import Content, points
 from fedbench.report.figures.plot import draw, render
 from fedbench.report.files import FIGURES, csv_text, json_text, write_forms
@@ -86,8 +85,7 @@ def make(plan: Plan, name: str) -> Drawing:
     shown, title = content.panels, phrase(spec.title)
     if len(shown) == 1 and shown[0].title not in title:  # a panel alone has no title of its own
         title = f"{title}: {shown[0].title}"
-    spread = "y" not in spec.log and any(panel.plateaus for panel in shown)
-    notes = [described.changed(plan.config.set), *[SPREAD] * spread, *[SHIPPED] * content.shipped]
+    notes = [described.changed(plan.config.set), *[SHIPPED] * content.shipped]
     words = "; ".join([subtitle(plan, spec, cells, content), *filter(None, notes)]) + "."
     origin = {"paper": paper.key, "figure": name, "scale": plan.scale.name, **provenance(cells)}
     origin["stamp"] = stamp(origin["commits"], [r["key"] for cell in origin["cells"] for r in cell["runs"]])

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 from fedbench.data.summary import Counts, by_site
 from fedbench.plan.plan import Plan
-from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over
-from fedbench.report.figures.style import RC, Style, styles_of
+from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over, repeats_of
+from fedbench.report.figures.style import styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_text
 from fedbench.report.numbers.rows import FINISHED, records
@@ -25,9 +25,8 @@ from fedbench.results.statistics import COVERAGE
 ALL = "all test samples"
 APART = 0.62
 """Of a row: the room of its methods."""
-ROW, LETTER = 0.14, 0.058
-"""Inches of each method in a row, and of each letter of a row's name."""
-MARK = RC["lines.markersize"]
+ROW = 0.16
+"""Inches of each method in a row."""
 BARS = (
     f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
     "positive among all of them"
@@ -60,49 +59,34 @@ def content(plan: Plan, name: str) -> Content:
     return Content(panels, across, styles, datasets, words, columns=1)
 
 
-def fill(axes: Axes, panel: Panel, styles: Mapping[str, Style], across: Across) -> None:
+def fill(axes: Axes, panel: Panel, content: Content) -> None:
     """Draw the rows from the top: seeds as dots, means as markers, bars where the test samples are counted."""
-    shift = np.linspace(-APART / 2, APART / 2, len(panel.curves)) if len(panel.curves) > 1 else [0.0]
-    marks = []
-    for curve, up in zip(panel.curves, shift, strict=True):
-        style, data, repeats = styles[curve.label], curve.points, curve.repeats
-        if repeats is not None:
-            axes.scatter(repeats["value"], repeats["x"] + up, s=5, color=style.colour, alpha=0.4, linewidth=0)
-        marks.append(data.assign(row=data["x"] + up, colour=style.colour, marker=style.marker, size=MARK))
+    shifts = [0.0] if len(panel.curves) == 1 else np.linspace(-APART / 2, APART / 2, len(panel.curves))
+    for curve, shift in zip(panel.curves, shifts, strict=True):
+        style, data = content.styles[curve.label], curve.points
+        if curve.repeats is not None:
+            dots = curve.repeats["value"], curve.repeats["x"] + shift
+            axes.scatter(*dots, s=5, color=style.colour, alpha=0.4, linewidth=0)
+        bars = data[data["low"].notna()]
+        axes.hlines(
+            bars["x"] + shift, bars["low"], bars["high"], color=style.colour, linewidth=0.9, alpha=0.7
+        )
+        axes.plot(data["mean"], data["x"] + shift, style.marker, color=style.colour, mew=0, zorder=3)
     counted = panel.curves[0].points.set_index("x")[[*SAMPLES]].to_dict("index")
-    names = [name + _counts(counted.get(row, {})) for row, name in enumerate(across.rows)]
-    draw_rows(axes, pd.concat(marks), names)
+    names = [name + _counts(counted.get(row, {})) for row, name in enumerate(content.across.rows)]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
     for row in range(1, len(names)):
         axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
     if panel.metric.endswith("_auc"):
-        axes.axvline(0.5, color="#444444", linewidth=0.6, linestyle=(0, (3, 2)))
+        axes.axvline(0.5, color="#444444", linewidth=0.6, linestyle="--")
 
 
-def draw_rows(axes: Axes, marks: pd.DataFrame, names: Sequence[str]) -> None:
-    """Draw marks in rows, the first row on top.
-
-    Args:
-        axes: where.
-        marks: a row for each mark: its ``row`` (0 is the first; marks of one row stand a part of it apart), ``mean``,
-            ``low`` and ``high`` (no bar where one is not finite), and its looks: ``colour``, ``marker``, ``size``.
-        names: of the rows.
-    """
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-    for (colour, marker, size), alike in marks.groupby(["colour", "marker", "size"], sort=False):
-        row, mean, low, high = (alike[name].to_numpy(float) for name in ("row", "mean", "low", "high"))
-        bars = np.isfinite(low) & np.isfinite(high)
-        axes.hlines(row[bars], low[bars], high[bars], color=colour, linewidth=0.9, alpha=0.7)
-        axes.plot(mean, row, str(marker), color=colour, markersize=size, mew=0, zorder=3)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), names)
-
-
-def sizes(panels: Sequence[Panel], across: Across) -> tuple[float, float, float]:
-    """Return the inches left of a panel, its width and its height."""
-    methods = max((len(panel.curves) for panel in panels), default=1)
-    letters = max(map(len, across.rows)) + len(" (100 of 200)")
-    return 0.2 + LETTER * letters, 3.4, max(1.0, len(across.rows) * (ROW * methods + 0.1))
+def height(panels: Sequence[Panel], across: Across) -> float:
+    """Return the inches of a panel."""
+    return ROW * len(across.rows) * max((len(panel.curves) for panel in panels), default=1)
 
 
 def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -> Curve | None:
@@ -111,12 +95,10 @@ def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -
     rows = [_row(place, one, counts) for place, one in enumerate(of_metrics) if math.isfinite(one.mean)]
     if not rows:
         return None
-    repeats = [
-        {"x": place, "value": value} for place, one in enumerate(of_metrics) for value in one.values.values()
-    ]
+    repeats = pd.concat(repeats_of(place, measured) for place, measured in enumerate(of_metrics))
     remark = ", ".join(measured.loc[measured["status"] != FINISHED, "status"].unique())
     shipped = bool(measured["shipped"].any())
-    return Curve(label, pd.DataFrame(rows), remark, repeats=pd.DataFrame(repeats), shipped=shipped)
+    return Curve(label, pd.DataFrame(rows), remark, repeats=repeats, shipped=shipped)
 
 
 def _row(place: int, measured: Any, counts: Mapping[str, Counts]) -> dict[str, object]:

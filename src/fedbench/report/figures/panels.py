@@ -16,15 +16,15 @@ from fedbench.report.figures.parts import (
     COLUMNS,
     INTERVAL,
     Across,
-    Bundle,
     Content,
     Curve,
     Panel,
     across_of,
     interval,
     mean_over,
+    repeats_of,
     spread,
-)
+)  # fmt: skip
 from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
 from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
@@ -42,7 +42,7 @@ BUNDLES = {
 }
 Printed = Mapping[tuple[Place, str, str], float]
 """Printed values by place, method and metric."""
-Drawn = Iterable[Curve | None] | list[Bundle]
+Drawn = Iterable[Curve | None]
 """What is drawn in a panel; no curve where there is no result."""
 Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
 """Draws the cells of a panel, by their labels, in a metric."""
@@ -87,7 +87,7 @@ def duals(plan: Plan, name: str) -> Content:
         )
 
     content = _content(plan, name, draw, across_of(spec), lambda _: "one line per client, first seed")
-    drawn = {bundle.label for panel in content.panels for bundle in panel.bundles}
+    drawn = {curve.label for panel in content.panels for curve in panel.curves}
     styles = {label: style for label, style in BUNDLES.items() if label in drawn}
     return replace(content, styles=styles, what="curve")
 
@@ -150,10 +150,8 @@ def _panel(
         _title(paper, spec, place, metric),
         metric,
         measure.label,
-        [one for one in drawn if isinstance(one, Curve)],
-        [one for one in drawn if isinstance(one, Bundle)],
+        drawn,
         measure.better == "lower",
-        measure.high,
     )
 
 
@@ -198,7 +196,7 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
 
     A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
-    rows, repeats, remarks = [], [], list[str]()
+    rows, repeats, remarks = [], list[pd.DataFrame](), list[str]()
     for measured in records(numbers):
         at = float(dict(measured.place)[x])
         if measured.status not in (FINISHED, NOT_RUN):
@@ -206,15 +204,15 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
         if math.isfinite(measured.mean):
             in_print = printed.get((measured.place, measured.method, measured.metric), math.nan)
             rows.append({"x": at, **interval(measured), "published": in_print})
-            repeats += [{"x": at, "value": value} for value in measured.values.values()]
+            repeats.append(repeats_of(at, measured))
     if not rows:
         return None
     points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
     shipped = bool(numbers["shipped"].any())
-    return Curve(label, points, ", ".join(remarks), repeats=pd.DataFrame(repeats), shipped=shipped)
+    return Curve(label, points, ", ".join(remarks), repeats=pd.concat(repeats), shipped=shipped)
 
 
-def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: collect.Tables) -> list[Bundle]:
+def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: collect.Tables) -> list[Curve]:
     """Return what a method traced for every client in the first seed: one line per client, and their mean.
 
     The tenth of the clients with the largest last value of ``leading`` is a bundle of its own, the same
@@ -230,5 +228,9 @@ def bundles_of(cells: Sequence[Cell], quantity: str, leading: str, shipped: coll
         top = list(last.index[: math.ceil(len(last) / 10)]) if last.iloc[0] > last.iloc[-1] else []
         rest = [name for name in values.columns if name not in top]
         groups = ((OTHERS, values[rest]), (TOP, values[top]), (MEAN, values.mean(axis=1).to_frame()))
-        return [Bundle(label, lines, not trained) for label, lines in groups if lines.shape[1]]
+        return [
+            Curve(label, spread(lines), shipped=not trained, lines=lines)
+            for label, lines in groups
+            if lines.shape[1]
+        ]
     return []

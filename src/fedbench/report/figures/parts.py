@@ -1,8 +1,7 @@
-"""What a figure is made of: panels with curves or bundles of lines, and the x axis that they share."""
+"""What a figure is made of: panels with curves, and the x axis that they share."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +20,6 @@ COLUMNS = 3
 """Panels in a row of a figure whose panels are one axis."""
 SAMPLES = ("positives", "negatives")
 """What the CSV of a forest plot has of each row beside its value: the test samples of each class."""
-NEAR, STEEP = 0.9, 4.0
-"""Where the upper end of a metric begins that cannot exceed 1; how many times its distance from 1 shrinks."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,8 @@ class Curve:
 
     A column ``published`` holds the paper's final value, NaN where it has none. With ``repeats``, the value of each
     seed (columns x, value), low and high are drawn as bars, not as a band; without, ``seeds`` says over how many it is
-    the mean. ``shipped``: some of it came with the repository.
+    the mean. With ``lines``, a column each, these are drawn and not their mean. ``shipped``: some of it came with the
+    repository.
     """
 
     label: str
@@ -41,6 +39,7 @@ class Curve:
     repeats: pd.DataFrame | None = None
     shipped: bool = False
     seeds: int = 0
+    lines: pd.DataFrame | None = None
 
     @property
     def averaged(self) -> int:
@@ -58,51 +57,27 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """Lines that look alike: one column of ``lines`` each, their index is x. ``shipped`` as of a curve."""
-
-    label: str
-    lines: pd.DataFrame
-    shipped: bool = False
-
-
-@dataclass(frozen=True)
 class Panel:
     """One panel: its title, the metric it shows (by name and as the y axis calls it), and what is drawn.
 
-    ``falls`` tells that the metric is better the lower it is, ``most`` is the largest value it can have.
+    ``falls`` tells that the metric is better the lower it is.
     """
 
     title: str
     metric: str
     y_label: str
     curves: list[Curve]
-    bundles: list[Bundle] = field(default_factory=list)
     falls: bool = False
-    most: float = math.inf
-
-    @property
-    def bounded(self) -> bool:
-        """Whether its metric rises to 1."""
-        return not self.falls and self.most == 1
-
-    @property
-    def plateaus(self) -> bool:
-        """Whether curves come so near to 1, from so far, that a linear axis would press their ends together."""
-        best = max((float(value) for curve in self.curves for value in curve.points["mean"]), default=0.0)
-        later = (float(value) for curve in self.curves for value in curve.points["mean"].iloc[1:])
-        worst = min(later, default=1.0)
-        return self.bounded and NEAR <= best <= 1 and 1 - worst > STEEP * (1 - best)
 
     @property
     def shipped(self) -> bool:
         """Whether some of it came with the repository."""
-        return any(curve.shipped for curve in self.curves) or any(lines.shipped for lines in self.bundles)
+        return any(curve.shipped for curve in self.curves)
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
-        return not self.curves and not self.bundles
+        return not self.curves
 
 
 @dataclass(frozen=True)
@@ -118,13 +93,6 @@ class Across:
     ticks: tuple[float, ...] = ()
     rows: tuple[str, ...] = ()
 
-    @property
-    def base(self) -> int:
-        """The base of a logarithmic axis: 2 where all ticks are powers of 2, else 10."""
-        return (
-            2 if self.ticks and all(tick > 0 and math.log2(tick).is_integer() for tick in self.ticks) else 10
-        )
-
 
 def across_of(spec: FigureSpec) -> Across:
     """Return the axis of what a figure is drawn against: what a run spends by its label, else as it is called."""
@@ -139,6 +107,14 @@ def interval(measured: Any) -> dict[str, float]:
     """Return mean, low and high of a measurement: the t-interval over seeds, the mean itself for one seed."""
     half = float(np.nan_to_num(half_width(measured.std, measured.n_seeds)))
     return {"mean": measured.mean, "low": measured.mean - half, "high": measured.mean + half}
+
+
+NO_REPEATS = pd.DataFrame({"x": [], "value": []})
+
+
+def repeats_of(x: float, measured: Any) -> pd.DataFrame:
+    """Return the value of each seed of a measurement that stands at ``x``."""
+    return pd.DataFrame({"x": x, "value": [*measured.values.values()]})
 
 
 def mean_over(spread: str, alone: str = "one seed") -> Callable[[str], str]:
@@ -192,15 +168,15 @@ class Content:
 def points(panels: Sequence[Panel]) -> pd.DataFrame:
     """Return every point drawn, tidy: panel, metric, curve, x, mean, low, high, the published final value.
 
-    Of a bundle mean, low and high are over its lines.
+    Of a curve of several lines mean, low and high are over these.
     """
-    parts = []
-    for panel in panels:
-        drawn = {curve.label: curve.points for curve in panel.curves}
-        drawn |= {bundle.label: spread(bundle.lines) for bundle in panel.bundles}
-        for label, data in drawn.items():
-            metric = data.get("metric", panel.metric)  # rows of a forest plot have their own
-            parts.append(data.assign(panel=panel.title, metric=metric, curve=label))
+    parts = [
+        # rows of a forest plot have their own metric
+        data.assign(panel=panel.title, metric=data.get("metric", panel.metric), curve=curve.label)
+        for panel in panels
+        for curve in panel.curves
+        for data in [curve.points]
+    ]
     columns = ["panel", "metric", "curve", "x", "mean", "low", "high", "published"]
     columns += [name for name in SAMPLES if any(name in part for part in parts)]
     return (

@@ -1,11 +1,10 @@
-"""Draw panels of curves: sizes, title, legend and files. Knows nothing of papers, cells or scales."""
+"""Draw panels of curves; layout, legend and ticks are matplotlib's. Knows nothing of papers, cells or scales."""
 
 from __future__ import annotations
 
 import io
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -16,23 +15,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fedbench.report.figures import forest
-from fedbench.report.figures.axis import scale_axes
-from fedbench.report.figures.parts import Across, Content, Curve, Panel
-from fedbench.report.figures.style import GREY, RC, Style
+from fedbench.report.figures.parts import Across, Content, Panel
+from fedbench.report.figures.style import GREY, RC
 
 NO_DATES: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": "fedbench"},
     "svg": {"Date": None, "Creator": "fedbench"},
     "png": {"Software": None},
 }
-PANEL, SINGLE = (1.95, 1.55), (3.6, 2.4)
-"""Inches: width and height of a panel among others, and of one alone."""
-LEFT, GAP, RIGHT, BETWEEN = 0.64, 0.5, 0.12, 0.62
-"""Inches: for the tick labels of the first panel, between columns, at the right, between rows."""
-HANDLE, LETTER = 0.55, 0.068
-"""Inches that an entry of the legend takes for its line, and for each letter."""
-TITLE, TITLE_LINE = 17, 0.14
-"""Letters of a panel's title in an inch, and inches that each line of it after the first takes."""
+WIDTH, HEIGHT, LINE = 6.4, 2.1, 0.16
+"""Inches: of a figure, of a row of panels, of a line of text."""
+LETTERS, ENTRIES = 100, 4
+"""In a line of text; in a row of the legend."""
 MARKS = 6
 """Markers along a curve."""
 PUBLISHED = "published"
@@ -48,102 +42,80 @@ def draw(content: Content, title: str = "", words: str = "") -> Figure:
     panels, across = content.panels, content.across
     columns = max(1, min(content.columns, len(panels)))
     rows = math.ceil(len(panels) / columns)
-    left, wide, high = LEFT, *(SINGLE if len(panels) <= 1 else PANEL)
-    if across.rows:
-        left, wide, high = forest.sizes(panels, across)
-    titles = _titles([panel.title for panel in panels] if len(panels) > 1 else [""], int(wide * TITLE))
-    more = TITLE_LINE * (max(map(len, titles), default=1) - 1)
-    width = left + columns * wide + (columns - 1) * GAP + RIGHT
-    heads, lines = _wrapped(title, width * 12.5), _wrapped(words, width * 17)
-    printed = any(len(curve.published) for panel in panels for curve in panel.curves)
-    names = [*content.styles, *[PUBLISHED] * printed]
-    fit = int(width / (HANDLE + LETTER * max(map(len, names), default=0)))
-    legend_rows = math.ceil(len(names) / max(1, fit))
-    top = (0.4 if len(panels) > 1 else 0.22) + more + 0.17 * len(heads) + 0.13 * len(lines)
-    bottom = 0.46 + 0.19 * legend_rows
-    height = top + rows * high + max(0, rows - 1) * (BETWEEN + more) + bottom
+    head, below = textwrap.fill(title, LETTERS * 3 // 4), textwrap.fill(words, LETTERS)
+    lines = f"{head}\n{below}".count("\n") + 3 + len(content.styles) / ENTRIES
+    high = forest.height(panels, across) if across.rows else HEIGHT
     with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(width, height))
+        figure = Figure(figsize=(WIDTH, high * rows + LINE * lines), layout="constrained")
         FigureCanvasAgg(figure)
-        _head(figure, heads, lines)
-        for index, names in enumerate(titles[: len(panels)]):
-            row, column = divmod(index, columns)
-            x0 = (left + column * (wide + GAP)) / width
-            y0 = 1 - (top + (row + 1) * high + row * (BETWEEN + more)) / height
-            axes = figure.add_axes((x0, y0, wide / width, high / height), title="\n".join(names))
-            axes.set_xlabel(across.label if index + columns >= len(panels) else "")
-            axes.set_ylabel(panels[index].y_label if column == 0 and not across.rows else "")
-            _fill(axes, panels[index], content)
+        if head:
+            figure.suptitle(head, fontsize=9.5, fontweight="bold")
         if not panels:
-            figure.text(0.5, 0.2, "no curve to draw", ha="center", fontsize=9, color="#777777")
-        if content.styles:
-            _legend(figure, content.styles, legend_rows, printed)
+            figure.text(0.5, 0.2, "no curve to draw", ha="center", color="#777777")
+        for index, panel in enumerate(panels):
+            axes = figure.add_subplot(rows, columns, index + 1)
+            axes.set_title(panel.title.replace(", ", "\n") if len(panels) > 1 else "")
+            axes.set_xlabel(across.label if index + columns >= len(panels) else "")
+            axes.set_ylabel(panel.y_label if index % columns == 0 and not across.rows else "")
+            (forest.fill if across.rows else _fill)(axes, panel, content)
+            _remark(axes, panel)
+        _legend(figure, content, below)
     return figure
 
 
-def _head(figure: Figure, heads: Sequence[str], lines: Sequence[str]) -> None:
-    """Write the title in bold, and the words below it."""
-    width, height = figure.get_size_inches()
-    looks: dict[str, Any] = {"fontsize": 9.5, "fontweight": "bold"}
-    below: dict[str, Any] = {"fontsize": 7, "color": "#444444"}
-    down = 0.2
-    for line, step, how in (*((h, 0.17, looks) for h in heads), *((t, 0.13, below) for t in lines)):
-        figure.text(0.27 / width, 1 - down / height, line, va="center", **how)
-        down += step
-
-
-def _wrapped(text: str, letters: float) -> list[str]:
-    """Put a text in lines that do not end in the middle of "p = 4"."""
-    hard = "\N{NO-BREAK SPACE}"
-    lines = textwrap.wrap(text.replace(" = ", f"{hard}={hard}"), int(letters))
-    return [line.replace(hard, " ") for line in lines]
-
-
-def _titles(titles: Sequence[str], letters: int) -> list[list[str]]:
-    """Put titles in lines: one each, unless one is too long; then all are broken between their axes."""
-    if all(len(title) <= letters for title in titles):
-        return [[title] for title in titles]
-    return [[line for part in title.split(", ") for line in textwrap.wrap(part, letters)] for title in titles]
-
-
 def _fill(axes: Axes, panel: Panel, content: Content) -> None:
-    """Draw what a panel shows, and scale its axes."""
+    """Draw what a panel shows; intervals of final values may run out of it."""
     styles, across = content.styles, content.across
-    for bundle in panel.bundles:
-        style = styles[bundle.label]
-        axes.plot(bundle.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
-    if across.rows:
-        forest.fill(axes, panel, styles, across)
-    for index, curve in enumerate(panel.curves if not across.rows else []):
+    _scale(axes, across)
+    for curve in panel.curves:
         style, data = styles[curve.label], _on_axes(curve.points, across)
-        step = max(1, len(data) // MARKS)
-        # shifted, so that markers of close curves do not hide each other
-        marks = (index * step // max(1, len(panel.curves)), step) if curve.repeats is None else None
+        if curve.lines is not None:
+            axes.plot(curve.lines, color=style.colour, linestyle=style.dash, linewidth=style.width)
+            continue
         axes.plot(
             data["x"], data["mean"], color=style.colour, linestyle=style.dash, linewidth=style.width,
-            marker=style.marker, markevery=marks, markeredgewidth=0, zorder=3 + (style.width > 1.5),
+            marker=style.marker, markevery=max(1, len(data) // MARKS) if curve.repeats is None else None,
+            markeredgewidth=0, zorder=3 + (style.width > 1.5),
         )  # fmt: skip
         if len(curve.published):
             axes.plot(data["x"], data["published"], color=style.colour, zorder=2.2, **THIN)
-        if curve.repeats is None and (data["low"] < data["high"]).any():
+        if curve.repeats is not None:
+            axes.scatter(
+                curve.repeats["x"], curve.repeats["value"], s=5, color=style.colour, alpha=0.45, linewidth=0
+            )
+        elif (data["low"] < data["high"]).any():
             axes.fill_between(
                 data["x"], data["low"], data["high"], color=style.colour, alpha=0.15, linewidth=0
             )
         if curve.broken:
-            end = data.iloc[-1]
-            axes.plot(end["x"], end["mean"], "x", color=style.colour, markersize=7, mew=1.6, zorder=5)
-    if not across.rows:
-        _bars(axes, [curve for curve in panel.curves if curve.repeats is not None], content)
-    remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
-    axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
-    if panel.empty:
-        axes.text(
-            0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", fontsize=7, color="#777777"
-        )
+            axes.plot(
+                data["x"][-1:], data["mean"][-1:], "x", color=style.colour, markersize=7, mew=1.6, zorder=5
+            )
     axes.margins(x=0.02)
-    if not across.rows:
-        spread = any(other.plateaus for other in content.panels)
-        scale_axes(axes, panel, across, spread and panel.bounded)
+    _leave_start_out(axes, panel)
+    axes.set_ylim(axes.get_ylim())
+    _bars(axes, panel, content)
+
+
+def _bars(axes: Axes, panel: Panel, content: Content) -> None:
+    """Draw the intervals of final values."""
+    for curve in panel.curves:
+        bars = _on_axes(curve.points, content.across)
+        bars = bars[bars["low"] < bars["high"]]
+        if curve.repeats is not None and len(bars):
+            colour = content.styles[curve.label].colour
+            axes.vlines(bars["x"], bars["low"], bars["high"], color=colour, linewidth=0.9, alpha=0.6)
+
+
+def _scale(axes: Axes, across: Across) -> None:
+    """Make axes logarithmic, and put ticks at the values of a setting."""
+    if across.log:
+        axes.set_xscale("log")
+    if across.log_y:
+        axes.set_yscale("log")
+    if across.ticks:
+        axes.set_xticks(across.ticks, [f"{tick:g}" for tick in across.ticks])
+        axes.xaxis.minorticks_off()
 
 
 def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
@@ -156,34 +128,43 @@ def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
     return points
 
 
-def _bars(axes: Axes, curves: Sequence[Curve], content: Content) -> None:
-    """Draw each seed as a dot and the intervals as bars, which may run out of the panel."""
-    if not curves:
+def _leave_start_out(axes: Axes, panel: Panel) -> None:
+    """Leave out what precedes training where the untrained model would take half of the panel.
+
+    A metric that rises begins below what is shown, one that falls above.
+    """
+    curves = [curve.points for curve in panel.curves if curve.repeats is None and curve.lines is None]
+    if not curves or axes.get_yscale() == "log":
         return
-    named = [(curve, content.styles[curve.label].colour) for curve in curves]
-    seeds = pd.concat(pd.DataFrame(curve.repeats).assign(colour=colour) for curve, colour in named)
-    bars = pd.concat(_on_axes(curve.points, content.across).assign(colour=colour) for curve, colour in named)
-    axes.scatter(seeds["x"], seeds["value"], s=5, c=seeds["colour"], alpha=0.45, linewidth=0, zorder=2.5)
-    limits = axes.dataLim.frozen()
-    bars = bars[bars["low"] < bars["high"]]
-    if len(bars):
-        colours = bars["colour"].tolist()
-        axes.vlines(bars["x"], bars["low"], bars["high"], colors=colours, linewidth=0.9, alpha=0.6)
-        axes.dataLim.set(limits)
+    started = [float(points["mean"].iloc[0]) for points in curves]
+    trained = pd.concat([points.reindex(columns=["low", "high", PUBLISHED])[1:] for points in curves])
+    low, high = float(trained.min().min()), float(trained.max().max())
+    reach = 1.08 * (high - low)
+    if not panel.falls and low - min(started) > high - low > 0:
+        axes.set_ylim(high - reach, low + reach)
+    if panel.falls and max(started) - high > high - low > 0:
+        axes.set_ylim(high - reach, low + reach)
 
 
-def _legend(figure: Figure, styles: Mapping[str, Style], rows: int, published: bool) -> None:
-    """Put the legend below, its entries in reading order though matplotlib fills it column by column."""
-    entries = [
-        (name, Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=s.width, marker=s.marker, mew=0))
-        for name, s in styles.items()
-    ]
-    entries += [(PUBLISHED, Line2D([], [], color=GREY, **THIN))] * published
-    columns = math.ceil(len(entries) / rows)
-    order = [entries[i] for c in range(columns) for i in range(c, len(entries), columns)]
+def _remark(axes: Axes, panel: Panel) -> None:
+    """Write what is wrong with curves into a corner."""
+    remarks = "\n".join(f"{curve.label}: {curve.remark}" for curve in panel.curves if curve.remark)
+    axes.text(0.98, 0.03, remarks, transform=axes.transAxes, ha="right", fontsize=6, color="#444444")
+    if panel.empty:
+        axes.text(0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", color="#777777")
+
+
+def _legend(figure: Figure, content: Content, words: str) -> None:
+    """Put words and a legend below the panels."""
+    entries = {
+        name: Line2D([], [], color=s.colour, linestyle=s.dash, linewidth=s.width, marker=s.marker, mew=0)
+        for name, s in content.styles.items()
+    }
+    if any(len(curve.published) for panel in content.panels for curve in panel.curves):
+        entries[PUBLISHED] = Line2D([], [], color=GREY, **THIN)
     figure.legend(
-        [handle for _, handle in order], [name for name, _ in order], loc="lower center",
-        bbox_to_anchor=(0.5, 0.0), ncols=columns, handlelength=2.8, columnspacing=1.4,
+        entries.values(), entries.keys(), loc="outside lower center", ncols=ENTRIES, handlelength=2.8,
+        title=words, title_fontsize=7,
     )  # fmt: skip
 
 
