@@ -124,9 +124,10 @@ def test_a_workflow_stops_at_the_first_error_of_a_disk_and_goes_on_once_there_is
 
 def test_preparing_data_on_a_full_disk_leaves_nothing_half(disk: Disk) -> None:
     disk.fill(leave=30_000)
-    with pytest.raises(WriteError, match=r"cannot write .*digits\.npz: No space left on device"):
+    with pytest.raises(WriteError, match=r"cannot write .*x_train\.npy: No space left on device"):
         prepare("digits", disk.path)
-    assert list((disk.path / "prepared").iterdir()) == []
+    assert not prepared_path("digits", disk.path).exists()
+    assert not [*(disk.path / "prepared/digits").iterdir()]
     disk.free()
     prepare("digits", disk.path)
     assert prepared_path("digits", disk.path).is_file()

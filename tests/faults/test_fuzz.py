@@ -152,7 +152,7 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "run.json": (f"results/runs/{RUN.key}/run.json", read_run),
     "curve.csv": (f"results/runs/{RUN.key}/curve.csv", read_run),
     "cell": (str(CELL.path), read_cell),
-    "prepared.npz": ("data/prepared/digits.npz", read_prepared),
+    "x_train.npy": ("data/prepared/digits/x_train.npy", read_prepared),
     "prepared.json": ("data/prepared/digits.json", read_prepared),
     "partition.npz": (f"data/partitions/digits/{RULE.partition_key(0)}.npz", read_partition),
     "partition.json": (f"data/partitions/digits/{RULE.partition_key(0)}.json", read_partition),
@@ -197,7 +197,7 @@ def test_a_changed_byte_of_a_tracked_file_is_read_or_one_line(name: str) -> None
 
 @pytest.mark.usefixtures("project")
 def test_a_changed_byte_of_data_is_made_good() -> None:
-    path, other = Path("data/prepared/digits.npz"), Path(READERS["partition.npz"][0])
+    path, other = Path("data/prepared/digits/x_train.npy"), Path(READERS["partition.npz"][0])
     content, dealt = path.read_bytes(), other.read_bytes()
     for draw in (random.Random(n) for n in range(20 // (1 if PART == 1 else 5))):
         path.write_bytes(flipped(content, draw))

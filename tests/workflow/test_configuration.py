@@ -62,7 +62,7 @@ def test_a_paper_is_no_obstacle_to_another(project: Project) -> None:
 
 def test_a_missing_mirror_is_named(project: Project) -> None:
     options = ("--config", "datasets=FashionMNIST", "mirror=/no/such folder")
-    said = project.snakemake("data/prepared/fashionmnist.npz", *options, fails=True)
+    said = project.snakemake("data/prepared/fashionmnist.json", *options, fails=True)
     assert "/no/such folder" in said and "Traceback" not in said
 
 

@@ -51,13 +51,13 @@ def test_cells_that_crash_or_diverge_stop_no_other_and_stay_visible(built: Proje
     assert "not a whole number of cycles" not in (built.root / "report.html").read_text()
 
 
-@pytest.mark.parametrize("ending", ["npz", "json"])
-def test_a_damaged_prepared_file_is_made_again_and_named(built: Project, ending: str) -> None:
-    path = built.root / f"data/prepared/digits.{ending}"
+@pytest.mark.parametrize("name", ["digits/x_train.npy", "digits.json"])
+def test_a_damaged_prepared_file_is_made_again_and_named(built: Project, name: str) -> None:
+    path = built.root / f"data/prepared/{name}"
     sound = path.read_bytes()
     path.write_bytes(bytes(len(sound)))
     shutil.rmtree(built.root / "data/partitions")
     said = built.snakemake("tables/table1.tex")
-    assert f"data/prepared/digits.{ending}" in said and "made again" in said
+    assert f"data/prepared/{name}" in said and "made again" in said
     assert path.read_bytes() == sound and jobs(said)["prepare"] == 1
     assert jobs(built.snakemake("tables/table1.tex")) == {}

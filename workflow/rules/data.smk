@@ -5,7 +5,6 @@ rule prepare:
     input:
         CALL.prepare_again,
     output:
-        arrays=f"{CALL.config.data_dir}/prepared/{{dataset}}.npz",
         summary=f"{CALL.config.data_dir}/prepared/{{dataset}}.json",
     log:
         "logs/prepare/{dataset}.log",
@@ -17,7 +16,7 @@ rule prepare:
         # and the cores: were they a part of the command, all that is prepared would be prepared again
         mirror=CALL.preparing_options,
     params:
-        data_dir=subpath(output.arrays, ancestor=2),
+        data_dir=subpath(output.summary, ancestor=2),
         content=CALL.own_content,
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"

@@ -151,9 +151,9 @@ class Dataset(ABC):
 
     def status(self, data_dir: Path, mirror: str | None = None) -> Status:
         """Say where this dataset stands, without touching the network."""
-        prepared = data_dir / "prepared" / f"{self.name}.npz"
-        if prepared.is_file() and prepared.with_suffix(".json").is_file():
-            return Status(self.name, "prepared", str(prepared))
+        prepared = data_dir / "prepared" / f"{self.name}.json"
+        if prepared.is_file():
+            return Status(self.name, "prepared", str(prepared.with_suffix("")))
         folder = self.raw_dir(data_dir)
         try:
             items = self.downloads()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import multiprocessing
 import sys
 import tempfile
@@ -21,7 +22,6 @@ import numpy as np
 from tqdm import tqdm
 
 from fedbench import files
-from fedbench.data.files import content_start
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import AGAIN, UserError
 from fedbench.files import Mark
@@ -87,13 +87,12 @@ def _decoded(
     shape = (len(names), *form.shape)
     # of a folder the names of its pictures have to do
     source = (path, None if path.is_dir() else files.mark(path))
-    target = place.folder / f"{digest([str(source), list(places), repr(form)])}.pixels"
-    start = content_start("x_train", np.dtype(np.uint8), shape)  # the file becomes the archive of the arrays
-    pixels, done = _room(target, start, shape)
+    target = place.folder / f"{digest([str(source), list(places), repr(form)])}.npy"
+    pixels, done = _room(target, shape)
     todo = np.flatnonzero(done == 0)
     tasks = [todo[at : at + _TOGETHER] for at in range(0, len(todo), _TOGETHER)]
     given = (([names[i] for i in task], [places[i] for i in task], task) for task in tasks)
-    work = functools.partial(_some, source, target, start, form)
+    work = functools.partial(_some, source, target, getattr(pixels, "offset", 0), form)
     seen, saved = list[np.ndarray](), time.monotonic()
     quiet = {} if sys.stderr.isatty() else {"delay": 30, "mininterval": 30}  # a log gets a line now and then
     bar = tqdm(total=len(names), initial=len(names) - len(todo), desc=path.name, unit=" pictures", **quiet)
@@ -114,17 +113,22 @@ def _decoded(
     return pixels
 
 
-def _room(target: Path, start: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _room(target: Path, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Map pixels [n, C, H, W] from their file, and [n] of 1 where they are decoded; make both if they are not there."""
-    size, noted = start + int(np.prod(shape)), target.with_suffix(".done")
+    noted = target.with_suffix(".done")
     if not shape[0]:
         return np.empty(shape, np.uint8), np.empty(0, np.uint8)
-    if not noted.is_file() or not target.is_file() or target.stat().st_size < size:
+    if not noted.is_file() or not target.is_file():
         noted.unlink(missing_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        files.reserve(target, size)  # a mapping of a file that finds no room on the disk kills the process
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        # a mapping of a file that finds no room on the disk kills the process
+        files.reserve(target, len(header.getvalue()) + int(np.prod(shape)))
+        with target.open("r+b") as file:
+            file.write(header.getvalue())
         files.write(noted, bytes(shape[0]))
-    return np.memmap(target, np.uint8, "r+", start, shape), np.memmap(noted, np.uint8, "r+")
+    return np.lib.format.open_memmap(target, "r+"), np.memmap(noted, np.uint8, "r+")
 
 
 def _note(pixels: np.ndarray, done: np.ndarray, seen: list[np.ndarray]) -> None:

@@ -5,30 +5,22 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import io
 import math
-import mmap
 import os
+import shutil
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedbench import seal
 from fedbench.errors import UserError, cannot_read
 from fedbench.files import atomic
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
-BLOCK = 1 << 18
-"""Bytes that are written at a time: they stay in the cache between checksum and file."""
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can carry: the same bytes on every day
 
 _BROKEN = (
     *(ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error),
@@ -51,75 +43,43 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
     Returns:
         its SHA-256.
     """
-    with new_npz(path, arrays) as sha:
-        return sha
+    with atomic(path) as temporary:
+        contiguous: dict[str, Any] = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        with temporary.open("wb") as file:
+            np.savez(file, **contiguous)
+        return checksum(temporary)
 
 
-@contextlib.contextmanager
-def new_npz(path: Path, arrays: Mapping[str, np.ndarray], begun_in: Path | None = None) -> Iterator[str]:
-    """Write as :func:`write_npz`, and yield the SHA-256; the archive becomes ``path`` if the block succeeds.
+def write_npy(path: Path, array: np.ndarray, decoded: Path) -> str:
+    """Write an array as an ``.npy``, atomically; one that is the content of a file in ``decoded`` is that file, too.
 
-    A file of the folder ``begun_in`` that holds all of the first array where :func:`content_start` says becomes the
-    archive: the array is not copied. If anything fails, the file stays, with the array in it.
+    Returns:
+        its SHA-256.
     """
-    begun = None if begun_in is None else _begun(begun_in, *next(iter(arrays.items())))
-    filled = range(0) if begun is None else range(begun.offset, begun.offset + begun.nbytes)
-    with atomic(path, None if begun is None else Path(str(begun.filename))) as temporary:
-        temporary.touch()
-        with _Partial(temporary, filled) as file, zipfile.ZipFile(file, "w") as archive:
-            for name, array in arrays.items():
-                stored = np.ascontiguousarray(array)
-                with _member(archive, name, stored.dtype, stored.shape) as member:
-                    content = stored.reshape(-1).view(np.uint8).data
-                    for at in range(0, len(content), BLOCK):
-                        member.write(content[at : at + BLOCK])
-        yield checksum(temporary)
+    with atomic(path) as temporary:
+        if _is_file(array, decoded):
+            _link(Path(str(array.filename)), temporary)  # type: ignore[attr-defined]
+        else:
+            stored = np.ascontiguousarray(array)
+            with temporary.open("wb") as file:
+                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(stored))
+                file.write(stored.data)  # np.save does not say that a disk is full
+        return checksum(temporary)
 
 
-def content_start(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """Return the byte of an archive of :func:`write_npz` at which the content of its first array begins."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive, _member(archive, name, dtype, shape):
-        return stream.tell()
+def _is_file(array: np.ndarray, folder: Path) -> bool:
+    """Say whether an array is all of an ``.npy`` of a folder."""
+    if not isinstance(array, np.memmap) or Path(str(array.filename)).parent != folder.resolve():
+        return False
+    stored = np.load(str(array.filename), mmap_mode="r")
+    return (stored.shape, stored.dtype) == (array.shape, array.dtype) and array.flags.c_contiguous
 
 
-@contextlib.contextmanager
-def _member(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype, shape: tuple[int, ...]
-) -> Iterator[IO[bytes]]:
-    """Begin an array of an archive as :func:`numpy.lib.format.write_array` does; yield what takes its content."""
-    info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
-    info.create_system = 3  # or the bytes would name the operating system
-    info.external_attr = 0o644 << 16
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    with archive.open(info, "w", force_zip64=True) as member:
-        np.lib.format.write_array_header_1_0(member, header)
-        yield member
-
-
-def _begun(folder: Path, name: str, array: np.ndarray) -> np.memmap | None:
-    """Return an archive's first array if all of it lies in a file of a folder, where it is in the archive."""
-    base: object = array.base
-    if not isinstance(array, np.memmap) or not isinstance(base, mmap.mmap):
-        return None  # in memory, or a part of another array
-    ours = Path(str(array.filename)).parent == folder.resolve()
-    return array if ours and array.offset == content_start(name, array.dtype, array.shape) else None
-
-
-class _Partial(io.BufferedRandom):
-    """A file that holds some bytes of what is written to it already: these are passed over."""
-
-    def __init__(self, path: Path, filled: range) -> None:
-        super().__init__(io.FileIO(path, "r+"))
-        self.filled = filled
-        self.truncate(filled.stop)
-
-    def write(self, content: ReadableBuffer, /) -> int:
-        size = memoryview(content).nbytes
-        if self.tell() not in self.filled:
-            return super().write(content)
-        self.seek(size, io.SEEK_CUR)
-        return size
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # the file system knows no second name of a file
+        shutil.copyfile(source, target)
 
 
 def read_npz(
@@ -136,31 +96,6 @@ def read_npz(
         _bounded(path, only)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files if only is None or name in only}
-
-
-def map_npz(path: Path, name: str, cure: str) -> np.ndarray:
-    """Map one array of an ``.npz`` that :func:`write_npz` wrote into memory: it is read where and when it is used.
-
-    Its CRC is not checked, which would read all of it.
-
-    Raises:
-        UserError: as :func:`read_npz`.
-    """
-    with (
-        _mistakes_named(path, f"Delete it. {cure}", cure),
-        zipfile.ZipFile(path) as archive,
-        path.open("rb") as file,
-    ):
-        info = archive.getinfo(f"{name}.npy")
-        file.seek(info.header_offset + 26)
-        lengths = file.read(4)  # of the name and of the extra field in the member's own header
-        size = sum(int.from_bytes(lengths[i : i + 2], "little") for i in (0, 2))
-        file.seek(info.header_offset + 30 + size)
-        np.lib.format.read_magic(file)
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        if info.compress_type != zipfile.ZIP_STORED or fortran:
-            raise ValueError(f"{name} is not stored as it is")
-        return np.memmap(path, dtype, "r", offset=file.tell(), shape=shape)
 
 
 @contextlib.contextmanager

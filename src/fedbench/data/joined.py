@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbench.data.prepared import Prepared, load_prepared, read_summary
+from fedbench.data.prepared import FORM, Prepared, load_prepared, read_summary
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec, digest
 
@@ -82,9 +82,9 @@ def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
 
 
 def checksum(spec: DataSpec, data_dir: str | Path) -> str:
-    """Return the checksum of the prepared arrays: the file's, or a digest of those of several files."""
+    """Return the checksum of the prepared arrays: of one dataset, or a digest of those of several."""
     checksums: list[str] = [read_summary(name, data_dir)["sha256"] for name in spec.datasets]
-    return checksums[0] if len(checksums) == 1 else digest(checksums)
+    return checksums[0] if len(checksums) == 1 else f"{FORM}{digest(checksums)}"
 
 
 def _numbered(parts: Sequence[Prepared]) -> np.ndarray | None:

@@ -1,11 +1,14 @@
-"""Prepared arrays on disk: ``<data_dir>/prepared/<dataset>.npz``, and a summary beside it as ``.json``."""
+"""Prepared arrays on disk: a folder of ``.npy`` files, ``<data_dir>/prepared/<dataset>``, and a summary beside it.
+
+The summary, a ``.json``, has the checksums of the arrays. It is written last and vouches for them.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from fedbench import seal
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import workplace
-from fedbench.data.files import checksum, map_npz, new_npz, read_json, read_npz
+from fedbench.data.files import checksum, read_json, write_npy
 from fedbench.data.stamps import intact, stamp
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
@@ -27,7 +30,8 @@ log = logging.getLogger(__name__)
 VERSION = 2
 """Raised when the same raw files give other arrays than before: what is prepared is made again."""
 INPUTS = ("x_train", "x_test")
-LABELS = ("y_train", "y_test", "group_train", "held_train", "site_train", "site_test")
+FORM = "npy:"
+"""How checksums of prepared arrays begin: those of other forms are of files that cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,19 @@ class Prepared(Arrays):
 
 
 def prepared_path(name: str, data_dir: str | Path) -> Path:
-    """Return where the arrays of a dataset are kept."""
-    return Path(data_dir) / "prepared" / f"{name}.npz"
+    """Return where the summary of a dataset is kept; its arrays lie in the folder of the same name."""
+    return Path(data_dir) / "prepared" / f"{name}.json"
+
+
+def array_path(path: Path, array: str) -> Path:
+    """Return where an array is kept, by the path of the summary."""
+    return path.with_suffix("") / f"{array}.npy"
 
 
 def prepare(
     name: str, data_dir: str | Path, mirror: str | Path | None = None, force: bool = False, cores: int = 1
 ) -> Path:
-    """Fetch and prepare a dataset unless that is done already; return the path of its arrays.
+    """Fetch and prepare a dataset unless that is done already; return the path of its summary.
 
     Pictures are decoded by ``cores`` processes; those that a preparation had decoded when it was ended are not
     decoded again, unless by ``force``.
@@ -78,14 +87,26 @@ def _prepare(
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     facts = _summary(dataset, arrays, folder) | {"definition": _definition(dataset)}
-    with new_npz(path, content, decoded) as sha:  # if the summary finds no room, the pictures stay decoded
-        seal.write(path.with_suffix(".json"), facts | {"sha256": sha})
-    stamp(path, sha)
-    shutil.rmtree(decoded, ignore_errors=True)
+    write(path, content, facts, decoded)
     sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:
         log.warning("%s: %s", dataset.name, remark)
-    log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path)
+    log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path.with_suffix(""))
+
+
+def write(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any], decoded: Path) -> None:
+    """Write arrays, then the summary that vouches for them.
+
+    Arrays that lie in files of the folder ``decoded`` are not copied; it is removed when all is written.
+    """
+    checksums = {part: write_npy(array_path(path, part), array, decoded) for part, array in arrays.items()}
+    seal.write(path, facts | {"arrays": checksums, "sha256": f"{FORM}{seal.checksum(checksums)}"})
+    shutil.rmtree(decoded, ignore_errors=True)  # before the stamps: a file with one name less has changed
+    for part, sha in checksums.items():
+        stamp(array_path(path, part), sha)
+    for file in path.with_suffix("").glob("*.npy"):
+        if file.stem not in checksums:  # an earlier preparation had it
+            file.unlink()
 
 
 def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepared:
@@ -96,19 +117,19 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
     Raises:
         UserError: it is not prepared, or a file is damaged; the message names the file and the cure.
     """
-    summary = read_summary(name, data_dir)
-    path = prepared_path(name, data_dir)
-    if path.is_file() and not intact(path, summary.get("sha256")):
-        raise UserError(f"{path} is not what was prepared. Delete it. {_cure(name, data_dir)}")
-    cure = _cure(name, data_dir)
-    arrays = read_npz(path, cure, LABELS)
-    arrays |= {part: map_npz(path, part, cure) if inputs else np.empty(0) for part in INPUTS}
+    summary, path = read_summary(name, data_dir), prepared_path(name, data_dir)
     try:
-        fields: dict[str, Any] = {**arrays, "sites": tuple(summary.get("sites", ()))}
-        fields |= {name: tuple(summary[name]) for name in ("notes", "classes")}
-        return Prepared(**fields, summary=summary)
+        wanted = [part for part in summary["arrays"] if inputs or part not in INPUTS]
+        fields: dict[str, Any] = {"sites": tuple(summary.get("sites", ()))}
+        fields |= {fact: tuple(summary[fact]) for fact in ("notes", "classes")}
     except (KeyError, TypeError) as error:
-        raise UserError(f"{path} does not hold what it should ({error}). Delete it. {cure}") from None
+        raise UserError(f"{path} does not hold what it should ({error}). {_cure(name, data_dir)}") from None
+    for part in wanted:
+        file = array_path(path, part)
+        if not intact(file, summary["arrays"][part]):
+            raise UserError(f"{file} is not what was prepared. {_cure(name, data_dir)}")
+        fields[part] = np.load(file, mmap_mode="r" if part in INPUTS else None, allow_pickle=False)
+    return Prepared(**dict.fromkeys(INPUTS, np.empty(0)) | fields, summary=summary)
 
 
 def outdated(name: str, data_dir: str | Path) -> bool:
@@ -126,7 +147,7 @@ def _raw_changed(dataset: Dataset, facts: dict[str, Any], path: Path) -> bool:
     A copy that keeps an older date (``cp -p``) was written, too: the time of a file's last change counts. Raw files
     that are gone, or lie on a mirror, are not asked.
     """
-    made, folder = path.with_suffix(".json").stat().st_mtime, dataset.raw_dir(path.parents[1])
+    made, folder = path.stat().st_mtime, dataset.raw_dir(path.parents[1])
     raw = {folder / file: sha for file, sha in facts.get("files", {}).items()}
     newer = [path for path in raw if path.is_file() and _written(path) > made]
     return not all(intact(path, raw[path]) for path in newer)
@@ -142,7 +163,7 @@ def read_summary(name: str, data_dir: str | Path) -> dict[str, Any]:
     Raises:
         UserError: it is not prepared, the file is damaged, or that of another dataset.
     """
-    path, cure = prepared_path(name, data_dir).with_suffix(".json"), _cure(name, data_dir)
+    path, cure = prepared_path(name, data_dir), _cure(name, data_dir)
     facts = read_json(path, cure)
     if facts.get("dataset") != name:
         raise UserError(f"{path} is that of the dataset {facts.get('dataset')!r}. Delete it. {cure}")
@@ -161,18 +182,19 @@ def _cure(name: str, data_dir: str | Path) -> str:
 def _current(dataset: Dataset, path: Path) -> bool:
     """Say whether the arrays are there, whole, made by this definition and from the raw files of now."""
     try:
-        facts = read_json(path.with_suffix(".json"), "")
+        facts = read_json(path, "")
     except DiskError:
         raise
     except UserError as error:
         if path.is_file():
-            log.warning("%s, so %s is made again", str(error).partition(". ")[0], path)
+            log.warning("%s: it is made again", str(error).partition(". ")[0])
         return False
-    if not path.is_file() or facts.get("definition") != _definition(dataset):
+    if facts.get("definition") != _definition(dataset):
         return False
-    if not intact(path, facts.get("sha256")):
-        log.warning("%s is not what was prepared: it is made again", path)
-        return False
+    for part, sha in facts.get("arrays", {}).items():
+        if not intact(file := array_path(path, part), sha):
+            log.warning("%s is not what was prepared: it is made again", file)
+            return False
     return not _raw_changed(dataset, facts, path)
 
 

@@ -81,12 +81,14 @@ def noted(path: Path, state: object) -> str | None:
 def check_all(data_dir: Path) -> Iterator[tuple[Path, str]]:
     """Read all prepared arrays and partitions; yield the path of each, and what is wrong with it or nothing."""
     for summary in sorted([*data_dir.glob("prepared/*.json"), *data_dir.glob("partitions/*/*.json")]):
-        path = summary.with_suffix(".npz")
         try:
-            expected = read_json(summary, "It is made again.").get("sha256")
-            yield path, "" if reread(path) == expected else "it is not what was written"
+            facts = read_json(summary, "It is made again.")
+            folder = summary.with_suffix("")
+            arrays = {folder / f"{part}.npy": sha for part, sha in facts.get("arrays", {}).items()}
+            for path, sha in (arrays or {summary.with_suffix(".npz"): facts.get("sha256")}).items():
+                yield path, "" if reread(path) == sha else "it is not what was written"
         except (UserError, OSError) as error:
-            yield path, str(error)
+            yield summary, str(error)
 
 
 @functools.lru_cache(maxsize=256)

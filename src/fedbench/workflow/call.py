@@ -104,7 +104,7 @@ class Call:
     def prepare_again(self, wildcards: Any) -> list[str]:
         """List no file, as the job fetches raw ones; a dataset whose raw files have changed is prepared again."""
         if or_exit(prepared.outdated, wildcards.dataset, self.config.data_dir):
-            path = f"{self.config.data_dir}/prepared/{wildcards.dataset}.npz"
+            path = f"{self.config.data_dir}/prepared/{wildcards.dataset}.json"
             self._workflow.dag.forcefiles.add(path)
         return []
 

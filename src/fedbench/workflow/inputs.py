@@ -85,7 +85,7 @@ class Inputs:
 
     def prepared(self, run: RunSpec) -> list[str]:
         """List the prepared datasets that a run trains on."""
-        return [f"{self.config.data_dir}/prepared/{name}.npz" for name in run.data.datasets]
+        return [f"{self.config.data_dir}/prepared/{name}.json" for name in run.data.datasets]
 
     def _partitions(self, runs: Iterable[RunSpec]) -> list[str]:
         folder = f"{self.config.data_dir}/partitions"

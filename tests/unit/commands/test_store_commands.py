@@ -149,18 +149,18 @@ def test_verify_reads_prepared_data_whatever_a_stamp_says(
     data_dir = Path(shutil.copytree(configuration.load_config().data_dir, "copy"))
     config = configuration.load_config().model_copy(update={"data_dir": str(data_dir)})
     monkeypatch.setattr(configuration, "load_config", lambda: config)
-    path = data_dir / "prepared/digits.npz"
-    facts = read_json(path.with_suffix(".json"), "")
+    path = data_dir / "prepared/digits/x_train.npy"
+    sha = read_json(data_dir / "prepared/digits.json", "")["arrays"]["x_train"]
     content = path.read_bytes()
     path.write_bytes(content[:-100] + b"x" + content[-99:])
     damaged = mark(path)
     assert damaged is not None
-    seal.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": facts["sha256"]})
-    assert stamps.intact(path, facts["sha256"])  # a disk that lost a bit changes no time
+    seal.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": sha})
+    assert stamps.intact(path, sha)  # a disk that lost a bit changes no time
     result = call("verify")
     assert f"{path} is damaged and will be made again: it is not what was written\n" in result.stdout
     stamps._sha256.cache_clear()
-    assert not stamps.intact(path, facts["sha256"])
+    assert not stamps.intact(path, sha)
 
 
 def test_runs_go_to_another_project_and_into_its_cells(

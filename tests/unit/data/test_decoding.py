@@ -67,7 +67,12 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def undisturbed(tmp_path: Path) -> bytes:
-    return prepared.prepare("chestxray14", tmp_path, force=True).read_bytes()
+    return arrays_of(prepared.prepare("chestxray14", tmp_path, force=True))
+
+
+def arrays_of(path: Path) -> bytes:
+    """All arrays, by the path of their summary."""
+    return b"".join(file.read_bytes() for file in sorted(path.with_suffix("").glob("*.npy")))
 
 
 def in_a_child(work: Callable[[], object]) -> int:
@@ -98,7 +103,7 @@ def test_a_killed_preparation_goes_on_where_it_was(
     first = decoded.copy()
     assert NAMES[7] in first and 3 <= len(first) < COUNT
     assert not [*path.parent.glob(".*.pictures")]
-    assert undisturbed(tmp_path) == path.read_bytes()
+    assert undisturbed(tmp_path) == arrays_of(path)
     assert len(decoded) == len(first) + COUNT
 
 
@@ -120,10 +125,9 @@ def test_a_preparation_that_is_killed_while_it_ends_decodes_nothing_again(
 
     assert os.WTERMSIG(in_a_child(killed)) == signal.SIGKILL
     path = prepared.prepared_path("chestxray14", tmp_path)
-    sizes = [place.stat().st_size for place in path.parent.glob(".*.pictures/*.pixels")]
-    assert len(expected) in sizes  # no copy
-    path.with_suffix(".json").unlink()
-    assert prepared.prepare("chestxray14", tmp_path).read_bytes() == expected and not decoded
+    assert len([*path.parent.glob(".*.pictures/*.npy")]) == 2
+    path.unlink()
+    assert arrays_of(prepared.prepare("chestxray14", tmp_path)) == expected and not decoded
 
 
 def test_what_was_just_prepared_is_not_read_again(
@@ -131,10 +135,12 @@ def test_what_was_just_prepared_is_not_read_again(
 ) -> None:
     monkeypatch.setattr(stamps, "LARGE", 0)
     path = prepared.prepare("chestxray14", tmp_path)
-    sha = checksum(path)
+    file = prepared.array_path(path, "x_train")
+    sha = checksum(file)
     monkeypatch.setattr(stamps, "checksum", lambda path: pytest.fail(f"{path} is read"))
     stamps._sha256.cache_clear()
-    assert stamps.intact(path, sha) and prepared.read_summary("chestxray14", tmp_path)["sha256"] == sha
+    summary = prepared.read_summary("chestxray14", tmp_path)
+    assert stamps.intact(file, sha) and summary["arrays"]["x_train"] == sha
 
 
 def test_a_broken_picture_costs_nothing_that_was_decoded(
@@ -160,7 +166,7 @@ def test_several_processes_make_the_same_bytes(
     monkeypatch.setattr(decoding, "_FEW", 0)
     monkeypatch.setattr(decoding, "_TOGETHER", 5)
     path = prepared.prepare("chestxray14", tmp_path, force=True, cores=2)
-    assert path.read_bytes() == alone
+    assert arrays_of(path) == alone
     assert len(decoded) == 1  # in this process: the only one of the test part
 
 

@@ -3,16 +3,17 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedbench import seal
-from fedbench.data import files
-from fedbench.data.files import checksum, content_start, new_npz, read_json, read_npz, write_npz
+from fedbench.data.files import checksum, read_json, read_npz, write_npy, write_npz
 from fedbench.errors import ReadError, UserError
 from fedbench.files import atomic
 
@@ -136,73 +137,36 @@ def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, array: np.ndarra
     np.testing.assert_array_equal(read_npz(tmp_path / "a.npz", "")["x"], np.ascontiguousarray(array))
 
 
-PIXELS = np.random.default_rng(0).integers(0, 256, (40, 1, 99, 101), np.uint8)
-"""More than is written at a time."""
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 1, 9, 11), np.uint8)
 
 
-def in_a_file(folder: Path, name: str = "x_train", tail: bytes = b"") -> np.memmap:
-    """Pixels that are mapped from a file, where an archive has them."""
-    start = content_start(name, PIXELS.dtype, PIXELS.shape)
-    folder.mkdir(exist_ok=True)
-    (folder / "pixels").write_bytes(bytes(start) + PIXELS.tobytes() + tail)
-    return np.memmap(folder / "pixels", np.uint8, "r+", start, PIXELS.shape)
+@pytest.fixture
+def decoded(tmp_path: Path) -> np.memmap:
+    """Pixels that are mapped from a file of the folder ``decoded``."""
+    (tmp_path / "decoded").mkdir()
+    np.save(tmp_path / "decoded/a.npy", PIXELS)
+    return np.load(tmp_path / "decoded/a.npy", mmap_mode="r+")  # type: ignore[no-any-return]
 
 
-def around(x: np.ndarray) -> dict[str, np.ndarray]:
-    return {"x_train": x, "y_train": np.arange(len(x)), "x_test": PIXELS[::2]}
-
-
-@pytest.mark.parametrize("tail", [b"", bytes(10**6)], ids=["first", "after a longer one"])
-def test_a_file_that_holds_the_first_array_becomes_the_archive(tmp_path, monkeypatch, tail):
-    write_npz(tmp_path / "copied.npz", around(PIXELS))
-    x = in_a_file(tmp_path / "own", tail=tail)
-    before = (tmp_path / "own" / "pixels").stat().st_ino
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_holds_an_array_becomes_its_file_without_a_copy_where_the_disk_can(
+    tmp_path: Path, decoded: np.memmap, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: Path("no such file").stat())
     monkeypatch.chdir(tmp_path)
-    moved = tmp_path / "moved.npz"
-    with new_npz(moved, around(x), Path("own")) as sha:
-        assert not moved.exists()
-    assert moved.read_bytes() == (tmp_path / "copied.npz").read_bytes() and sha == checksum(moved)
-    assert moved.stat().st_ino == before and not [*Path("own").iterdir()]
+    sha = write_npy(tmp_path / "x.npy", decoded, Path("decoded"))
+    assert (tmp_path / "x.npy").samefile("decoded/a.npy") == links and sha == checksum(tmp_path / "x.npy")
+    np.testing.assert_array_equal(np.load("x.npy"), PIXELS)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "own_data"),
-    [
-        (lambda x: around(x[:7]), "own"),  # the rest is needed
-        (lambda x: {"x": x}, "own"),  # would lie elsewhere
-        (around, "another"),  # a user's own file, perhaps
-    ],
-    ids=["part", "elsewhere", "another's"],
+    "part", [lambda x: x[:7], lambda x: x[::-1], lambda x: x[:, :, ::2], lambda x: x + 0]
 )
-def test_a_file_that_is_not_the_archive_to_be_is_left_alone(tmp_path, arrays, own_data):
-    x = in_a_file(tmp_path / "own")
-    held = (tmp_path / "own" / "pixels").read_bytes()
-    with new_npz(tmp_path / "x.npz", arrays(x), tmp_path / own_data):
-        pass
-    assert (tmp_path / "own" / "pixels").read_bytes() == held
-    back = read_npz(tmp_path / "x.npz", "")
-    for name, array in arrays(x).items():
-        np.testing.assert_array_equal(back[name], array)
-
-
-def test_a_full_disk_costs_no_pixel_that_a_file_holds(tmp_path, monkeypatch):
-    path = tmp_path / "x.npz"
-    write_npz(path, around(PIXELS))
-    expected = path.read_bytes()
-    path.write_bytes(b"old")
-    x, real = in_a_file(tmp_path / "own"), files._Partial.write
-
-    def full(file: files._Partial, content: bytes) -> int:
-        if file.tell() > file.filled.stop + 1000:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(file, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files._Partial, "write", full)
-        with pytest.raises(UserError, match="No space left"), new_npz(path, around(x), tmp_path / "own"):
-            pass
-    assert path.read_bytes() == b"old"
-    np.testing.assert_array_equal(x, PIXELS)
-    with new_npz(path, around(x), tmp_path / "own"):
-        pass
-    assert path.read_bytes() == expected
+def test_an_array_that_is_not_all_of_a_file_is_copied(
+    tmp_path: Path, decoded: np.memmap, part: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    write_npy(tmp_path / "x.npy", part(decoded), tmp_path / "decoded")
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), part(PIXELS))
+    write_npy(tmp_path / "y.npy", decoded, tmp_path / "another")
+    assert not (tmp_path / "y.npy").samefile(tmp_path / "decoded/a.npy")

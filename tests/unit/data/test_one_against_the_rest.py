@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedbench import seal
 from fedbench.data.labels import flip, keep, relabel
 from fedbench.data.partition import Partition, load_partition, make_partition, partition_path
 from fedbench.data.prepared import load_prepared, prepare
@@ -148,16 +147,15 @@ def test_a_seed_of_the_data_fixes_them_for_every_run(
 
 
 def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., str], tmp_path: Path) -> None:
-    from fedbench.data.files import checksum, write_npz
-    from fedbench.data.prepared import prepared_path, read_summary
+    from fedbench.data.prepared import prepared_path, read_summary, write
 
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     prepare(own_data(x=rng.normal(size=(300, 2)), y=y), tmp_path)
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
-    with np.load(path) as content:
-        write_npz(path, {**content, "held_train": held})
-    seal.write(path.with_suffix(".json"), read_summary("mine", tmp_path) | {"sha256": checksum(path)})
+    read, known = load_prepared("mine", tmp_path), read_summary("mine", tmp_path)
+    arrays = {part: getattr(read, part) for part in known["arrays"]}
+    write(path, arrays | {"held_train": held}, known, tmp_path / "none")
 
     def parts(validation: float | str) -> Partition:
         labels = {"rule": "named", "positive": [0]}

@@ -10,10 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from fedbench import seal
-from fedbench.data.files import checksum, read_npz, write_npz
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
-from fedbench.data.prepared import load_prepared, prepare, prepared_path, read_summary
+from fedbench.data.prepared import array_path, load_prepared, prepare, prepared_path, read_summary, write
 from fedbench.errors import UserError
 from fedbench.specs import DataSpec
 
@@ -113,9 +111,10 @@ def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
     before = path.stat().st_mtime_ns
     make_partition(spec, 0, folder)
     assert path.stat().st_mtime_ns == before
-    arrays, summary = prepared_path("digits", folder), read_summary("digits", folder)
-    write_npz(arrays, read_npz(arrays, "") | {"x_test": np.zeros((359, 1, 8, 8), np.uint8)})
-    seal.write(arrays.with_suffix(".json"), summary | {"sha256": checksum(arrays)})
+    digits, known = load_prepared("digits", folder), read_summary("digits", folder)
+    arrays = {part: getattr(digits, part) for part in known["arrays"]}
+    arrays["x_test"] = np.zeros((359, 1, 8, 8), np.uint8)
+    write(prepared_path("digits", folder), arrays, known, folder / "none")
     make_partition(spec, 0, folder)
     assert path.stat().st_mtime_ns != before
 
@@ -147,12 +146,11 @@ def test_a_dataset_that_is_not_prepared_says_how_to_prepare_it(tmp_path):
         make_partition(spec, 0, tmp_path)
 
 
-def test_a_valid_archive_with_other_content_is_refused_and_made_again(folder):
-    path = prepared_path("digits", folder)
+def test_a_valid_file_with_other_content_is_refused_and_made_again(folder):
+    path = array_path(prepared_path("digits", folder), "y_train")
     content = path.read_bytes()
-    arrays = read_npz(path, "")
-    write_npz(path, arrays | {"y_train": arrays["y_train"][::-1]})
-    with pytest.raises(UserError, match=r"digits\.npz is not what was prepared"):
+    np.save(path, np.load(path)[::-1])
+    with pytest.raises(UserError, match=r"y_train\.npy is not what was prepared"):
         load_prepared("digits", folder)
     prepare("digits", folder)
     assert path.read_bytes() == content
@@ -204,12 +202,8 @@ def test_data_need_neither_torch_nor_torchvision(folder):
 def prepared_melanoma(folder, **more):
     """Prepare 600 samples of 100 patients."""
     y = (np.arange(600) % 100 % 10 == 0).astype(int)
-    path = prepared_path("melanoma", folder)
-    write_npz(path, {"y_train": y, "y_test": y[:20], **more})
-    seal.write(
-        path.with_suffix(".json"),
-        {"dataset": "melanoma", "notes": [], "classes": ["benign", "malignant"], "sha256": checksum(path)},
-    )
+    facts = {"dataset": "melanoma", "notes": [], "classes": ["benign", "malignant"]}
+    write(prepared_path("melanoma", folder), {"y_train": y, "y_test": y[:20], **more}, facts, folder / "none")
 
 
 def test_melanoma_is_validated_by_patient(tmp_path):
@@ -244,7 +238,6 @@ def test_files_of_another_rule_or_dataset_are_not_taken(folder):
     with pytest.raises(UserError, match=rf"is that of the partition {paths[1].stem}\. Delete it"):
         load_partition(spec, 0, folder)
     assert make_partition(spec, 0, folder).read_bytes() == content
-    for suffix in (".npz", ".json"):
-        shutil.copy(prepared_path("digits", folder).with_suffix(suffix), folder / f"prepared/mnist{suffix}")
+    shutil.copy(prepared_path("digits", folder), folder / "prepared/mnist.json")
     with pytest.raises(UserError, match=r"mnist\.json is that of the dataset 'digits'"):
         load_prepared("mnist", folder)

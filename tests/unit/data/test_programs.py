@@ -24,7 +24,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_prepare_then_partition(tmp_path):
     done = run("prepare", "digits", "--data-dir", str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/prepared/digits.npz\n")
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/prepared/digits.json\n")
     rule = {"dataset": "digits", "clients": 4}
     (tmp_path / "rule.json").write_text(json.dumps(rule))
     for spec in (json.dumps(rule), f"@{tmp_path}/rule.json"):

@@ -55,16 +55,17 @@ def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = prepared.prepare("digits", tmp_path)
-    sound = path.read_bytes()
+    sound = prepared.array_path(path, "x_test").read_bytes()
     assert not prepared.outdated("digits", tmp_path)
     monkeypatch.setattr(prepared, "VERSION", prepared.VERSION + 1)
     assert prepared.outdated("digits", tmp_path)
     prepared.prepare("digits", tmp_path)
     assert not prepared.outdated("digits", tmp_path)
-    for damaged in (path, path.with_suffix(".json")):
+    for damaged in (path, prepared.array_path(path, "x_test")):
         content = bytearray(damaged.read_bytes())
         content[len(content) // 2] ^= 1
         damaged.write_bytes(content)
         assert prepared.outdated("digits", tmp_path)
         prepared.prepare("digits", tmp_path)
-        assert not prepared.outdated("digits", tmp_path) and path.read_bytes() == sound
+        assert not prepared.outdated("digits", tmp_path)
+        assert prepared.array_path(path, "x_test").read_bytes() == sound

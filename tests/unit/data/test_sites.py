@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbench import seal
 from fedbench.data import joined
-from fedbench.data.files import checksum, read_json, read_npz, write_npz
 from fedbench.data.joined import Rows
 from fedbench.data.partition import load_partition, make_partition, split
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.partitions.sites import apportioned
-from fedbench.data.prepared import prepare
+from fedbench.data.prepared import load_prepared, prepare, prepared_path, write
 from fedbench.errors import UserError
 from fedbench.jobs.training import load_arrays
 from fedbench.specs import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
@@ -149,10 +147,9 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
     before = path.stat().st_mtime_ns
     make_partition(run.data, 0, hospitals)
     assert path.stat().st_mtime_ns == before
-    summary = hospitals / "prepared" / "b.json"
-    arrays = read_npz(summary.with_suffix(".npz"), "")
-    write_npz(summary.with_suffix(".npz"), arrays | {"y_test": arrays["y_test"][::-1].copy()})
-    seal.write(summary, read_json(summary, "") | {"sha256": checksum(summary.with_suffix(".npz"))})
+    read, summary = load_prepared("b", hospitals), prepared_path("b", hospitals)
+    arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
+    write(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary, hospitals / "none")
     make_partition(run.data, 0, hospitals)
     assert path.stat().st_mtime_ns != before
 

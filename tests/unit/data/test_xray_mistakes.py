@@ -13,7 +13,6 @@ from xray_corpora import chexpert, nih, png, put, small
 
 from fedbench.data import datasets, prepared
 from fedbench.data.datasets._xray import drawn
-from fedbench.data.files import map_npz, read_npz, write_npz
 from fedbench.errors import UserError
 
 CORPORA = ("chexpert", "chexpert_valid", "chestxray14", "padchest", "mimic_cxr", "chestxray_ad")
@@ -96,27 +95,9 @@ def test_inputs_are_mapped_and_hold_what_was_prepared(
     put(tmp_path / "raw" / "chestxray14", {"Data_Entry_2017.csv": files.pop("table"), **files})
     dataset = small("chestxray14")
     monkeypatch.setattr(datasets, "get", lambda name: dataset)
-    full = read_npz(prepared.prepare("chestxray14", tmp_path), "")
+    path = prepared.prepare("chestxray14", tmp_path)
     mapped = prepared.load_prepared("chestxray14", tmp_path)
     assert isinstance(mapped.x_train, np.memmap) and isinstance(mapped.x_test, np.memmap)
+    assert not mapped.x_train.flags.writeable
     for part in ("x_train", "x_test", "y_train", "y_test", "group_train"):
-        np.testing.assert_array_equal(getattr(mapped, part), full[part])
-
-
-def test_arrays_are_mapped_as_they_were_written_and_damage_is_named(tmp_path: Path) -> None:
-    arrays = {"a": np.arange(12, dtype=np.float32).reshape(3, 4), "long_name": np.arange(5, dtype=np.uint8)}
-    path = tmp_path / "x.npz"
-    write_npz(path, arrays)
-    for name, array in arrays.items():
-        result = map_npz(path, name, "Again.")
-        np.testing.assert_array_equal(result, array)
-        assert result.dtype == array.dtype and not result.flags.writeable
-    np.savez_compressed(tmp_path / "z.npz", a=np.zeros(100))
-    with pytest.raises(UserError, match=r"none\.npz is missing\. Again\."):
-        map_npz(path.with_name("none.npz"), "a", "Again.")
-    for broken in (tmp_path / "z.npz",):
-        with pytest.raises(UserError, match=rf"{broken.name} is truncated or corrupt .*Again\."):
-            map_npz(broken, "a", "Again.")
-    with pytest.raises(UserError, match="truncated or corrupt"):
-        map_npz(path, "b", "Again.")
-    assert read_npz(path, "").keys() == arrays.keys()
+        np.testing.assert_array_equal(getattr(mapped, part), np.load(prepared.array_path(path, part)))

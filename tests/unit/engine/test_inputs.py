@@ -12,7 +12,6 @@ from world import CONDITIONAL, CPU, images, points, same, simulate, spec
 
 from fedbench.data import inputs, work
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.data.files import map_npz, write_npz
 from fedbench.data.inputs import Mapped, copied, place
 from fedbench.data.joined import Rows
 from fedbench.engine.outcome import Outcome
@@ -25,9 +24,11 @@ GREY = {"normalize": {"mean": [0.4], "std": [0.3]}}
 def in_files(arrays: Arrays, folder: Path) -> Arrays:
     """The same arrays, inputs mapped from a file; those for training from two, as of joined hospitals."""
     parts = np.split(arrays.x_train, [len(arrays.x_train) // 3])
-    write_npz(folder / "x.npz", {"a": parts[0], "b": parts[1], "test": arrays.x_test})
-    a, b, test = (map_npz(folder / "x.npz", name, "") for name in ("a", "b", "test"))
-    return dataclasses.replace(arrays, x_train=Rows([a, b]), x_test=test)
+    mapped = []
+    for name, part in zip("abc", [*parts, arrays.x_test], strict=True):
+        np.save(folder / f"{name}.npy", part)
+        mapped.append(np.load(folder / f"{name}.npy", mmap_mode="r"))
+    return dataclasses.replace(arrays, x_train=Rows(mapped[:2]), x_test=mapped[2])
 
 
 def as_bytes(arrays: Arrays) -> Arrays:

@@ -72,8 +72,7 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
     prepare("digits", "data")
     path = make_partition(run.data, run.seed, "data")
     train = json.loads(path.with_suffix(".json").read_text())["train"]
-    with np.load("data/prepared/digits.npz") as arrays:
-        classes = arrays["y_train"]
+    classes = np.load("data/prepared/digits/y_train.npy")
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
     (said,) = described.tasks(chosen, Path("data"))
     assert said == (

@@ -135,7 +135,7 @@ def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
     call = Call(snakemake, {"data_dir": "data"})
     monkeypatch.setattr(prepared, "outdated", lambda *_: outdated)
     assert call.prepare_again(SimpleNamespace(dataset="digits")) == []
-    assert snakemake.dag.forcefiles == ({"data/prepared/digits.npz"} if outdated else set())
+    assert snakemake.dag.forcefiles == ({"data/prepared/digits.json"} if outdated else set())
 
 
 def test_pictures_are_decoded_by_all_cores() -> None:

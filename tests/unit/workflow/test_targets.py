@@ -56,7 +56,7 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
         "tables/claims.md",
         "figures/arena/figure1.svg",
         "tables/arena/leaderboard.md",
-        "data/prepared/digits.npz",
+        "data/prepared/digits.json",
         f"{CELL}/CoDA.json",
         "README.md",
     ],

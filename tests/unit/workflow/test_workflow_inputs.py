@@ -30,7 +30,7 @@ def test_a_cell_needs_its_dataset_and_a_partition_per_seed() -> None:
     data = asked.config.data_dir
     keys = [run.data.partition_key(run.seed) for run in cell.runs]
     assert asked.of_cell(cell) == [
-        f"{data}/prepared/digits.npz",
+        f"{data}/prepared/digits.json",
         *sorted(f"{data}/partitions/digits/{key}.npz" for key in keys),
     ]
     assert len(set(keys)) == 2
@@ -73,7 +73,7 @@ def test_a_cell_waits_for_the_one_it_starts_from() -> None:
     asked = inputs(paper)
     by_method = {cell.method: cell for cell in asked.cells("toy", "table1") if cell.setting["p"] == 4}
     assert str(by_method["Plain"].path) in asked.of_cell(by_method["Proximal"])
-    assert not [path for path in asked.of_cell(by_method["Plain"]) if path.endswith(".json")]
+    assert not [path for path in asked.of_cell(by_method["Plain"]) if path.startswith("results")]
 
 
 def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
@@ -115,7 +115,7 @@ def test_tables_about_the_data_need_what_they_count() -> None:
     assert len(wanted) == 2 and all(path.startswith(folder) for path in wanted)
     for path in wanted:  # of no cell: the tables' own settings
         assert asked.partitioned("digits", Path(path).stem).seed == 0
-    assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.npz"]
+    assert asked.of_table("toy", "table4") == [f"{asked.config.data_dir}/prepared/digits.json"]
     assert asked.of_table("toy", "table5") == asked.of_table("toy", "table2")
 
 

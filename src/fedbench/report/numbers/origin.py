@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fedbench.data.prepared import FORM
 from fedbench.plan.cells import Cell
 from fedbench.report.numbers.collect import runs_of, seconds_of
 from fedbench.report.numbers.rows import NOT_RUN
@@ -27,7 +28,9 @@ def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
             seconds += seconds_of(spec.key)
             for name, version in made.get("versions", {}).items():
                 versions.setdefault(name, set()).add(str(version))
-            if digest := made.get("data"):  # runs of earlier versions have none
+            if (digest := made.get("data", "")).startswith(
+                FORM
+            ):  # runs of earlier versions have none, or others
                 data.setdefault(cell.dataset, set()).add(digest)
             entries.append({"seed": spec.seed, "key": spec.key, "status": run.get("status", NOT_RUN)})
         listed.append({"cell": cell.name, "runs": entries})
