@@ -19,7 +19,7 @@ class Sinusoids(Dataset):
     """Abscissae, uniform in [-5, 5]; the class is the curve, the group its amplitude, 1 to ``amplitudes``.
 
     The generator of fcsg's program gives client k the amplitude k + 1. The test part holds further points of the same
-    curves.
+    curves; there it has amplitudes and phases between 1 and 5 at random (353356a, dataset.py 52-60).
 
     Attributes:
         amplitudes: how many.

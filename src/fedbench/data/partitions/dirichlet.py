@@ -1,4 +1,8 @@
-"""dirichlet(delta): every client draws its class prior from Dir(delta) (climb, appendix; official code)."""
+"""dirichlet(delta): every client draws its class prior from Dir(delta) (climb, appendix, which is not public).
+
+The authors' program (shenzebang/Federated-Learning-Pytorch c841a4d, utils/data_utils.py 177-206) draws sample by sample
+too, but takes an exhausted label out of the priors of all clients.
+"""
 
 from __future__ import annotations
 

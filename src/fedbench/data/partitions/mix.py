@@ -1,4 +1,4 @@
-"""mix(alpha): a share alpha of i.i.d. samples, the rest sorted by label (climb, section 5; official code)."""
+"""mix(alpha): a share alpha of i.i.d. samples, the rest sorted by label (climb, section 5; the authors' program)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Ge
     The first floor(alpha n) shuffled samples, rounded down to a multiple of N, make N equal i.i.d. chunks;
     the others are sorted by label and cut into N contiguous equal chunks. alpha = 0: mostly clients of one
     class; alpha = 1: i.i.d. Samples that do not divide evenly are left out: with ``remainder: random`` any of
-    those that are sorted, as in the official program; else the last of them, all of one class.
+    those that are sorted, as in the authors' program; else the last of them, all of one class.
     """
     if spec.alpha is None:
         raise UserError("partition rule 'mix' needs alpha, the share of i.i.d. samples, from 0 to 1.")
