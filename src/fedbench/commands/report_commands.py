@@ -64,11 +64,15 @@ def export(
     scale: ScaleOption = None,
     set_: SetOption = None,
 ) -> None:
-    """Write a table's measured numbers to reproduced/, the form in which they are kept in git."""
+    """Write a table's measured numbers, or counts of data, to reproduced/, the form in which they are kept in git."""
     from fedbench.report.numbers import shipped_curves
     from fedbench.report.numbers.export import export_reproduced
+    from fedbench.report.tables import facts
 
     plan, name = planned(target, configured(scale, None, set_), "table")
+    if plan.table(name).kind == "facts":
+        print(facts.export(plan, name))
+        return
     print(export_reproduced(plan, name))
     for path in shipped_curves.add(plan, plan.cells(name)) if curves else ():
         print(path)

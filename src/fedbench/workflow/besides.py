@@ -51,10 +51,11 @@ def code() -> str:
 
 
 def _named(config: Config, papers: Sequence[str], printed: Iterable[Path]) -> list[str]:
-    places = ("papers/{}.yaml", "tuned/{}/**/*.yaml")
-    about = [CONFIG_DIR.glob(place.format(paper)) for place in places for paper in papers]
+    written = ("papers/{}.yaml", "tuned/{}/**/*.yaml")
+    about = [CONFIG_DIR.glob(place.format(paper)) for place in written for paper in papers]
     about += [CONFIG_DIR.glob("scales/*.yaml"), CONFIG_DIR.glob("datasets/*.yaml")]
-    shipped = (path for paper in papers for path in REPRODUCED.glob(f"*/**/{paper}.csv") if config.shipped)
+    places = ["facts.csv", *(f"*/**/{paper}.csv" for paper in papers)] if config.shipped else []
+    shipped = (path for place in places for path in REPRODUCED.glob(place))
     return [
         code(),
         f"options {digest([each.model_dump(mode='json', exclude=SILENT) for each in (config, load_config())])}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import digits
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
+from fedbench.data.summary import Counts
 from fedbench.errors import UserError
 from fedbench.plan.cells import resolve
 from fedbench.plan.configuration import load_config, load_paper, load_scale
 from fedbench.plan.plan import Plan
+from fedbench.report.numbers import shipped_facts
 from fedbench.report.tables import build as tables
+from fedbench.report.tables import facts
 from fedbench.report.tables.document import Table
 from fedbench.workflow.inputs import Inputs
 
@@ -167,3 +171,42 @@ def test_a_setting_called_split_is_not_the_axis_of_splits(
     assert "split" in plan.study.settings
     table = tables.make(plan, "table5")
     assert len(table.rows) == 25 and table.rows["published"].ne("").any()
+
+
+def test_counts_that_came_with_the_repository_take_the_place_of_data_that_are_not_here() -> None:
+    """Those of the same data rule alone; what is prepared here goes before, and a call may leave them out."""
+    partitioned()
+    counted = made()
+    path = facts.export(Plan(load_config(), "toy"), "table2")
+    assert path == Path("reproduced/facts.csv")
+    shutil.rmtree("data")
+    elsewhere = made()
+    assert elsewhere.rows.equals(counted.rows) and counted.rows["value"].notna().any()
+    assert any("Digits" in note and "reproduced/facts.csv" in note for note in elsewhere.notes)
+    assert not any("Digits" in note and "doctor" in note for note in elsewhere.notes)
+    plan = Plan(load_config(overrides={"shipped": False}), "toy")
+    assert tables.make(plan, "table2").rows.query("dataset == 'Digits'")["value"].isna().all()
+    other = path.read_text().replace(path.read_text().splitlines()[1].split(",")[3], "0" * 16)
+    path.write_text(other)
+    assert made().rows.query("dataset == 'Digits'")["value"].isna().all(), "of another rule"
+
+
+def test_counts_of_data_are_replaced_by_those_of_the_same_rule_and_join_others() -> None:
+    counted = {("A", "k1", "all"): Counts(3), ("B", "k2", "Test"): Counts(5, 2, 3)}
+    path = shipped_facts.add("toy", counted)
+    shipped_facts.add("toy", {("B", "k2", "Test"): Counts(7, 3, 4)})
+    assert shipped_facts.read() == {("k1", "all"): Counts(3), ("k2", "Test"): Counts(7, 3, 4)}
+    for slip in ("-3", "x", "3.0", ""):
+        path.write_text(path.read_text().replace(",7,3,4", f",{slip},3,4"))
+        with pytest.raises(UserError, match=r"facts\.csv, line 3: counts are whole numbers"):
+            shipped_facts.read()
+        path.write_text(path.read_text().replace(f",{slip},3,4", ",7,3,4"))
+    path.write_text("key,n\n")
+    with pytest.raises(UserError, match=r"facts\.csv: its columns are not study,dataset"):
+        shipped_facts.read()
+
+
+def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:
+    made()
+    with pytest.raises(UserError, match="none of the data of toy/table2"):
+        facts.export(Plan(load_config(), "toy"), "table2")

@@ -16,6 +16,7 @@ from fedbench.plan.schema import Value
 from fedbench.report.numbers.rows import COSTS
 from fedbench.report.numbers.shipped import COLUMNS, path_of
 from fedbench.report.numbers.shipped_curves import POINTS
+from fedbench.report.tables import facts
 
 ROOT = Path(__file__).parents[3]
 CURVES = sorted(ROOT.glob("reproduced/*/curves/*.csv"))
@@ -96,6 +97,19 @@ def in_history(commit: str) -> bool:
         ).returncode
         == 0
     )
+
+
+def test_every_shipped_count_of_data_is_of_a_rule_of_the_configuration() -> None:
+    """And stands in its table, where the data themselves are not here."""
+    rows = pd.read_csv(ROOT / "reproduced/facts.csv")
+    assert set(rows["study"]) == {"codasca", "cycp"}
+    for study, counts in rows.groupby("study"):
+        plan = Plan(load_config(overrides={"scale": "paper", "data_dir": "nowhere"}), study)
+        tables = [facts.make(plan, name) for name, spec in plan.study.tables.items() if spec.kind == "facts"]
+        keys = {key for table in tables for key in table.provenance["partitions"].values()}
+        assert set(counts["key"]) <= keys
+        shown = {dataset for table in tables for dataset in table.rows.dropna(subset="value")["dataset"]}
+        assert shown == set(counts["dataset"])
 
 
 def test_the_results_say_how_each_run_was_shipped() -> None:

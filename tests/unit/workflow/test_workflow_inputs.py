@@ -204,6 +204,7 @@ def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_
             assert name in [new.split()[0] for new in now if new not in was]
     for place, name in (
         ("reproduced/paper/toy.csv", "shipped"),
+        ("reproduced/facts.csv", "shipped"),
         ("config/tuned/toy/demo/x.yaml", "configuration"),
         ("config/datasets/x.yaml", "configuration"),
         ("tables/published/toy/numbers.csv", "print"),

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 
 from fedbench.data.summary import Counts, split_counts
+from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, Value
-from fedbench.report.numbers import described
+from fedbench.report.numbers import described, shipped_facts
 from fedbench.report.numbers.axes import check_axes
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import Published, PublishedTable, load
@@ -27,13 +28,23 @@ EQUAL, DIFFERENT = "=", "≠"
 
 @dataclass
 class Facts:
-    """Counts a table's facts; each dataset and setting is read once, what is missing is remembered."""
+    """Counts a table's facts; each dataset and setting is read once, what is missing is remembered.
+
+    What is not prepared here is taken from the counts that came with the repository, where they are of the same rule.
+    """
 
     plan: Plan
     splits: Sequence[str]
     keys: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    elsewhere: dict[str, None] = field(default_factory=dict)
+    counted: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
+    _shipped: shipped_facts.Facts = field(default_factory=dict)
     _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.plan.config.shipped:
+            self._shipped = shipped_facts.read()
 
     def value(self, place: At) -> float | None:
         """Return one fact, None where it is not known here."""
@@ -48,17 +59,32 @@ class Facts:
         method = next(iter(self.plan.study.methods))
         run = self.plan.cell(dataset, setting, method).runs[0]
         counts, reason = split_counts(run.data, run.seed, Path(self.plan.config.data_dir))
-        if reason and not {*self.splits} <= counts.keys():
+        key = self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
+        wanted = {*self.splits}
+        self.counted |= {(dataset, key, split): counts[split] for split in wanted & counts.keys()}
+        for split in wanted - counts.keys():
+            if (key, split) in self._shipped:
+                counts[split] = self._shipped[key, split]
+                self.elsewhere[dataset] = None
+        if reason and not wanted <= counts.keys():
             self.missing[dataset] = reason
-        self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
         return counts
 
 
-def make(plan: Plan, name: str) -> Table:
-    """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
+def export(plan: Plan, name: str) -> Path:
+    """Write what was counted here of a table to ``reproduced/facts.csv`` and return its path.
 
-    What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
+    Raises:
+        UserError: nothing of it was prepared here.
     """
+    facts, axes = Facts(plan, plan.table(name).splits), _axes(plan, name)
+    _counted(plan.study, axes, facts, None)
+    if not facts.counted:
+        raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
+    return shipped_facts.add(plan.study.key, facts.counted)
+
+
+def _axes(plan: Plan, name: str) -> Axes:
     paper, spec = plan.study, plan.table(name)
     axes: dict[str, list[Value]] = {
         "dataset": [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])],
@@ -67,6 +93,15 @@ def make(plan: Plan, name: str) -> Table:
         "metric": [*spec.metrics],
     }
     check_axes(spec, axes, f"{paper.key}/{name}")
+    return axes
+
+
+def make(plan: Plan, name: str) -> Table:
+    """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
+
+    What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
+    """
+    paper, spec, axes = plan.study, plan.table(name), _axes(plan, name)
     facts = Facts(plan, spec.splits)
     print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
     said, rows = _counted(paper, axes, facts, print_)
@@ -127,6 +162,8 @@ def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
     lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
     if compares:
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
+    if facts.elsewhere:
+        lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as {shipped_facts.PATH} says.")
     if facts.missing:
         lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
     return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])
