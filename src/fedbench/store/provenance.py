@@ -23,7 +23,7 @@ def commit() -> str:
 def commit_of(root: Path) -> str:
     """Return the commit of a checkout, as :func:`commit`."""
     try:
-        # git asks for trust in a clone that another user owns, of which this process runs the code already
+        # git asks for trust in a clone that another user owns; this process runs its code already
         git = ["git", "-c", f"safe.directory={root.resolve()}", "-C", str(root)]
         head = subprocess.run(
             [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
