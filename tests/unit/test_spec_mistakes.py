@@ -51,6 +51,8 @@ from fedbench.specs import RunSpec, TrainSpec, validated
         ("train.participation", {"rule": "cyclic", "clients": 2, "groups": 5}, "there are only 4 clients"),
         ("train.cycles", 3, "give exactly one of iterations, epochs, rounds, cycles"),
         ("train", {"cycles": 3, "period": 2, "batch_size": 2}, "cycles need participation.groups"),
+        ("train.positives", 0, "train.positives: Input should be greater than or equal to 1"),
+        ("train.positives", 1.5, "with a fractional part or less than 1 (got 1.5)"),
         ("train.positives", 8, "positives needs batch_size, and must be smaller"),
         ("train.stage_every", 8, "stage_every and stage_factor go together"),
         ("train.stages", {"first": 2, "factor": 0.5, "scale": 0.5}, "train.stages.scale"),

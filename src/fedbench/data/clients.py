@@ -112,9 +112,16 @@ class ClientData:
 
     @property
     def prior(self) -> float:
-        """The share of positives as ``train.prior`` says, from two integers per client; nan unless binary."""
+        """The share of positives as ``train.prior`` says, from two integers per client; nan unless binary.
+
+        That of the data, or where ``train.positives`` is a share that of the batches.
+        """
         if self.n_classes != 2:
             return float("nan")
+        if self.pairs is not None and self.pairs.alike:
+            counts = np.array([self.pairs.counts(client) for client in range(len(self.sizes))])
+            weights = self.sizes if self.spec.prior == "pooled" else None
+            return float(np.average(counts[:, 0] / counts.sum(1), weights=weights))
         positive = (self.labels == 1).double()
         if self.spec.prior == "pooled":
             return float(positive.mean())

@@ -26,7 +26,11 @@ class Pairs:
     Args:
         labels: each client's labels as trained on, 1 for positives.
         n_classes: number of classes of the labels.
-        spec: ``positives`` of ``batch_size`` samples are positives; a client that has fewer gives all it has.
+        spec: ``positives`` of ``batch_size`` samples are positives. A client that has fewer gives all it has, or where
+            they are a share some of them several times.
+
+    Attributes:
+        alike: whether all samples of a batch weigh the same.
     """
 
     def __init__(self, labels: Sequence[np.ndarray], n_classes: int, spec: TrainSpec) -> None:
@@ -36,14 +40,18 @@ class Pairs:
             )
         if spec.period is None:
             raise UserError("train.positives goes with period: the two signs have no local epochs in common")
-        assert spec.positives is not None and spec.batch_size is not None
-        wanted = {"positives": spec.positives, "negatives": spec.batch_size - spec.positives}
-        self._signs = []
-        for y in labels:
-            members = {"positives": np.flatnonzero(y == 1), "negatives": np.flatnonzero(y != 1)}
-            self._signs.append(
-                [Sign(name, own, min(wanted[name], len(own))) for name, own in members.items()]
-            )
+        assert spec.batch_size is not None
+        self.alike, positives = spec.oversamples, spec.positives_of_batch
+        wanted = {"positives": positives, "negatives": spec.batch_size - positives}
+
+        def sign(name: str, members: np.ndarray) -> Sign:
+            most = len(members) if not self.alike else wanted[name] * bool(len(members))
+            return Sign(name, members, min(wanted[name], most))
+
+        self._signs = [
+            [sign("positives", np.flatnonzero(y == 1)), sign("negatives", np.flatnonzero(y != 1))]
+            for y in labels
+        ]
 
     def of(self, client: int) -> list[Sign]:
         """Return a client's positives and its negatives."""
@@ -57,8 +65,11 @@ class Pairs:
     def shares(self, client: int) -> tuple[float, float]:
         """Return the share in a batch's mean of each negative and of each positive sample: of label 0 and 1.
 
-        A sign weighs what it weighs among the client's samples, (n+/n)/B1 a positive: the mean stays unbiased.
+        A sign weighs what it weighs among the client's samples, (n+/n)/B1 a positive: the mean stays unbiased. Where
+        positives are a share of the batch, all samples weigh the same.
         """
+        if self.alike:
+            return 1 / sum(self.counts(client)), 1 / sum(self.counts(client))
         total = sum(len(sign.members) for sign in self.of(client))
         positive, negative = (len(sign.members) / total / max(sign.count, 1) for sign in self.of(client))
         return negative, positive

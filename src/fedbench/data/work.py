@@ -48,7 +48,7 @@ class Work:
         self._counts, widths = counts, counts.max(axis=1)
         self._widths = widths.tolist()
         padded = (counts < widths[:, None]).any(axis=1)
-        self._weighted = (padded | (data.pairs is not None)).tolist()
+        self._weighted = (padded | (data.pairs is not None and not data.pairs.alike)).tolist()
         self._places = index
         self._index = torch.from_numpy(index).to(data.device)
         self._labels = data.labels[self._index]

@@ -116,8 +116,11 @@ class TrainSpec(Spec):
     """Samples of a mini-batch. Give either `batch_size` or `batches_per_epoch`."""
     batches_per_epoch: int | None = Field(None, ge=1)
     """Mini-batches of a pass; the batch size follows from the client's number of samples."""
-    positives: int | None = Field(None, ge=1)
-    """Positives in each mini-batch; the rest are negatives, each drawn from its own class."""
+    positives: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Positives in each mini-batch; the rest are negatives, each drawn from its own class. A whole number: how many,
+    and a sample weighs as much as its class does in the client's data, so that the mean of a batch is unbiased. A share
+    below 1: of `batch_size`, rounded down; all samples weigh the same, and `prior` is the share in batches. So does
+    the DualSampler of LibAUC (sampler/sampler.py); a client with few positives gives some of them several times."""
     prior: Literal["client", "pooled"] = "pooled"
     """Share of positives in min-max losses: the mean of the clients' own, or that of all samples together. Where
     clients differ, only the first makes the mean of their losses the square loss of the AUC. Default in a YAML:
@@ -174,10 +177,22 @@ class TrainSpec(Spec):
             raise ValueError(
                 "cycles need participation.groups, the rounds of a cycle (rule 'random' or 'cyclic')"
             )
-        if self.positives is not None and (self.batch_size is None or self.positives >= self.batch_size):
+        if self.positives is not None and self.positives_of_batch >= (self.batch_size or 0):
             raise ValueError("positives needs batch_size, and must be smaller: the rest are negatives")
         self._check_stages()
         return self
+
+    @property
+    def oversamples(self) -> bool:
+        """Whether batches hold another share of positives than the data, and all of their samples weigh the same."""
+        return isinstance(self.positives, float)
+
+    @property
+    def positives_of_batch(self) -> int:
+        """How many positives a batch of ``batch_size`` holds, at least one; 0 where they come as they fall."""
+        if not isinstance(self.positives, float):
+            return self.positives or 0
+        return max(1, math.floor(self.positives * (self.batch_size or 0) + 1e-9))
 
     @property
     def known_rounds(self) -> int | None:

@@ -140,6 +140,41 @@ def test_a_client_with_few_or_none_of_a_sign_gives_what_it_has() -> None:
     assert torch.equal(alone.weight[0], together.weight[1, :7])
 
 
+def test_a_share_of_the_batch_weighs_all_samples_alike_and_repeats_few_positives() -> None:
+    """LibAUC's DualSampler: int(0.3 * 8) = 2 positives and 6 negatives in every batch of who has both."""
+    arrays = rare([7, 1, 0])
+    pairs = data(arrays, positives=0.3, batch_size=8)
+    assert [pairs.shape(client) for client in range(3)] == [(2, 6), (2, 6), (0, 6)]
+    for client, uses in ((0, 7), (1, 1)):
+        steps = [batch for r in range(7) for batch in pairs.plan(client, r)]
+        assert all((batch[:2] < uses).all() and (batch[2:] >= uses).all() for batch in steps)
+        assert set(Counter(np.concatenate(steps)[np.concatenate(steps) < uses].tolist()).values()) == {
+            70 // uses
+        }
+    two, three = pairs.work([0, 1], 0, "batches"), pairs.work([0, 1, 2], 0, "batches")
+    assert two.samples == 5 * 16 and two.batch(1).weight is None
+    weight = three.batch(1).weight
+    assert weight is not None
+    torch.testing.assert_close(weight[0], torch.full((8,), 1 / 8))
+    torch.testing.assert_close(weight[2], torch.tensor([1 / 6] * 6 + [0.0] * 2))
+
+
+@pytest.mark.parametrize(("share", "positives"), [(0.2, 6), (0.01, 1), (0.29, 9), (0.5, 16), (0.98, 31)])
+def test_a_share_is_rounded_down_to_one_at_least(share: float, positives: int) -> None:
+    assert data(rare([7]), positives=share, batch_size=32).shape(0) == (positives, 32 - positives)
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"), [("client", (0.25 + 0.25 + 0) / 3), ("pooled", 0.25 * 35 / 50)]
+)
+def test_the_prior_of_a_share_is_that_of_the_batches(prior: str, expected: float) -> None:
+    arrays = images((20, 15, 15))
+    y = np.zeros_like(arrays.y_train)
+    y[arrays.clients[0][:4]] = y[arrays.clients[1][:1]] = 1
+    shared = data(dataclasses.replace(arrays, y_train=y), positives=0.25, prior=prior)
+    assert shared.prior == pytest.approx(expected, abs=1e-12)
+
+
 def test_cycles_are_open_to_others() -> None:
     pairs = data(rare([7, 4]), positives=None)
     members = np.array([3, 5, 11])
