@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 import math
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fedbench import algorithms, files, models, ranges, registry, tasks
+from fedbench import algorithms, files, models, registry, tasks
 from fedbench.commands.docstrings import WithDocstrings
 from fedbench.data import datasets, partitions
 from fedbench.data.own_spec import OwnSpec
@@ -68,9 +67,6 @@ def _described(kind: str) -> Schema:
             part.pop("type")
             part["$ref"] = f"#/$defs/part_{name}"
         _without_filled_in(part)
-    for name, method in (("MethodEntry", "algorithm"), ("part_RunSpec", "method")):
-        if name in made["$defs"]:
-            made["$defs"][name]["allOf"] = _hyper_parameters(method)
     if "SettingEntry" in made["$defs"]:
         made["$defs"]["SettingEntry"]["allOf"] = [_PIECES_OF_A_RUN]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
@@ -129,32 +125,6 @@ def _offer(specs: dict[str, Schema]) -> None:
         key["anyOf"] = [{"enum": registry.names(package)}, {"type": key.pop("type")}]
 
 
-def _hyper_parameters(name: str) -> list[Schema]:
-    """Say of each method which hyper-parameters it has, where ``name`` is the key of its name."""
-    rules = []
-    for method in registry.names(algorithms):
-        kind = registry.find(algorithms, "method", method, "Method")
-        takes = ranges.ranges_of(kind)
-        params = {field.name: _hyper_parameter(takes[field.name]) for field in dataclasses.fields(kind)}
-        rules.append(
-            {
-                "if": {"properties": {name: {"const": method}}, "required": [name]},
-                "then": {"properties": {"params": {"properties": params, "additionalProperties": False}}},
-            }
-        )
-    return rules
-
-
-def _hyper_parameter(takes: ranges.Range) -> Schema:
-    kinds = {float: "number", int: "integer", str: "string"}
-    bounds = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
-    kind = kinds[takes.kind]
-    return {
-        "type": [kind, "null"] if takes.optional else kind,
-        **{bounds[relation]: bound for relation, bound in takes.bounds},
-    }
-
-
 def text_of(kind: str) -> str:
     """Return the schema as the text of a file: a line for each definition and for each key of the file."""
     made = schema(kind)
@@ -182,30 +152,14 @@ def reference() -> str:
         made = _described(kind)
         lines += [f"## `{place}`", "", made["description"].split("\n\n")[0].replace("``", "`"), ""]
         lines += _keys(made)
-        for name in _order(made):
+        for name, spec in made["$defs"].items():
             if name not in told:
                 told.add(name)
-                lines += _section(name, made["$defs"][name])
+                about = (
+                    str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
+                )
+                lines += [f"### {_heading(name)}", "", about, "", *_keys(spec)]
     return "\n".join(lines)
-
-
-def _order(made: Schema) -> list[str]:
-    """Name the definitions in the order in which they are met."""
-    todo, met = [made], list[str]()
-    while todo:
-        part = todo.pop(0)
-        content = {name: value for name, value in part.items() if name not in ("$defs", "allOf")}
-        for inner in _objects(content):
-            name = str(inner.get("$ref", "")).rpartition("/")[2]
-            if name and name not in met:
-                met.append(name)
-                todo.append(made["$defs"][name])
-    return met
-
-
-def _section(name: str, spec: Schema) -> list[str]:
-    about = str(spec.get("description", "")).split("\n\n")[0].replace("\n", " ").replace("``", "`")
-    return [f"### {_heading(name)}", "", about, "", *_keys(spec)]
 
 
 def _heading(name: str) -> str:
@@ -248,24 +202,20 @@ def _type(key: Schema) -> str:
     if key.get("type") == "object":
         inner = key.get("additionalProperties")
         return f"by name: {_type(inner)}" if isinstance(inner, dict) and inner else "keys and values"
-    kinds_of = {
-        "number": "number",
-        "integer": "whole number",
-        "string": "text",
-        "boolean": "`true` or `false`",
-    }
-    return kinds_of.get(str(key.get("type")), "any value") + _range(key)
-
-
-def _range(key: Schema) -> str:
-    """Return the range of a number in words."""
     words = {
         "minimum": "at least",
         "exclusiveMinimum": "above",
         "maximum": "at most",
         "exclusiveMaximum": "below",
     }
-    return "".join(f" {word} {key[name]:,g}" for name, word in words.items() if name in key)
+    ends = (f" {word} {key[name]:,g}" for name, word in words.items() if name in key)
+    kinds_of = {
+        "number": "number",
+        "integer": "whole number",
+        "string": "text",
+        "boolean": "`true` or `false`",
+    }
+    return kinds_of.get(str(key.get("type")), "any value") + "".join(ends)
 
 
 def write() -> list[Path]:

@@ -49,9 +49,6 @@ def test_shipped_files_are_right_and_name_their_schema(
 MISTAKES: dict[str, tuple[str, Any]] = {
     "unknown key": ("tabels", {}),
     "unknown key of a piece": ("defaults.data.cleints", 3),
-    "unknown hyper-parameter": ("methods.CLIMB.params.dual_lrr", 1.0),
-    "hyper-parameter out of its range": ("methods.CLIMB.params.dual_every", 0),
-    "hyper-parameter as a text": ("methods.CLIMB.params.lr", "1e-1"),
     "rule that does not exist": ("defaults.data.imbalance.rule", "minoritty"),
     "number out of its range": ("defaults.train.weight_decay", -1.0),
     "text for a list": ("tables.table1.rows", "rho"),
