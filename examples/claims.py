@@ -3,32 +3,26 @@
 python examples/claims.py localscgdam reduced
 """
 
-import itertools
 import sys
 
 import numpy as np
 from scipy import stats
-from verdicts import LEVEL, norm, places, read
+from verdicts import LEVEL, least_spread, norm, places, read
 
 MATTERS = {"accuracy": 0.01, "norm": 0.0}
 """The smallest difference that matters, by the last word of a metric; 0.005 of an AUC or AP."""
 
 
-def p_above(d, bound, among=1):
-    """Student's t times the number of comparisons; from five seeds exact sign flips, too."""
+def p_above(d, bound, least, among=1):
+    """Student's t, of a spread that is ``least`` or more, times the number of comparisons."""
     d = d[~np.isnan(d)]
     if len(d) < 2 or np.isneginf(d).any():
         return 1.0
     known = d[np.isfinite(d)]
     d = np.where(np.isfinite(d), d, known.max() if len(known) else bound + 1) - bound
-    if d.std(ddof=1) <= 1e-9 * abs(d.mean()):
-        p = float(d.mean() <= 0)
-    else:
-        p = min(among * stats.ttest_1samp(d, 0, alternative="greater").pvalue, 1.0)
-    if len(d) < 5:
-        return p
-    signs = np.array([*itertools.product((1, -1), repeat=len(d))])
-    return max(p, (signs @ d >= d.sum() - 1e-9).mean())
+    if (s := max(d.std(ddof=1), least)) <= 1e-9 * abs(d.mean()):
+        return float(d.mean() <= 0)
+    return min(among * stats.t.sf(d.mean() / s * np.sqrt(len(d)), len(d) - 1), 1.0)
 
 
 def listed(given):
@@ -37,11 +31,11 @@ def listed(given):
 
 
 def effects(paper, values, diverged, claim, asked):
-    """[rivals, places, seeds]: method less rival, -inf where the method diverged, inf where its rival did."""
+    """[rivals, places, seeds]: method less rival, -inf if the method diverged, inf if its rival; the least spread."""
     names, than, when = ["dataset", *paper["settings"]], asked["than"], asked.get("when", {})
     data = [d for d, kind in paper["datasets"].items() if claim.get("own_data") or kind.get("printed", True)]
     free = {*when, *(than if isinstance(than, dict) else {})}
-    by_place = {}
+    by_place, read = {}, {}
     for table in listed(claim["in"]):
         for place in places(paper, table):
             at = dict(zip(names, place, strict=True))
@@ -54,7 +48,9 @@ def effects(paper, values, diverged, claim, asked):
         place = tuple(norm(v) for v in {**at, **setting}.values())
         lost = dict.fromkeys(diverged.get((place, method), []), -np.inf)
         sign = -1 if asked["metric"].endswith(("loss", "norm")) else 1  # lower is better
-        return {s: sign * v for s, v in values.get((place, method, asked["metric"]), {}).items()} | lost
+        ours = values.get((place, method, asked["metric"]), {})
+        read.setdefault(place, []).extend(ours.values())
+        return {s: sign * v for s, v in ours.items()} | lost
 
     rows = []
     for method in listed(asked["method"]):
@@ -67,10 +63,14 @@ def effects(paper, values, diverged, claim, asked):
     every = sorted({s for row in rows for pair in row for s in pair})
     array = np.array([[[pair.get(s, np.nan) for s in every] for pair in row] for row in rows])
     array = array.reshape(len(rows), len(by_place), -1)
-    return array[:, (n := (~np.isnan(array).any(0)).sum(-1)) >= min(3, max(1, n.max(initial=0)))]
+    least = {}
+    for place, of in ((place, of) for place, of in read.items() if of):
+        least[place[0]] = min(least.get(place[0], np.inf), least_spread(of, asked["metric"]))
+    least = max(least.values(), default=0.0)
+    return array[:, (n := (~np.isnan(array).any(0)).sum(-1)) >= min(3, max(1, n.max(initial=0)))], least
 
 
-def judged(d, form, holds, margin, matters):
+def judged(d, least, form, holds, margin, matters):
     """Supported, contradicted, not supported, undecided, by [rivals, places, seeds]; three seeds decide."""
     if not d.size or (~np.isnan(d).any(0)).sum(-1).max() < 3:
         return "undecided" if d.size else "not run"
@@ -80,10 +80,10 @@ def judged(d, form, holds, margin, matters):
     low, enough = (-margin, None) if form == "no_worse" else (margin, max(margin, matters))
 
     def up(n):
-        return np.array([[p_above(x, low, n) for x in row] for row in d])
+        return np.array([[p_above(x, low, least, n) for x in row] for row in d])
 
     def down(bound, n):
-        return np.array([[p_above(-x, -bound, n) for x in row] for row in d])
+        return np.array([[p_above(-x, -bound, least, n) for x in row] for row in d])
 
     against = min(low, 0.0) if form == "no_worse" else 0.0
     if holds == "most":
@@ -96,7 +96,7 @@ def judged(d, form, holds, margin, matters):
         supported, lost = up(1).max(), down(against, rivals * m).min()
         small = 1.0 if enough is None else down(enough, (1 + (m > 1)) * rivals * m).min()
         if m > 1 and enough is not None:
-            small = min(small, min(p_above(-x, -enough, 2 * rivals) for x in d.mean(1)))
+            small = min(small, min(p_above(-x, -enough, least, 2 * rivals) for x in d.mean(1)))
     words = ("supported", supported), ("contradicted", lost), ("not supported", small)
     return next((word for word, p in words if p <= LEVEL), "undecided")
 
@@ -108,10 +108,10 @@ def judge(study, scale):
     for number, claim in enumerate(paper.get("claims", []), 1):
         form = next((name for name in ("better", "no_worse") if name in claim), None)
         if form and not claim.get("untested") and not {"change", "over"} & {*claim[form]}:
-            d = effects(paper, values, diverged, claim, claim[form])
+            d, least = effects(paper, values, diverged, claim, claim[form])
             matters = MATTERS.get(claim[form]["metric"].split("_")[-1], 0.005)
             margin, holds = claim[form].get("margin", 0.0), claim.get("holds", "average")
-            said[number] = judged(d, form, holds, margin, matters)
+            said[number] = judged(d, least, form, holds, margin, matters)
     return said
 
 

@@ -5,8 +5,6 @@ Tests are one-sided at level .05 and intervals two-sided at 90 %, so that each e
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,10 +17,6 @@ Array = NDArray[np.float64]
 LEVEL = 0.05
 COVERAGE = 1 - 2 * LEVEL
 POWER = 0.8
-MANY = 5
-"""Seeds from which exact sign flips have to confirm the paired t-test."""
-EXACT, RESAMPLES = 12, 9999
-"""Up to so many seeds all sign flips are tried, beyond a sample of them."""
 ROUNDING = 1e-9
 """0.943 - 0.933 is a hair above 0.01 in binary."""
 SAME = 2e-6
@@ -88,30 +82,29 @@ def prediction_half_width(
     return quantile(1 - LEVEL, freedom) * np.sqrt(variance)
 
 
-def p_positive(d: Array, among: int = 1) -> Array:
+def p_positive(d: Array, among: int = 1, least: float = 0.0) -> Array:
     """Return the p-values of "the mean is not positive" for differences [..., seeds], as [...].
 
-    Student's t, 1 for one seed; from five seeds exact sign flips have to confirm it. ``among`` multiplies the p-value
-    of the t-test (Holm's first step), not that of the flips: these of five seeds never go below 1/32.
+    Student's t, 1 for one seed, of a spread that is ``least`` or more. ``among`` multiplies it (Holm's first step).
     """
     seeds = d.shape[-1]
     if seeds < 2:
         return np.ones(d.shape[:-1])
-    mean, sd = d.mean(-1), d.std(-1, ddof=1)
+    mean, sd = d.mean(-1), np.maximum(d.std(-1, ddof=1), least)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > ROUNDING * np.abs(mean), mean / sd * math.sqrt(seeds), np.sign(mean) * np.inf)
-    p = np.minimum(among * tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1), 1)
-    return np.asarray(np.maximum(p, flipped(d)) if seeds >= MANY else p)
+    p = among * tail(np.nan_to_num(t, nan=-np.inf, posinf=np.inf, neginf=-np.inf), seeds - 1)
+    return np.asarray(np.minimum(p, 1))
 
 
-def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
+def p_above(values: ArrayLike, bound: float, among: int = 1, least: float = 0.0) -> Array:
     """Return the p-values of "the mean is not above ``bound``" of values [..., seeds], NaN left out, as [...].
 
     With a seed that is lost (-inf) p is 1; one that is won (inf) counts as the best of the others.
     """
     d = np.atleast_1d(np.asarray(values, dtype=float)) - bound
     if np.isfinite(d).all():
-        return p_positive(d, among)
+        return p_positive(d, among, least)
 
     def of_seeds(row: Array) -> Array:
         present = row[~np.isnan(row)]
@@ -119,14 +112,14 @@ def p_above(values: ArrayLike, bound: float, among: int = 1) -> Array:
             return np.ones(())
         known = present[np.isfinite(present)]
         finite = np.where(np.isfinite(present), present, known.max() if len(known) else 1.0)
-        return p_positive(finite, among)
+        return p_positive(finite, among, least)
 
     return np.apply_along_axis(of_seeds, -1, d)
 
 
-def p_below(values: ArrayLike, bound: float, among: int = 1) -> Array:
+def p_below(values: ArrayLike, bound: float, among: int = 1, least: float = 0.0) -> Array:
     """Return the p-values of "the mean is not below ``bound``"."""
-    return p_above(-np.asarray(values, dtype=float), -bound, among)
+    return p_above(-np.asarray(values, dtype=float), -bound, among, least)
 
 
 def p_differ(d: Array, least: float) -> Array:
@@ -137,25 +130,6 @@ def p_differ(d: Array, least: float) -> Array:
     seeds, mean, sd = d.shape[-1], np.abs(d.mean(-1)), np.maximum(d.std(-1, ddof=1), least)
     same = np.abs(d).max(-1) <= ROUNDING
     return np.where(same, 1.0, 2 * tail(mean / np.where(same, 1.0, sd) * math.sqrt(seeds), seeds - 1))
-
-
-def flipped(d: Array) -> Array:
-    """Return the sign-flip p-values of "symmetric about 0 or lower" for differences [..., seeds]."""
-    seeds = d.shape[-1]
-    if d.ndim > 2:  # in parts that fit memory
-        return np.stack([flipped(part) for part in d])
-    sums = d @ _signs(seeds)
-    return np.asarray((sums >= sums[..., :1] - ROUNDING).mean(-1))
-
-
-@functools.cache
-def _signs(seeds: int) -> Array:
-    """Return ways to flip seeds, [seeds, ways], the one that flips none first."""
-    if seeds <= EXACT:
-        return np.array(list(itertools.product((1.0, -1.0), repeat=seeds))).T
-    signs = np.random.default_rng(0).choice((1.0, -1.0), size=(RESAMPLES + 1, seeds))
-    signs[0] = 1.0
-    return signs.T
 
 
 def holm(ps: Array) -> Array:

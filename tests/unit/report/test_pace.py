@@ -122,14 +122,19 @@ def test_longer_goes_on_at_the_pace_within_what_is_possible() -> None:
     [
         (0.02, 0.0, 0.0, "supported: won 3, lost 0, open 0 of 18"),
         (0.02, 0.0, 0.003, "supported: won 3, lost 0, open 0 of 18"),  # as long again would leave 0.005
-        (0.02, 0.0, 0.006, "undecided, curves still move: won 3, lost 0, open 0 of 18; means agree at 3"),
+        (0.02, 0.0, 0.006, "undecided, curves still move: won 3, lost 0, open 0 of 18; the average agrees"),
         (0.02, 0.006, 0.006, "supported: won 3, lost 0, open 0 of 18"),  # all rise alike
         (-0.02, 0.0, 0.006, "contradicted: won 0, lost 3, open 0 of 18"),
-        (-0.02, 0.006, 0.0, "undecided, curves still move: won 0, lost 3, open 0 of 18; means agree at 0"),
+        (
+            -0.02,
+            0.006,
+            0.0,
+            "undecided, curves still move: won 0, lost 3, open 0 of 18; the average does not agree",
+        ),
         # rivals at 0.7 could only come to 1, not to 1.7, which both reach: a tie leads nowhere
-        (0.25, 0.0, 0.2, "undecided, curves still move: won 3, lost 0, open 0 of 18; means agree at 3"),
-        (0.25, 0.2, 0.2, "undecided, curves still move: won 3, lost 0, open 0 of 18; means agree at 3"),
-        (0.0, 0.0, 0.0, "undecided: won 0, lost 0, open 3 of 18; means agree at 2"),
+        (0.25, 0.0, 0.2, "undecided, curves still move: won 3, lost 0, open 0 of 18; the average agrees"),
+        (0.25, 0.2, 0.2, "undecided, curves still move: won 3, lost 0, open 0 of 18; the average agrees"),
+        (0.0, 0.0, 0.0, "undecided: won 0, lost 0, open 3 of 18; the average agrees"),
     ],
 )
 def test_a_verdict_that_as_long_a_training_again_would_turn_is_none(

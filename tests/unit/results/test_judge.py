@@ -24,7 +24,7 @@ from fedbench.results.claims.judge import (
     verdict,
 )
 from fedbench.results.claims.rules import Rule, averaged, p_values
-from fedbench.results.statistics import flipped, p_positive
+from fedbench.results.statistics import p_positive
 
 BETTER = Rule("better", matters=0.005)
 NAN = math.nan
@@ -67,7 +67,7 @@ class TestByHand:
 
     def test_one_and_two_seeds_never_decide(self) -> None:
         first = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
-        assert (first.kind, first.shown, len(first.places), first.seeds) == (UNDECIDED, 2, 3, 1)
+        assert (first.kind, first.shown, len(first.places), first.seeds) == (UNDECIDED, 1, 3, 1)
         assert (first.overall.low, first.overall.high) == (-math.inf, math.inf)
         two = verdict([[[0.3, 0.300001]]], BETTER)
         assert two.kind == UNDECIDED and 0.29 < two.overall.low < two.overall.high < 0.31
@@ -119,13 +119,23 @@ class TestByHand:
         assert verdict([[tiny] * 40], every).kind == UNSUPPORTED
         assert verdict([[lost, lost]], some).kind == CONTRADICTED
 
-    def test_sign_flips_must_confirm_from_five_seeds(self) -> None:
-        """One seed carries the mean: t says p = .0465, but 4 of 32 sign patterns are at least as large."""
-        seeds = [0.03, 0.03, 0.03, 0.03, -0.002]
-        assert stats.ttest_1samp(seeds, 0, alternative="greater").pvalue < 0.05
-        assert flipped(np.array(seeds)) == 2 / 32
-        assert verdict([[seeds]], BETTER).kind == UNDECIDED
-        assert verdict([[[*seeds[:4], 0.002]]], BETTER).kind == SUPPORTED
+    def test_effects_spread_by_the_step_of_the_metric_at_least(self) -> None:
+        """Three seeds that are all 0.02 ahead, with steps of 0.01: t = 0.02 / 0.0041 sqrt(3), not infinite."""
+        least = 0.01 * (2 / 12) ** 0.5
+        judged = verdict([[[0.02] * 3]], Rule("better", least=least))
+        t = 0.02 / least * 3**0.5
+        assert judged.p == pytest.approx(stats.t.sf(t, 2)) and judged.kind == SUPPORTED
+        half = stats.t.ppf(0.95, 2) * least / 3**0.5
+        assert (judged.overall.low, judged.overall.high) == pytest.approx((0.02 - half, 0.02 + half))
+        assert verdict([[[0.005] * 3]], Rule("better", least=least)).kind == UNDECIDED
+
+    def test_an_average_is_asked_once_and_places_apart(self) -> None:
+        """0.03 and 0.02 lower: the average shows it, one of two places does."""
+        effects = [[[0.03] * 3, [-0.02] * 3]]
+        for holds, shown, asked in (("average", 1, 1), ("all", 1, 2), ("most", 1, 2)):
+            judged = verdict(effects, Rule("better", holds=holds))  # type: ignore[arg-type]
+            assert (judged.shown, judged.asked) == (shown, asked)
+        assert verdict([[[0.03] * 3, [-0.04] * 3]], Rule("better")).shown == 0
 
     def test_most_is_a_partial_conjunction(self) -> None:
         """Two of three places: twice the second smallest p."""
@@ -265,7 +275,6 @@ class TestPlacesThatWait:
 @pytest.mark.parametrize("holds", ["all", "some"])
 @pytest.mark.parametrize("seeds", [3, 4, 5, 6, 8])
 def test_seeds_that_are_added_take_no_verdict_away(seeds: int, holds: str) -> None:
-    """The flips of five seeds never go below 1/32: they confirm a corrected t-test and are not corrected themselves."""
     noise = np.random.default_rng(0).normal(0, 0.0003, (4, 3, seeds))
     rule = Rule("better", matters=0.005, holds=holds)
     assert verdict(noise - 0.01, rule).kind == CONTRADICTED

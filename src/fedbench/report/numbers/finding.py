@@ -58,7 +58,8 @@ class AtScale:
         unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
             ratios of costs are no ends of curves.
         ours: the datasets of ours that a claim is about.
-        q: of the verdict's p-value among all claims of the paper at this scale.
+        q: of the verdict's p-value among all claims of the paper at this scale; NaN where it is contradicted, since p
+            is that of "not supported".
         against: the rival over which the deciding effect is, empty without a choice.
         diverged: the runs that diverged, and what they count as.
     """
@@ -91,8 +92,8 @@ class AtScale:
 
     @property
     def tally(self) -> Tally:
-        """At how many of the places that ran the means show it."""
-        return Tally(self.verdict.shown, len(self.verdict.places))
+        """At how many of the places that ran the means show it; of an average, whether it does."""
+        return Tally(self.verdict.shown, self.verdict.asked)
 
     @property
     def deciding_place(self) -> Place | None:
@@ -121,7 +122,10 @@ class AtScale:
         if self.total == 1:
             return kind
         counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
-        means = f"; means agree at {self.tally.won}" if self.verdict.kind == UNDECIDED else ""
+        agree = f"means agree at {self.tally.won}"
+        if self.verdict.at is None and self.ran:
+            agree = "the average agrees" if self.tally.won else "the average does not agree"
+        means = f"; {agree}" if self.verdict.kind == UNDECIDED else ""
         return f"{kind}: {counts} of {self.total}{means}"
 
 

@@ -16,6 +16,7 @@ from fedbench.report.numbers.finding import SCALES, AtScale, Finding, Tally
 from fedbench.report.numbers.longer import agrees_after_longer
 from fedbench.report.numbers.prints import printed, printed_in
 from fedbench.results.claims.judge import (
+    CONTRADICTED,
     NOT_RUN,
     NOT_TESTED,
     UNDECIDED,
@@ -39,13 +40,14 @@ def find(plan: Plan) -> list[Finding]:
         claim = asked.claim
         numbers = printed_in(prints, claim.targets, asked.metric)
         said = verdict(asked.effects(numbers, asked.places).values, asked.rule)
-        tally = Tally(said.shown, len(said.places))
+        tally = Tally(said.shown, said.asked)
         at = [_at_scale(asked, runs) for runs in scales]
         findings.append(Finding(number, claim, asked.measure, asked.rule, tally, at))
     for at_, _ in enumerate(scales):
         ps = [math.nan if one.scales[at_].stand_in else one.scales[at_].verdict.p for one in findings]
         for finding, q in zip(findings, false_discovery(ps), strict=True):
-            finding.scales[at_] = replace(finding.scales[at_], q=q)
+            contradicted = finding.scales[at_].verdict.kind == CONTRADICTED
+            finding.scales[at_] = replace(finding.scales[at_], q=math.nan if contradicted else q)
     return findings
 
 
@@ -60,16 +62,16 @@ def _plans(plan: Plan) -> Iterator[Plan]:
 
 def _at_scale(asked: Question, runs: Evidence) -> AtScale:
     """Return what one scale says of a claim."""
-    claim, rule, scale, paper = asked.claim, asked.rule, runs.plan.scale.name, runs.plan.study
+    claim, scale, paper = asked.claim, runs.plan.scale.name, runs.plan.study
     of_paper = [place for place in asked.places if claim.own_data or paper.datasets[_dataset(place)].printed]
     numbers = runs.of(asked.metric)
     effects = asked.effects(numbers, of_paper)
-    judged, total = verdict(effects.values, rule), len(effects.places)
+    judged, total = asked.verdict(effects, numbers), len(effects.places)
     stand_in: tuple[str, ...] = ()
     if judged.kind == NOT_RUN and len(numbers):
         elsewhere = _stand_ins(asked, runs, of_paper)
         instead = asked.effects(numbers, elsewhere)
-        if (of_others := verdict(instead.values, rule)).kind != NOT_RUN:
+        if (of_others := asked.verdict(instead, numbers)).kind != NOT_RUN:
             effects, judged, total = instead, of_others, total or len(instead.places)
             stand_in = tuple(dict.fromkeys(map(_dataset, elsewhere)))
     ran = judged.kind != NOT_RUN

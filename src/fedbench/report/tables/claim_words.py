@@ -11,7 +11,7 @@ from fedbench.report.numbers.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.claims.effect import Effect
 from fedbench.results.places import Place
 
-PRINT = "In print: at how many places the paper's own numbers agree with the claim."
+PRINT = "In print: at how many places the paper's own numbers agree with the claim; of an average, whether it does."
 STAND_IN = "Only stand-ins for the paper's datasets have run; they give no verdict."
 RULES = (
     "A place (dataset and setting) is won, lost or open by its own test. The verdict is on all places: effects "

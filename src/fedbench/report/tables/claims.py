@@ -230,7 +230,7 @@ def _of_scale(at: AtScale) -> dict[str, object]:
         "shown": at.tally.won,
         "won": verdict.count(WON),
         "lost": verdict.count(LOST),
-        "places": at.tally.places,
+        "places": len(verdict.places),
         "places_of_claim": at.total,
         **ends(verdict.overall, ("effect", "low", "high")),
         "decides": "" if at.deciding_place is None else words_of(at.deciding_place),

@@ -25,8 +25,10 @@ class Effect:
 NONE = Effect(math.nan, math.nan, math.nan, 0)
 
 
-def effect(low: Array, high: Array | None = None) -> Effect:
+def effect(low: Array, high: Array | None = None, least: float = 0.0) -> Effect:
     """Return mean and 90 % interval of values [seeds], NaN left out; of bounds, from the lower and the upper.
+
+    They count as spread by ``least`` at least.
 
     Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers.
     """
@@ -34,18 +36,18 @@ def effect(low: Array, high: Array | None = None) -> Effect:
     present = ~np.isnan(low)
     known = present & ~(np.isinf(low) & (low == high))
     low, high = low[known], high[known]
-    ends = (_end(low, -1), _end(high, 1)) if known.any() else (math.nan, math.nan)
+    ends = (_end(low, -1, least), _end(high, 1, least)) if known.any() else (math.nan, math.nan)
     shown = low if np.isfinite(low).all() else high
     mean = float(shown.mean()) if len(shown) and np.isfinite(shown).all() else math.nan
-    sd = float(shown.std(ddof=1)) if len(shown) > 1 and math.isfinite(mean) else math.nan
+    sd = max(float(shown.std(ddof=1)), least) if len(shown) > 1 and math.isfinite(mean) else math.nan
     return Effect(mean, ends[0], ends[1], int(present.sum()), sd)
 
 
-def _end(values: Array, side: int) -> float:
+def _end(values: Array, side: int, least: float) -> float:
     """Return an end of the interval of the mean, infinite where it is not bounded."""
     if len(values) < 2 or not np.isfinite(values).all():
         return side * math.inf
-    return float(values.mean()) + side * float(half_width(values.std(ddof=1), len(values)))
+    return float(values.mean()) + side * float(half_width(max(values.std(ddof=1), least), len(values)))
 
 
 def detectable(seeds: int) -> float:

@@ -45,7 +45,8 @@ class Verdict:
         seeds: how many it rests on.
         places: of each place, the least effect over rivals or conditions.
         outcomes: of each place by itself, won, lost or open.
-        shown: at how many places the means show what is claimed.
+        shown: at how many places the means show what is claimed; of an average whether it does.
+        asked: at how many places that is asked, 1 of an average.
         p: of "not supported"; for `all` of the least certain place, for `some` and `most` corrected.
         detectable: the difference found with power .8 by as many seeds.
         decides: the effect on which the verdict hangs.
@@ -59,6 +60,7 @@ class Verdict:
     places: list[Effect] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     shown: int = 0
+    asked: int = 0
     p: float = math.nan
     detectable: float = math.nan
     decides: Effect = NONE
@@ -85,8 +87,8 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
         return Verdict(NOT_RUN, NONE)
     bounds = bounds_of(array, rule)
     single = [bounds[:, :, i : i + 1] for i in range(bounds.shape[2])]
-    places = [_least(place) for place in single]
-    overall = max(places, key=lambda p: p.mean) if rule.holds == "some" else _least(averaged(bounds))
+    places = [_least(place, rule) for place in single]
+    overall = max(places, key=lambda p: p.mean) if rule.holds == "some" else _least(averaged(bounds), rule)
     apart = [] if rule.holds == "average" else places
     seeds = min(e.seeds for e in apart or [overall])
     p, against, small = _p_values(array, rule) if seeds >= FEWEST else (math.nan,) * 3
@@ -99,10 +101,11 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
     return Verdict(
         kind, overall, seeds, places,
         outcomes=[_outcome(place, rule) for place in single],
-        shown=sum(rule.shown_by(place.mean) for place in places),
+        shown=sum(rule.shown_by(effect.mean) for effect in apart or [overall]),
+        asked=len(apart or [overall]),
         p=p,
         detectable=detectable(widest.seeds) * widest.sd,
-        decides=effect(*bounds[:, component, at]) if apart else overall,
+        decides=effect(bounds[0, component, at], bounds[1, component, at], rule.least) if apart else overall,
         at=at if apart else None,
         against=component,
     )  # fmt: skip
@@ -125,7 +128,7 @@ def means_agree(values: Array, rule: Rule) -> bool | None:
     if not values.size:
         return None
     bounds = by_place(bounds_of(values, rule), rule)
-    shown = [rule.shown_by(_least(bounds[:, :, i : i + 1]).mean) for i in range(bounds.shape[2])]
+    shown = [rule.shown_by(_least(bounds[:, :, i : i + 1], rule).mean) for i in range(bounds.shape[2])]
     return sum(shown) >= rule.enough(len(shown))
 
 
@@ -144,8 +147,8 @@ def _p_values(values: Array, rule: Rule) -> tuple[float, float, float]:
     if np.allclose(blocks, blocks[:, :1], atol=ROUNDING):
         up = down = 1.0
     enough = max(rule.margin, rule.matters)
-    steep = float(p_above(rise, rule.margin)) if rule.margin else 0.0
-    return max(up, steep), down, float(p_below(rise, enough)) if enough else 1.0
+    steep = float(p_above(rise, rule.margin, least=rule.least)) if rule.margin else 0.0
+    return max(up, steep), down, float(p_below(rise, enough, least=rule.least)) if enough else 1.0
 
 
 def _outcome(bounds: Array, rule: Rule) -> str:
@@ -174,10 +177,10 @@ def _deciding(bounds: Array, rule: Rule, lost: bool) -> tuple[int, int]:
     return at, int(order[:, at].argmax())
 
 
-def _least(bounds: Array) -> Effect:
+def _least(bounds: Array, rule: Rule) -> Effect:
     """Return the least effect over components, of the seeds that all of them have; bounds [2, components, 1, seeds]."""
     present = ~np.isnan(bounds[0]).any((0, 1))
-    effects = [effect(*part[:, 0, present]) for part in bounds.swapaxes(0, 1)]
+    effects = [effect(part[0, 0, present], part[1, 0, present], rule.least) for part in bounds.swapaxes(0, 1)]
     return min(effects, key=lambda e: (math.isnan(e.mean), e.mean))
 
 

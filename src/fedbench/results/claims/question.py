@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from fedbench import measures
 from fedbench.measures import Measure
 from fedbench.plan.claims import ClaimSpec
-from fedbench.plan.schema import Paper
+from fedbench.plan.schema import Paper, Value
 from fedbench.results.claims.effects import Effects, effects
+from fedbench.results.claims.judge import Verdict, verdict
 from fedbench.results.claims.rules import Rule
 from fedbench.results.places import Place, places_of, shown
+from fedbench.results.statistics import least_spread
 
 
 class Question:
@@ -41,6 +44,21 @@ class Question:
     def effects(self, numbers: pd.DataFrame, places: Sequence[Place]) -> Effects:
         """Compare numbers of its metric at some places."""
         return effects(self.claim, self.measure, places, self.methods, numbers)
+
+    def verdict(self, effects: Effects, numbers: pd.DataFrame) -> Verdict:
+        """Judge effects that were read from ``numbers``, whose values bound the step of the metric on each dataset.
+
+        Of a dataset the closest bound of its places counts, of all datasets the coarsest. What has no ends moves in no
+        steps, nor does a logarithm.
+        """
+        least, ends, read = dict[Value, float](), self.measure.ends, numbers.iloc[effects.read]
+        if ends and self.rule.form != "ratio":
+            at: dict[Place, list[float]] = {}
+            for place, value in zip(read["place"], read["value"], strict=True):
+                at.setdefault(place, [*ends]).append(value)
+            for (first, *_), values in at.items():
+                least[first[1]] = min(least.get(first[1], math.inf), least_spread(values))
+        return verdict(effects.values, replace(self.rule, least=max(least.values(), default=0.0)))
 
 
 def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:

@@ -29,13 +29,14 @@ class Rule:
     ``better``: each is above ``margin``; ``no_worse``: above -margin; ``equal``: within +-margin; ``trend``: values
     rise from level to level, by more than ``margin`` from the first to the last; ``ratio``: logarithms of at least
     ``margin``; ``exists``: as ``better``, in ``some`` place, of two conditions: where, and what holds there.
-    ``matters`` is the smallest effect that matters.
+    ``matters`` is the smallest effect that matters, ``least`` the least spread to be believed in.
     """
 
     form: Form
     margin: float = 0.0
     matters: float = 0.0
     holds: Holds = "average"
+    least: float = 0.0
 
     def enough(self, places: int) -> int:
         """Return at how many places it has to hold."""
@@ -121,25 +122,25 @@ def _p_lost(bounds: Array, rule: Rule, test: Callable[[Array, Rule, int], Array]
 
 def p_holds(bounds: Array, rule: Rule, among: int = 1) -> Array:
     """Return the p-values that effects hold, of bounds [2, ..., seeds] as [...]."""
-    (low, high), margin = bounds, rule.margin
+    (low, high), margin, least = bounds, rule.margin, rule.least
     if rule.form == "equal":
-        return np.maximum(p_above(low, -margin, among), p_below(high, margin, among))
-    return p_above(low, -margin if rule.form == "no_worse" else margin - _slack(rule), among)
+        return np.maximum(p_above(low, -margin, among, least), p_below(high, margin, among, least))
+    return p_above(low, -margin if rule.form == "no_worse" else margin - _slack(rule), among, least)
 
 
 def p_fails(bounds: Array, rule: Rule, among: int = 1) -> Array:
     """Return likewise the p-values that effects contradict the claim."""
-    (low, high), margin = bounds, rule.margin
+    (low, high), margin, least = bounds, rule.margin, rule.least
     if rule.form == "equal":
-        return np.minimum(p_above(low, margin, among), p_below(high, -margin, among))
-    return p_below(high, -margin if rule.form == "no_worse" else 0.0, among)
+        return np.minimum(p_above(low, margin, among, least), p_below(high, -margin, among, least))
+    return p_below(high, -margin if rule.form == "no_worse" else 0.0, among, least)
 
 
 def _p_little(bounds: Array, rule: Rule, among: int) -> Array:
     """Return the p-values that effects are smaller than what matters, 1 where differences are what is denied."""
     if rule.form in ("no_worse", "equal"):
         return np.ones(bounds.shape[1:-1])
-    return p_below(bounds[1], max(rule.margin, rule.matters) - _slack(rule), among)
+    return p_below(bounds[1], max(rule.margin, rule.matters) - _slack(rule), among, rule.least)
 
 
 def _slack(rule: Rule) -> float:
