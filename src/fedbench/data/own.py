@@ -31,7 +31,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -48,6 +48,9 @@ from fedbench.files import Mark, mark
 from fedbench.reading import read_yaml
 from fedbench.specs import validated
 from fedbench.streams import stream
+
+if TYPE_CHECKING:
+    from fedbench.data.own_tables import Table
 
 FOLDER = Path("config/datasets")
 
@@ -94,6 +97,14 @@ def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
 def _sites(name: str, spec: str, _mark: Mark | None) -> tuple[tuple[str, ...], int]:
     """Return the sites in a file, and how many have training samples; read again when the file or its YAML changes."""
     return _dataset(name, OwnSpec.model_validate_json(spec)).read_sites()
+
+
+@functools.lru_cache(maxsize=1)
+def _table(path: Path, _mark: Mark | None, *how: Any) -> Table:
+    """Read a table once for its sites, its classes and its arrays, and again when it changes."""
+    from fedbench.data import own_tables  # pandas takes as long to import as many a command takes
+
+    return own_tables.read(path, *how)
 
 
 def _fields(base: Dataset) -> dict[str, Any]:
@@ -217,7 +228,8 @@ class OwnDataset(Dataset):
         from fedbench.data import own_tables
 
         spec, images = self.spec, self._images if self.spec.images is not None else None
-        table = own_tables.read(self._file, spec.columns, spec.chosen, spec.drop, spec.missing)
+        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
+        table = _table(self._file, mark(self._file), *how)
         assert spec.label is not None
         inputs: Any = table.features
         if images is not None:

@@ -116,6 +116,25 @@ def test_a_changed_picture_changes_the_key_and_another_time_does_not() -> None:
     assert 1 in level(load())
 
 
+def test_a_changed_picture_in_a_linked_folder_is_seen_and_a_link_that_leads_back_is_not_followed() -> None:
+    Path("scans/ward0").rename("elsewhere")
+    Path("scans/ward0").symlink_to(Path("elsewhere").resolve())
+    Path("scans/ward1/back").symlink_to(Path("scans").resolve())
+    load()
+    before = datasets.get("scans").content()
+    Image.new("L", (9, 7), 1).save("elsewhere/0.png")
+    assert datasets.get("scans").content() != before
+
+
+@pytest.mark.parametrize("place", ["../other.png", "ward0/../../other.png", "{here}/other.png"])
+def test_a_picture_outside_of_the_folder_is_refused(tmp_path: Path, place: str) -> None:
+    Path("scans/ward1/7.png").rename("other.png")
+    place = place.format(here=tmp_path)
+    Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward1/7.png", place))
+    with pytest.raises(UserError, match=rf"lists '{place}', which is not in scans"):
+        load()
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
