@@ -71,8 +71,8 @@ def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list
 
 
 def _at_bound(name: str, value: float) -> bool:
-    """Say whether nothing lies beyond a value: 0 for all hyper-parameters, 1 for a share of ours."""
-    return value == 0 or (name in SHARES and value == 1)
+    """Say whether nothing lies beyond a value: 0 for nearly all hyper-parameters, 1 for a share, -1 for a first alpha."""
+    return value == 0 or (name in SHARES and value == 1) or (name == "alpha_start" and value == -1)
 
 
 def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> set[float]:

@@ -74,6 +74,8 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     assert "Digits: tuned values at the boundary of the search grid: Proximal mu." in said
     assert edges({"lr": 0.1, "mu": 0.0, "score": "logit"}, tried) == ["lr"], "nothing lies below 0"
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
+    starts = [{"alpha_start": 0.0}, {"alpha_start": -1.0}]
+    assert edges({"alpha_start": -1.0}, starts) == [], "the dual variable starts from -1 to 0"
 
 
 def test_what_was_tried_with_another_word_brackets_nothing() -> None:
