@@ -71,7 +71,7 @@ def edges(values: Mapping[str, Any], tried: Iterable[Mapping[str, Any]]) -> list
 
 
 def _at_bound(name: str, value: float) -> bool:
-    """Say whether nothing lies beyond a value: 0 for nearly all hyper-parameters, 1 for a share, -1 for a first alpha."""
+    """Say whether nothing lies beyond a value: 0 for most hyper-parameters, 1 for a share, -1 for a first alpha."""
     return value == 0 or (name in SHARES and value == 1) or (name == "alpha_start" and value == -1)
 
 
