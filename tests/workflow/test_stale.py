@@ -6,12 +6,12 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from fedbench.plan.configuration import load_config
-from fedbench.workflow.inputs import Inputs
+from fedbench.workflow.call import Call
 from projects import ROOT, TABLE, Project, fedbench, jobs
 
 FIGURE = "figures/localscgdam/figure1"
@@ -61,7 +61,7 @@ DIGESTED: dict[str, Change] = {
     "words of the scale's file": replaced("config/scales/tiny.yaml", "description: ''", "description: Tiny"),
     "keys of shipped rows": replaced("config/scales/reduced.yaml", "iterations: 4000", "iterations: 3000"),
 }
-"""What is changed in the project. Each changes the digests that the rules of tables and figures have as params."""
+"""What is changed in the project. Each changes the request for the table."""
 CHANGES: dict[str, tuple[Change, set[str]]] = {
     "trials of what is trained already": (trials(0.1), SHOWN),
     "trials that chose otherwise": (trials(0.05), {"train", *SHOWN}),
@@ -74,11 +74,13 @@ OPTIONS = {"shipped": False, "constants": "paper", "set": "train.batch_size=8"}
 """Keys of the configuration that change no run here, and words around the numbers."""
 READ = ("config", "reproduced", "tables/published")
 """What is digested, but for the library's code."""
+REQUEST = "results/requests/localscgdam/table1.json"
+CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
 
 
-def digests(**options: Any) -> list[str]:
-    """Digest what the table and the figure show besides results, as the workflow does."""
-    return Inputs(load_config(overrides=options)).besides("localscgdam")
+def asked(**options: Any) -> dict[str, Any]:
+    """Return what the table and the figure are made of besides results, as the workflow asks for it."""
+    return Call(SimpleNamespace(), options).asked("localscgdam")
 
 
 def waiting(project: Project, *arguments: str) -> set[str]:
@@ -103,15 +105,15 @@ def test_each_thing_that_is_shown_is_changed_and_it_is_made_again(
     kept = tmp_path / "kept"
     assert waiting(complete) == NOTHING
     monkeypatch.chdir(complete.root)
-    before = digests()
-    same = [key for key, value in OPTIONS.items() if digests(**{key: value}) == before]
+    before = asked()
+    same = [key for key, value in OPTIONS.items() if asked(**{key: value}) == before]
     for name, change in DIGESTED.items():
         for folder in READ:
             shutil.copytree(complete.root / folder, kept / folder)
         monkeypatch.chdir(kept)
-        assert digests() == before
+        assert asked() == before
         change(Project(kept))
-        if digests() == before:
+        if asked() == before:
             same.append(name)
         monkeypatch.chdir(tmp_path)
         shutil.rmtree(kept)
@@ -141,6 +143,76 @@ def test_each_thing_that_is_shown_is_changed_and_it_is_made_again(
     text = (complete.root / f"{TABLE}.md").read_text()
     assert text == (kept / f"{TABLE}.md").read_text()
     assert "AUC of all" in text and "average ± standard" in text and "trials of 6 iterations" in text
+
+
+def emptied(path: str) -> Change:
+    """Return a change that leaves nothing in a file."""
+    return lambda project: (project.root / path).write_text("") and None
+
+
+def removed(path: str) -> Change:
+    """Return a change that removes files."""
+    return lambda project: [file.unlink() for file in project.root.glob(path)] and None
+
+
+def by_hand(*command: str) -> Change:
+    """Return a change that a command of the library makes."""
+    return lambda project: fedbench(project, *command) and None
+
+
+UNSEEN: dict[str, tuple[Change, set[str]]] = {
+    "a table of another scale": (by_hand("table", "localscgdam/table1", "--scale=reduced"), {"table"}),
+    "a table with another option": (by_hand("table", "localscgdam/table1", "--set=tolerance=0.5"), {"table"}),
+    "a cell of other seeds": (
+        by_hand("run", "localscgdam/Digits/p4_imratio0.1/LocalSGDM", "--set=seeds=1"),
+        {"train", "table"},
+    ),
+    "an emptied cell": (emptied(CELL), {"train", "table"}),
+    "a cell that is gone": (removed(CELL), {"train", "table"}),
+    "summaries of partitions": (removed("data/partitions/digits/*.json"), {"partition", "train", "table"}),
+    "the summary of a dataset": (
+        removed("data/prepared/digits.json"), {"prepare", "partition", "train", "table"},
+    ),
+    "an emptied request": (emptied(REQUEST), {"table"}),
+    "shorter training": (
+        replaced("config/scales/tiny.yaml", "iterations: 12", "iterations: 6"), {"train", "table"},
+    ),
+    "a file of trials that goes": (removed("config/tuned/localscgdam/*.yaml"), {"train", "table"}),
+}  # fmt: skip
+"""What is changed in a project without Snakemake's own notes, and which rules have work then."""
+
+
+def test_without_snakemakes_own_notes_nothing_stale_is_kept(built: Project, tmp_path: Path) -> None:
+    target, kept = f"{TABLE}.md", tmp_path / "kept"
+    trials(0.05)(built)
+    built.snakemake(target)
+    shutil.rmtree(built.root / ".snakemake")
+
+    def work(*arguments: str) -> set[str]:
+        said = built.snakemake(target, "-n", *arguments)
+        shutil.rmtree(built.root / ".snakemake")
+        return {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
+
+    assert work() == set()
+    assert work("--config", "tolerance=0.5") == work("--config", "shipped=false") == {"table"}
+    assert work("--config", "seeds=0,1,2") == {"partition", "train", "table"}
+    assert work() == set(), "a dry run leaves nothing behind"
+    waits = dict[str, set[str]]()
+    for name, (change, _) in UNSEEN.items():
+        shutil.copytree(built.root, kept, symlinks=True)
+        change(built)
+        waits[name] = work()
+        shutil.rmtree(built.root)
+        kept.rename(built.root)
+    assert waits == {name: rules for name, (_, rules) in UNSEEN.items()}
+
+    before = (built.root / target).read_bytes()
+    fedbench(built, "table", "localscgdam/table1", "--scale=reduced")
+    assert (built.root / target).read_bytes() != before
+    (built.root / CELL).write_text("")
+    assert jobs(built.snakemake(target)) == {"train": 1, "table": 1}
+    assert (built.root / target).read_bytes() == before
+    assert "Nothing to be done" in built.snakemake(target)
 
 
 def test_runs_that_are_forgotten_or_set_aside_are_trained_again(built: Project) -> None:

@@ -3,7 +3,12 @@
 
 rule claims:
     input:
+        request=CALL.claims_request,
         shown=CALL.claims_inputs,
+        others=CALL.other_results,
+        configuration=CALL.configuration,
+        published=CALL.published,
+        shipped=CALL.shipped,
     output:
         tex="tables/{paper}/claims.tex",
         csv=report(
@@ -18,13 +23,8 @@ rule claims:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
-    resources:
-        options=CALL.options,
-    params:
-        scale=CALL.config.scale,
-        besides=CALL.claims_besides,
     shell:
-        "fedbench claims {wildcards.paper:q} --write --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+        "fedbench claims {wildcards.paper:q} --write --request {input.request:q} > {log:q} 2>&1"
 
 
 use rule typeset as typeset_claims with:

@@ -3,7 +3,7 @@
 
 rule prepare:
     input:
-        CALL.prepare_again,
+        CALL.prepare_request,  # where what was prepared is not what its description and raw files give
     output:
         summary=f"{CALL.config.data_dir}/prepared/{{dataset}}.json",
     log:
@@ -12,20 +12,18 @@ rule prepare:
     conda:
         "../envs/fedbench.yaml"
     threads: CALL.decoding_cores
-    resources:
-        # and the cores: were they a part of the command, all that is prepared would be prepared again
-        mirror=CALL.preparing_options,
     params:
         data_dir=subpath(output.summary, ancestor=2),
-        content=CALL.own_content,
+        options=CALL.preparing_options,
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
-        " {resources.mirror} > {log:q} 2>&1"
+        " {params.options} > {log:q} 2>&1"
 
 
 rule partition:
     input:
-        CALL.partition_data,
+        data=CALL.partition_data,
+        request=CALL.partition_request,
     output:
         arrays=f"{CALL.config.data_dir}/partitions/{{dataset}}/{{key}}.npz",
         summary=f"{CALL.config.data_dir}/partitions/{{dataset}}/{{key}}.json",

@@ -3,7 +3,11 @@
 
 rule figure:
     input:
+        request=CALL.figure_request,
         shown=CALL.figure_inputs,
+        configuration=CALL.configuration,
+        published=CALL.published,
+        shipped=CALL.shipped,
     output:
         pdf="figures/{paper}/{figure}.pdf",
         svg=report(
@@ -19,13 +23,8 @@ rule figure:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
-    resources:
-        options=CALL.options,
-    params:
-        scale=CALL.config.scale,
-        besides=CALL.shown_besides,
     shell:
-        "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+        "fedbench figure {wildcards.paper:q}/{wildcards.figure:q} --request {input.request:q} > {log:q} 2>&1"
 
 
 rule own_figure:

@@ -3,18 +3,17 @@
 
 rule page:
     input:
-        CALL.page_inputs,
+        request=CALL.page_request,
+        shown=CALL.page_inputs,
+        others=CALL.other_results,
+        configuration=CALL.configuration,
+        published=CALL.published,
+        shipped=CALL.shipped,
     output:
         "report.html",
     log:
         "logs/report/page.log",
     conda:
         "../envs/fedbench.yaml"
-    resources:
-        options=CALL.options,
-    params:
-        scale=CALL.config.scale,
-        paper=CALL.config.paper,
-        besides=CALL.page_besides,
     shell:
-        "fedbench report --scale {params.scale:q} --paper {params.paper:q} {resources.options} > {log:q} 2>&1"
+        "fedbench report --request {input.request:q} > {log:q} 2>&1"

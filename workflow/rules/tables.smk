@@ -3,7 +3,11 @@
 
 rule table:
     input:
+        request=CALL.table_request,
         shown=CALL.table_inputs,
+        configuration=CALL.configuration,
+        published=CALL.published,
+        shipped=CALL.shipped,
     output:
         tex="tables/{paper}/{table}.tex",
         csv=report(
@@ -19,13 +23,8 @@ rule table:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
-    resources:
-        options=CALL.options,
-    params:
-        scale=CALL.config.scale,
-        besides=CALL.shown_besides,
     shell:
-        "fedbench table {wildcards.paper:q}/{wildcards.table:q} --scale {params.scale:q} {resources.options} > {log:q} 2>&1"
+        "fedbench table {wildcards.paper:q}/{wildcards.table:q} --request {input.request:q} > {log:q} 2>&1"
 
 
 rule typeset:
@@ -38,8 +37,6 @@ rule typeset:
     localrule: True
     conda:
         "../envs/fedbench.yaml"
-    params:
-        besides=CALL.typeset_besides,
     shell:
         "python workflow/scripts/typeset.py {input:q} > {log:q} 2>&1"
 

@@ -4,7 +4,8 @@
 
 rule train:
     input:
-        CALL.cell_data,
+        data=CALL.cell_data,
+        request=CALL.cell_request,  # where the file of the cell has other runs than those that are asked for
     output:
         "results/cells/{scale}/{paper}/{dataset}/{setting}/{method}.json",
     log:
@@ -14,12 +15,11 @@ rule train:
     threads: CALL.training_cores
     resources:
         gpu=CALL.gpu,
-        options=CALL.training_options,
     params:
         cell=CALL.cell_name,
-        key=CALL.cell_key,
+        options=CALL.training_options,
     shell:
         # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell
-        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {resources.options} > {log:q} 2>&1 || {{ code=$?;"
+        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {params.options} > {log:q} 2>&1 || {{ code=$?;"
         ' [ $code -le 128 ] || echo "error: killed by signal $((code - 128)) (9: often, memory ran out)" >> {log:q};'
         " [ $code -eq 3 ] || exit $code; }}"

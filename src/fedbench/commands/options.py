@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from fedbench.plan.cells import paper_of
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.reading import parse_yaml
+from fedbench.workflow import requests
 
 ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]
 PaperOption = Annotated[str | None, typer.Option(help="a paper's key; default: the configuration's")]
@@ -26,11 +28,18 @@ SetOption = Annotated[
 ]
 TargetArgument = Annotated[str, typer.Argument(help="climb/table2, or table2 of the configuration's paper")]
 NotesOption = Annotated[bool, typer.Option("--notes", help="all notes, not only the first ones")]
+RequestOption = Annotated[
+    Path | None, typer.Option(help="the workflow's request, in place of --scale and --set", hidden=True)
+]
 CoresOption = Annotated[str, typer.Option(help="how many runs are trained at a time, or all: one per core")]
 
 
-def configured(scale: str | None, paper: str | None, overrides: list[str] | None) -> Config:
-    """Read the configuration with this call's options laid over it."""
+def configured(
+    scale: str | None, paper: str | None, overrides: list[str] | None, request: Path | None = None
+) -> Config:
+    """Read the configuration with this call's options laid over it, or those of a request of the workflow."""
+    if request is not None:
+        return configuration.load_config(overrides=requests.config_of(request))
     given: dict[str, Any] = {"scale": scale, "paper": paper}
     for item in overrides or []:
         key, equals, value = item.partition("=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from fedbench.commands.options import (
     NotesOption,
     PaperOption,
+    RequestOption,
     ScaleOption,
     SetOption,
     TargetArgument,
@@ -21,6 +23,7 @@ from fedbench.commands.options import (
 from fedbench.commands.show import described_cell, described_figure
 from fedbench.plan import configuration
 from fedbench.plan.plan import Plan
+from fedbench.workflow import requests
 
 
 @contextlib.contextmanager
@@ -33,11 +36,26 @@ def without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def table(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def _asked(
+    target: str, kind: str, scale: str | None, set_: list[str] | None, request: Path | None
+) -> tuple[Plan, str]:
+    """Read what is to be built. Without a request it is not what the workflow asked for: its next call builds it."""
+    plan, name = planned(target, configured(scale, None, set_, request), kind)
+    if request is None:
+        requests.drop(plan.study.key, name)
+    return plan, name
+
+
+def table(
+    target: TargetArgument,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+    request: RequestOption = None,
+) -> None:
     """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report.tables import build as tables
 
-    for path in tables.build(*planned(target, configured(scale, None, set_), "table")):
+    for path in tables.build(*_asked(target, "table", scale, set_, request)):
         print(path)
 
 
@@ -78,11 +96,16 @@ def export(
         print(path)
 
 
-def figure(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
+def figure(
+    target: TargetArgument,
+    scale: ScaleOption = None,
+    set_: SetOption = None,
+    request: RequestOption = None,
+) -> None:
     """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures
 
-    for path in figures.build(*planned(target, configured(scale, None, set_), "figure")):
+    for path in figures.build(*_asked(target, "figure", scale, set_, request)):
         print(path)
 
 
@@ -93,15 +116,18 @@ def claims(
     scale: ScaleOption = None,
     set_: SetOption = None,
     notes: NotesOption = False,
+    request: RequestOption = None,
 ) -> None:
     """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers, all scales."""
     from fedbench.report.processes import at_once
     from fedbench.report.tables import claims as tables
 
-    config = configured(scale, None, set_)
+    config = configured(scale, None, set_, request)
     plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]
     for table in at_once(tables.make, plans):
         if write:
+            if request is None:
+                requests.drop(table.paper.key, "claims")
             for path in tables.save(table):
                 print(path)
         elif table.findings:
@@ -113,11 +139,19 @@ def claims(
 
 
 @without_collection()
-def report(scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None) -> None:
+def report(
+    scale: ScaleOption = None,
+    paper: PaperOption = None,
+    set_: SetOption = None,
+    request: RequestOption = None,
+) -> None:
     """Build report.html: every table, figure, curve, configuration and failure on disk in one page."""
     from fedbench.report.page import build as page
 
-    print(page.build(configured(scale, paper, set_)))
+    config = configured(scale, paper, set_, request)
+    if request is None:
+        requests.drop("report")
+    print(page.build(config))
 
 
 def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:

@@ -64,6 +64,19 @@ def _runs(content: dict[str, Any]) -> list[dict[str, Any]]:
     return runs
 
 
+def key_of(path: Path) -> str | None:
+    """Return the key of the cell whose result is in ``path``; None where there is none, or it is not what was written.
+
+    Raises:
+        ReadError: it cannot be read now.
+    """
+    try:
+        content = seal.read(path)
+    except (ValueError, FileNotFoundError):
+        return None
+    return str(content.get("key"))
+
+
 class _Run(BaseModel):
     """One run of a result. A checksum says who wrote a file's bytes, not that they mean something."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import shutil
@@ -15,13 +16,17 @@ from fedbench.errors import UserError, explain
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
-from fedbench.specs import RunSpec
-from fedbench.workflow import besides, checked
-from fedbench.workflow.inputs import Inputs
+from fedbench.specs import RunSpec, digest
+from fedbench.store import results
+from fedbench.workflow import checked, requests, sources
+from fedbench.workflow.inputs import EVERY, Inputs
+from fedbench.workflow.requests import Requests
 from fedbench.workflow.spared import for_each_job
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+SILENT = {"checkpoint_seconds", "client_chunk", "compile", "device", "inputs", "mirror", "paper"}
+"""Keys of the configuration that no table shows: they decide how and where work is done."""
 ALL_CORES = 1024
 """More than a machine has: a job that takes so many gets all of the call's."""
 
@@ -52,7 +57,6 @@ class Call:
         self.config = config = or_exit(configuration.load_config, overrides=given)
         or_exit(configuration.check_mirror, config)
         self.inputs = Inputs(config)
-        # these two reach the jobs as resources: unlike params, a change of them runs nothing again
         self.mirror = f"--mirror {shlex.quote(config.mirror)}" if config.mirror else ""
         self.options = or_exit(options_of, config)
         automatic = config.device == "auto" and shutil.which("nvidia-smi") is not None
@@ -61,14 +65,14 @@ class Call:
         self.everything = or_exit(self.inputs.everything, ["tex", "pdf"] if typeset else ["tex"])
         self._checked: set[str] = set()
 
+    @functools.cached_property
+    def _requests(self) -> Requests:
+        """Made when the first rule asks: before, Snakemake does not know yet whether it runs dry."""
+        return Requests(passing=self._workflow.dryrun, frozen=not self._workflow.is_main_process)
+
     def cell(self, wildcards: Any) -> Cell:
         """Return the cell that a training job's wildcards name."""
         return or_exit(self.inputs.cell, **wildcards)
-
-    @for_each_job
-    def cell_key(self, wildcards: Any) -> str:
-        """Return what the cell's numbers depend on, and nothing else: a job is done again when this changes."""
-        return self.cell(wildcards).key
 
     @for_each_job
     def cell_name(self, wildcards: Any) -> str:
@@ -77,14 +81,17 @@ class Call:
 
     @for_each_job
     def cell_data(self, wildcards: Any) -> list[str]:
-        """List what a cell trains on.
+        """List what a cell trains on."""
+        return or_exit(self.inputs.of_cell, self.cell(wildcards))
 
-        One without a result is trained: Snakemake alone takes it for a file that has served.
-        """
+    @for_each_job
+    def cell_request(self, wildcards: Any) -> list[str]:
+        """List the request to train, unless the cell's file has the runs that are asked for."""
         cell = self.cell(wildcards)
-        if not cell.path.exists():
-            self._workflow.dag.forcefiles.add(str(cell.path))
-        return or_exit(self.inputs.of_cell, cell)
+        return [] if or_exit(results.key_of, cell.path) == cell.key else self._training()
+
+    def _training(self) -> list[str]:
+        return [self._requests.ask((requests.TRAINING,), {}, anew=True)]
 
     @for_each_job
     def training_cores(self, wildcards: Any) -> int:
@@ -101,16 +108,11 @@ class Call:
         """Return this call's options for `fedbench`, and how many seeds are trained at a time."""
         return f"{self.options} --cores {threads}" if threads > 1 else self.options
 
-    def prepare_again(self, wildcards: Any) -> list[str]:
-        """List no file, as the job fetches raw ones; a dataset whose raw files have changed is prepared again."""
-        if or_exit(prepared.outdated, wildcards.dataset, self.config.data_dir):
-            path = f"{self.config.data_dir}/prepared/{wildcards.dataset}.json"
-            self._workflow.dag.forcefiles.add(path)
-        return []
-
-    def own_content(self, wildcards: Any) -> str | None:
-        """Return what a dataset of the user's own is made of: it is prepared again when this changes."""
-        return or_exit(datasets.content, wildcards.dataset)
+    def prepare_request(self, wildcards: Any) -> list[str]:
+        """List the request to prepare a dataset, unless it was prepared by today's description of these raw files."""
+        asked = wildcards.dataset, self.config.data_dir
+        kept = prepared.prepared_path(*asked).exists() and not or_exit(prepared.outdated, *asked)
+        return [] if kept else self._training()
 
     def decoding_cores(self, wildcards: Any) -> int:
         """Return all of this call's cores for a dataset of pictures, one for any other."""
@@ -124,6 +126,12 @@ class Call:
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""
         return self.inputs.prepared(self._partitioned(wildcards))
+
+    @for_each_job
+    def partition_request(self, wildcards: Any) -> list[str]:
+        """List the request to partition again, unless the summary of the partition is there."""
+        path = f"{self.config.data_dir}/partitions/{wildcards.dataset}/{wildcards.key}.json"
+        return [] if Path(path).is_file() else self._training()
 
     @for_each_job
     def partition_spec(self, wildcards: Any) -> str:
@@ -156,21 +164,51 @@ class Call:
         """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
         return or_exit(self.inputs.of_page, self.config.paper)
 
-    def shown_besides(self, wildcards: Any) -> list[str]:
-        """Digest everything that tables and figures of a paper show besides results."""
-        return or_exit(self.inputs.besides, wildcards.paper)
+    def other_results(self, wildcards: Any) -> list[str]:
+        """List the results on disk, of a paper or of all, that are shown besides those of this call."""
+        return or_exit(self.inputs.other_results, *_paper(wildcards))
 
-    def claims_besides(self, wildcards: Any) -> list[str]:
-        """Likewise for a paper's claims, to which results of other scales belong."""
-        return or_exit(self.inputs.besides_claims, wildcards.paper)
+    def configuration(self, wildcards: Any) -> list[str]:
+        """List the YAML files that say what a paper's tables and figures are, or those of all papers."""
+        return or_exit(self.inputs.configuration, *_paper(wildcards))
 
-    def page_besides(self, wildcards: Any) -> list[str]:
-        """Likewise for the report page."""
-        return or_exit(self.inputs.besides_page)
+    def published(self, wildcards: Any) -> list[str]:
+        """List the CSVs of printed numbers."""
+        return or_exit(self.inputs.published, *_paper(wildcards))
 
-    def typeset_besides(self, wildcards: Any) -> str:
-        """Digest what a typeset table shows besides the table: how it is typeset."""
-        return or_exit(besides.code)
+    def shipped(self, wildcards: Any) -> list[str]:
+        """List the CSVs of shipped numbers and curves."""
+        return or_exit(self.inputs.shipped, *_paper(wildcards))
+
+    def table_request(self, wildcards: Any) -> str:
+        """Return the request for a table."""
+        return self._request(wildcards.paper, wildcards.table)
+
+    def figure_request(self, wildcards: Any) -> str:
+        """Return the request for a figure."""
+        return self._request(wildcards.paper, wildcards.figure)
+
+    def claims_request(self, wildcards: Any) -> str:
+        """Return the request for the claims of a paper."""
+        return self._request(wildcards.paper, "claims", others=self.other_results(wildcards))
+
+    def page_request(self, wildcards: Any) -> str:
+        """Return the request for the report page, which begins with the configured paper."""
+        return self._request("report", others=self.other_results(wildcards), paper=self.config.paper)
+
+    def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
+        asked = or_exit(self.asked, target[0] if target[1:] else EVERY)
+        asked["config"] |= given
+        return or_exit(self._requests.ask, target, asked | ({"others": digest(others)} if others else {}))
+
+    def asked(self, paper: str) -> dict[str, Any]:
+        """Return what tables and figures of a paper, or of all, are made of besides results."""
+        listed = (self.inputs.configuration, self.inputs.published, self.inputs.shipped)
+        return {
+            "config": self.config.model_dump(mode="json", exclude=SILENT),
+            "code": sources.code(),
+            "files": sources.digests(path for of in listed for path in of(paper)),
+        }
 
     def _results(self, paper: str, paths: list[str]) -> list[str]:
         """Return results; a dry run checks the cells that are to be trained, as the beginning of training does.
@@ -193,6 +231,11 @@ class Call:
             from fedbench.jobs import preflight  # not above: PyTorch takes seconds
 
             or_exit(preflight.check, cells)
+
+
+def _paper(wildcards: Any) -> list[str]:
+    """Return the paper of a rule, nothing for one of all papers."""
+    return [paper] if (paper := getattr(wildcards, "paper", "")) else []
 
 
 def options_of(config: Config) -> str:

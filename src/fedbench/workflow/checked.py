@@ -17,7 +17,7 @@ from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import CONFIG_DIR
 from fedbench.specs import digest
-from fedbench.workflow.besides import LIBRARY
+from fedbench.workflow.sources import LIBRARY
 
 FILE = Path(".snakemake/fedbench-checked")
 """Two digests a line: of the code and configuration, and of cells in which these had no mistake."""

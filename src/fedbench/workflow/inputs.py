@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from fedbench.errors import UserError
 from fedbench.plan import configuration, starts
@@ -15,14 +15,16 @@ from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.report.numbers import published
 from fedbench.report.numbers.axes import axes_placed
 from fedbench.report.numbers.shipped import Shipped
-from fedbench.specs import RunSpec, digest
+from fedbench.specs import RunSpec
 from fedbench.store.results import FOLDER as RESULTS
-from fedbench.workflow import besides
+from fedbench.workflow import sources
 
 ABOUT_DATA = ("data", "facts")
 """Tables that need partitions and no results."""
 ALL = "all"
 """The split of a table of facts that needs no partition."""
+EVERY = "*"
+"""All papers in place of one."""
 
 
 class Inputs:
@@ -168,10 +170,21 @@ class Inputs:
             for setting in settings
         ]
 
-    def besides(self, paper: str) -> list[str]:
-        """Name and digest what tables and figures of a paper show besides results."""
-        spec = self.paper(paper)
-        return besides.of_paper(self.config, spec, self.paper(spec.extends) if spec.extends else None)
+    def configuration(self, paper: str = EVERY) -> list[str]:
+        """List the YAML files that a paper's tables and figures, or those of all papers, are described by."""
+        return sources.configuration_of(self._studies(paper))
+
+    def published(self, paper: str = EVERY) -> list[str]:
+        """List the CSVs of the printed numbers of a paper, or of all."""
+        return sources.published_of(None if paper == EVERY else self.paper(paper))
+
+    def shipped(self, paper: str = EVERY) -> list[str]:
+        """List the CSVs of the shipped numbers that are shown of a paper, or of all."""
+        return sources.shipped_of(self._studies(paper)) if self.config.shipped else []
+
+    def _studies(self, paper: str) -> list[str]:
+        """Name a paper and the one that it extends."""
+        return [EVERY] if paper == EVERY else [paper, *filter(None, [self.paper(paper).extends])]
 
     def of_figure(self, paper: str, name: str) -> list[str]:
         """List the results that a figure shows."""
@@ -189,9 +202,11 @@ class Inputs:
         shown = (cell for name in self._targets_of_claims(paper) for cell in self.cells(paper, name))
         return list(dict.fromkeys(str(cell.path) for cell in shown))
 
-    def besides_claims(self, paper: str) -> list[str]:
-        """Name and digest what claims are compared with besides this call's results: those of other scales too."""
-        return [*self.besides(paper), f"results {_results_but(self.of_claims(paper), paper)}"]
+    def other_results(self, paper: str = EVERY) -> list[str]:
+        """List the results on disk, of a paper or of all, that no table of this call is made of: other scales' too."""
+        ours = self.of_claims(paper) if paper != EVERY else self.of_page(self.config.paper)
+        on_disk = map(str, RESULTS.glob(f"*/{paper}/**/*.json"))
+        return sorted({*on_disk} - {*ours})
 
     def everything(self, forms: Sequence[str]) -> list[str]:
         """List the tables, in each of ``forms``, and figures of the configured paper, at the top of their folders."""
@@ -208,21 +223,10 @@ class Inputs:
         results += [path for name in spec.figures for path in self.of_figure(paper, name)]
         return list(dict.fromkeys(results))
 
-    def besides_page(self) -> list[str]:
-        """Name and digest what the report page shows besides this call's results: others on disk too."""
-        of_call = self.cells_by_path(self.config.paper)
-        return [*besides.of_all(self.config), f"results {_results_but(of_call)}"]
-
     def _shown(self, paper: str) -> tuple[list[str], list[str]]:
         """List what is built of a paper: its tables, that of its claims too where it has some, and its figures."""
         spec = self.paper(paper)
         return [*spec.tables, *["claims"] * bool(spec.claims)], [*spec.figures]
-
-
-def _results_but(of_call: Collection[str], paper: str = "*") -> str:
-    """Digest the results on disk of a paper, or of all, that are none of this call's."""
-    others = (path for path in RESULTS.glob(f"*/{paper}/**/*.json") if str(path) not in of_call)
-    return digest(sorted([str(path), path.stat().st_mtime_ns] for path in others))
 
 
 def _metrics(spec: TableSpec | FigureSpec, dataset: str) -> list[str]:

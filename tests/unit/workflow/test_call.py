@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
+import json
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from fedbench import files
+from fedbench import files, seal
+from fedbench.commands.options import configured
 from fedbench.data import prepared
 from fedbench.jobs import cluster, preflight
 from fedbench.plan.cells import Cell
-from fedbench.workflow import checked
+from fedbench.workflow import checked, requests
 from fedbench.workflow.call import ALL_CORES, Call, options_of, or_exit
 from fedbench.workflow.training import Training
 
@@ -56,12 +59,14 @@ class Job:
 def workflow(jobs: Sequence[Any] = (), done: Sequence[Any] = (), cores: int | None = 4) -> Any:
     """Snakemake's object, with jobs of which some are done."""
     dag = SimpleNamespace(
-        forcefiles=set(), jobs=jobs, needrun=lambda job: True, finished=lambda job: job in done,
+        jobs=jobs, needrun=lambda job: True, finished=lambda job: job in done,
         needrun_jobs=lambda: iter([job for job in jobs if job not in done]),
     )  # fmt: skip
     scheduler = SimpleNamespace(running=[], failed=[])
     settings = SimpleNamespace(cores=cores)
-    return SimpleNamespace(dag=dag, scheduler=scheduler, resource_settings=settings, dryrun=False)
+    return SimpleNamespace(
+        dag=dag, scheduler=scheduler, resource_settings=settings, dryrun=False, is_main_process=True
+    )
 
 
 def test_a_mistake_ends_the_program_with_one_line() -> None:
@@ -92,17 +97,59 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert Call(workflow(), {}).options == "" == Call(workflow(), {}).mirror
 
 
-def test_a_cell_without_a_result_is_trained_whatever_its_file_has_served_for() -> None:
-    snakemake = workflow()
-    call = Call(snakemake, {})
-    first, second, *_ = call.inputs.cells("toy", "table1")
-    second.path.parent.mkdir(parents=True)
-    second.path.write_text("{}")
-    assert [call.cell_data(Job(cell).wildcards) for cell in (first, second)] == [
-        call.inputs.of_cell(cell) for cell in (first, second)
-    ]
-    assert snakemake.dag.forcefiles == {str(first.path)}
-    assert call.cell_key(Job(first).wildcards) == first.key
+def test_a_cell_is_asked_for_unless_its_file_has_the_keys_of_its_runs() -> None:
+    call = Call(workflow(), {})
+    missing, other, emptied, current, *_ = call.inputs.cells("toy", "table1")
+    for cell in (other, emptied, current):
+        cell.path.parent.mkdir(parents=True, exist_ok=True)
+    seal.write(other.path, {"key": "0" * 16, "runs": []})
+    emptied.path.write_text("")
+    seal.write(current.path, {"key": current.key, "runs": []})
+    asked = [call.cell_request(Job(cell).wildcards) for cell in (missing, other, emptied, current)]
+    assert asked == [["results/requests/training.json"]] * 3 + [[]]
+    assert call.cell_data(Job(current).wildcards) == call.inputs.of_cell(current)
+
+
+def request(**given: Any) -> dict[str, Any]:
+    """Return what a call asks for of the table, with the time."""
+    path = Call(workflow(), given).table_request(SimpleNamespace(paper="toy", table="table1"))
+    content: dict[str, Any] = json.loads(Path(path).read_text())
+    return content
+
+
+def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None:
+    shown = {"tolerance": 0.5, "seeds": [7], "datasets": ["Printed"], "scale": "paper", "constants": "paper"}
+    silent = {"checkpoint_seconds": 1, "client_chunk": 2, "compile": True, "inputs": "host", "paper": "toy"}
+    changed = set[str]()
+    for key, value in (shown | silent).items():
+        before = request()
+        assert request() == before
+        if request(**{key: value}) != before:
+            changed.add(key)
+    assert changed == {*shown}
+
+
+def test_the_command_of_a_request_has_the_configuration_of_its_call() -> None:
+    given = {"seeds": [3, 4], "tolerance": 0.02, "scale": "paper", "set": {"train.batch_size": 8}}
+    request(**given)
+    config = configured(None, None, None, requests.path_of("toy", "table1"))
+    assert {key: getattr(config, key) for key in given} == given
+
+
+def test_a_change_of_what_is_shown_is_a_new_request_and_the_same_content_is_not() -> None:
+    tuned = Path("config/tuned/toy/Digits.yaml")
+    tuned.parent.mkdir(parents=True)
+    tuned.write_text("chosen: {}\n")
+    before = request()
+    tuned.write_text("chosen: {}\n")
+    os.utime(tuned, (1, 1))
+    assert request() == before
+    tuned.write_text("chosen: {}  \n")
+    os.utime(tuned, (1, 1))  # a copy that keeps an older date
+    changed = request()
+    assert changed["asked"] > before["asked"]
+    tuned.unlink()
+    assert request()["asked"] > changed["asked"]
 
 
 @pytest.mark.parametrize(
@@ -131,11 +178,14 @@ def test_a_cell_takes_a_gpu_where_there_is_one(
 def test_a_dataset_whose_raw_files_have_changed_is_prepared_again(
     outdated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snakemake = workflow()
-    call = Call(snakemake, {"data_dir": "data"})
+    call = Call(workflow(), {"data_dir": "data"})
     monkeypatch.setattr(prepared, "outdated", lambda *_: outdated)
-    assert call.prepare_again(SimpleNamespace(dataset="digits")) == []
-    assert snakemake.dag.forcefiles == ({"data/prepared/digits.json"} if outdated else set())
+    summary = Path("data/prepared/digits.json")
+    assert call.prepare_request(SimpleNamespace(dataset="digits")), "it is not there"
+    summary.parent.mkdir(parents=True)
+    summary.touch()
+    asked = call.prepare_request(SimpleNamespace(dataset="digits"))
+    assert asked == ["results/requests/training.json"] * outdated
 
 
 def test_pictures_are_decoded_by_all_cores() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ def test_tables_and_figures_need_the_cells_that_the_scale_runs() -> None:
 def test_claims_have_a_table_and_a_figure() -> None:
     better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
     asked = inputs(PAPER | {"claims": [{"says": "Good", "in": ["table1"], "better": better}]})
-    tables, figures = ("tables/table1.md", "tables/claims.md"), ("figures/figure1.pdf",)
+    tables, figures = ("tables/table1.md", "tables/claims.md"), ("figures/figure1.pdf", "figures/claims.pdf")
     assert asked.everything(["md"]) == [*tables, *figures]
     assert asked.of_claims("toy") == asked.of_table("toy", "table1")
 
@@ -149,80 +148,43 @@ def test_cells_are_resolved_once_and_only_when_they_are_asked_for(monkeypatch: p
     assert len(resolved) == len({repr(place) for place in resolved}) == len(asked.cells("toy")) > 3
 
 
-def test_other_results_on_disk_change_what_claims_and_the_page_show_and_ours_do_not() -> None:
-    asked = inputs()
-    before = asked.besides_page()
-    ours = asked.cells("toy")[0].path
-    ours.parent.mkdir(parents=True)
-    ours.write_text("{}")
-    assert asked.besides_page() == before
-    other = Path("results/cells/paper/toy/x.json")
-    other.parent.mkdir(parents=True)
-    other.write_text("{}")
-    assert [new.split()[0] for new in asked.besides_page() if new not in before] == ["results"]
-    page = asked.besides_page()
-    os.utime(other, (1, 1))
-    assert [new.split()[0] for new in asked.besides_page() if new not in page] == ["results"], "written anew"
-    *shown, results = asked.besides_claims("toy")
-    assert shown == asked.besides("toy") and results not in before
+def test_results_of_other_scales_and_papers_are_shown_by_claims_and_the_page_and_ours_are_inputs_already() -> (
+    None
+):
+    better = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
+    asked = inputs(PAPER | {"claims": [{"says": "Good", "in": ["table1"], "better": better}]})
+    ours, other, of_another = (
+        asked.cells("toy", "table1")[0].path,
+        Path("results/cells/paper/toy/x/y/z.json"),
+        Path("results/cells/demo/mine/x/y/z.json"),
+    )
+    for path in (ours, other, of_another):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    assert asked.other_results("toy") == [str(other)]
+    assert asked.other_results() == sorted([str(other), str(of_another)])
 
 
-def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None:
-    before = inputs().besides("toy")
-    shown = {"tolerance": 0.5, "seeds": [7], "datasets": ["Printed"], "scale": "paper", "constants": "paper"}
-    silent = {
-        "checkpoint_seconds": 1,
-        "client_chunk": 2,
-        "compile": True,
-        "inputs": "host",
-        "mirror": "https://x",
-    }
-    changed = {
-        key for key, value in (shown | silent).items() if inputs(**{key: value}).besides("toy") != before
-    }
-    assert changed == {*shown}
-    with Path("config/config.yaml").open("a") as file:
-        file.write("tolerance: 0.5\n")
-    assert inputs(tolerance=0.01).besides("toy") != before, "its commands say what the file does not"
-
-
-def test_a_file_of_another_paper_changes_the_page_alone_and_one_of_its_own_what_extends_it() -> None:
+def test_a_paper_shows_files_of_its_own_and_of_what_it_extends_and_the_page_those_of_all() -> None:
     paper = copy.deepcopy(PAPER)
     paper["tables"]["table1"]["published"] = "numbers.csv"
     write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy", "title": "Mine", "tables": {"table1": {}}})
     asked = inputs(paper)
-    papers, page = [asked.besides(key) for key in ("toy", "mine")], asked.besides_page()
-    for place, name in (
-        ("reproduced/paper/mine.csv", "shipped"),
-        ("config/tuned/mine/x.yaml", "configuration"),
+    ways = (asked.configuration, asked.published, asked.shipped)
+    for way, place, shown_by_toy in (
+        (0, "config/tuned/mine/x.yaml", False),
+        (0, "config/tuned/toy/demo/x.yaml", True),
+        (0, "config/datasets/x.yaml", True),
+        (0, "config/scales/x.yaml", True),
+        (1, "tables/published/toy/numbers.csv", True),
+        (1, "tables/published/index.csv", True),
+        (2, "reproduced/paper/mine.csv", False),
+        (2, "reproduced/paper/toy.csv", True),
+        (2, "reproduced/paper/curves/toy.csv", True),
     ):
-        path = Path(place)
-        path.parent.mkdir(parents=True)
-        path.write_text("")
-        assert asked.besides("toy") == papers[0]
-        for now, was in ((asked.besides("mine"), papers[1]), (asked.besides_page(), page)):
-            assert name in [new.split()[0] for new in now if new not in was]
-    for place, name in (
-        ("reproduced/paper/toy.csv", "shipped"),
-        ("reproduced/facts.csv", "shipped"),
-        ("config/tuned/toy/demo/x.yaml", "configuration"),
-        ("config/datasets/x.yaml", "configuration"),
-        ("tables/published/toy/numbers.csv", "print"),
-        ("tables/published/index.csv", "print"),
-    ):
-        before = [asked.besides("toy"), asked.besides("mine"), asked.besides_page()]
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).write_text("")
-        after = [asked.besides("toy"), asked.besides("mine"), asked.besides_page()]
-        changed = [
-            [line.split()[0] for line in now if line not in was]
-            for now, was in zip(after, before, strict=True)
-        ]
-        assert changed == [[name]] * 3, f"{place} is shown by toy, by what extends it, and by the page"
-    before = [asked.besides("toy"), asked.besides_page()]
-    Path("config/datasets/x.yaml").rename("config/datasets/y.yaml")
-    assert asked.besides("toy") != before[0] and asked.besides_page() != before[1], "its name is a dataset's"
-    without = inputs(shipped=False)
-    unshipped = without.besides("mine")
-    Path("reproduced/paper/mine.csv").write_text("new")
-    assert without.besides("mine") == unshipped
+        shown = [place in ways[way](*of) for of in (["toy"], ["mine"], [])]
+        assert shown == [shown_by_toy, True, True], place
+    assert {"config/config.yaml", "config/papers/toy.yaml"} <= {*asked.configuration("mine")}
+    assert inputs(shipped=False).shipped("mine") == []
