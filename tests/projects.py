@@ -17,7 +17,7 @@ from forks import stand_ins
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
-PARTS = ("workflow", "config", "data_prep")
+PARTS = ("workflow", "profiles", "config", "data_prep")
 TABLE = "tables/localscgdam/table1"
 OWN = ("tables/table1.tex", "tables/table1.csv", "tables/table1.md", "tables/table1.macros.tex")
 
@@ -34,6 +34,8 @@ class Project:
     @classmethod
     def fresh(cls, root: Path) -> Project:
         """Copy the project, add the scale ``tiny`` and shorten the paper's Table 1."""
+        root.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "Snakefile", root)
         for part in PARTS:
             shutil.copytree(ROOT / part, root / part)
         shutil.rmtree(root / "config/tuned", ignore_errors=True)

@@ -74,7 +74,7 @@ OPTIONS = {"shipped": False, "constants": "paper", "set": "train.batch_size=8"}
 """Keys of the configuration that change no run here, and words around the numbers."""
 READ = ("config", "reproduced", "tables/published")
 """What is digested, but for the library's code."""
-REQUEST = "results/requests/localscgdam/table1.json"
+REQUEST = "results/requests/localscgdam/table1/request.json"
 CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
 
 
@@ -180,6 +180,12 @@ UNSEEN: dict[str, tuple[Change, set[str]]] = {
     "a file of trials that goes": (removed("config/tuned/localscgdam/*.yaml"), {"train", "table"}),
 }  # fmt: skip
 """What is changed in a project without Snakemake's own notes, and which rules have work then."""
+
+
+def test_many_targets_are_asked_for_in_one_call(project: Project) -> None:
+    said = project.snakemake(f"{TABLE}.md", f"{FIGURE}.csv", "tables/codasca/table1.tex", "report.html", "-n")
+    assert {"table", "figure", "page"} <= {*re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)}
+    assert not [*project.root.glob("results/requests/**/*.json")]
 
 
 def test_without_snakemakes_own_notes_nothing_stale_is_kept(built: Project, tmp_path: Path) -> None:

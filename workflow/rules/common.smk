@@ -5,8 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from fedbench.jobs import cluster, recovery
-from fedbench.workflow import spared
+from fedbench.jobs import recovery
 from fedbench.workflow.call import Call, or_exit
 from fedbench.workflow.training import Training
 
@@ -15,11 +14,7 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.env
 
 CALL = Call(workflow, config)
 TRAINING = Training(workflow, CALL)
-spared.run_unseen(workflow.output_settings)
 
 if workflow.is_main_process:
     gc.disable()  # until jobs begin: a collection goes through all jobs so far, and these stay
     or_exit(recovery.put_right, CALL.config.data_dir)
-    cluster.mend_arrays()
-else:
-    cluster.run_own_task()

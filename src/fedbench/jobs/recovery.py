@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import os
 import platform
-import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -55,7 +55,8 @@ def release_stale_lock(folder: Path = Path(".snakemake")) -> bool:
         locks = folder / "locks"
         if alone and all(host == platform.node() for host, _ in named):
             stale = locks.is_dir() and any(locks.iterdir())
-            shutil.rmtree(locks, ignore_errors=True)
+            if stale:
+                _unlock(folder.parent)
             users.truncate(0)
         elif not alone:
             others = [pid for host, pid in named if host == platform.node() and files.alive(int(pid))]
@@ -66,6 +67,13 @@ def release_stale_lock(folder: Path = Path(".snakemake")) -> bool:
         print(me, file=users, flush=True)
         fcntl.flock(users, fcntl.LOCK_SH)
     return stale
+
+
+def _unlock(folder: Path) -> None:
+    """Let Snakemake remove its own lock, of a workflow without rules: whose it was does not matter."""
+    command = [sys.executable, "-m", "snakemake", "--unlock", "--snakefile", os.devnull]
+    options = ["--directory", str(folder), "--profile", "none", "--cores", "1"]
+    subprocess.run([*command, *options], capture_output=True, check=False)
 
 
 def settle_clock(paths: Iterable[Path], now: float | None = None) -> list[Path]:

@@ -21,7 +21,6 @@ from fedbench.store import results
 from fedbench.workflow import checked, requests, sources
 from fedbench.workflow.inputs import EVERY, Inputs
 from fedbench.workflow.requests import Requests
-from fedbench.workflow.spared import for_each_job
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -74,17 +73,14 @@ class Call:
         """Return the cell that a training job's wildcards name."""
         return or_exit(self.inputs.cell, **wildcards)
 
-    @for_each_job
     def cell_name(self, wildcards: Any) -> str:
         """Return the cell's address on the command line."""
         return self.cell(wildcards).name
 
-    @for_each_job
     def cell_data(self, wildcards: Any) -> list[str]:
         """List what a cell trains on."""
         return or_exit(self.inputs.of_cell, self.cell(wildcards))
 
-    @for_each_job
     def cell_request(self, wildcards: Any) -> list[str]:
         """List the request to train, unless the cell's file has the runs that are asked for."""
         cell = self.cell(wildcards)
@@ -93,7 +89,6 @@ class Call:
     def _training(self) -> list[str]:
         return [self._requests.ask((requests.TRAINING,), {}, anew=True)]
 
-    @for_each_job
     def training_cores(self, wildcards: Any) -> int:
         """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
         # a cluster's call has none; `workflow.cores` ends the program there
@@ -103,7 +98,6 @@ class Call:
         share = cores // max(1, len([*islice(waiting, cores)]))
         return 1 if self.gpu else max(1, min(share, len(self.cell(wildcards).runs)))
 
-    @for_each_job
     def training_options(self, wildcards: Any, threads: int) -> str:
         """Return this call's options for `fedbench`, and how many seeds are trained at a time."""
         return f"{self.options} --cores {threads}" if threads > 1 else self.options
@@ -122,23 +116,19 @@ class Call:
         """Return where raw files may be, and how many processes decode pictures."""
         return f"{self.mirror} --cores {threads}".strip()
 
-    @for_each_job
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""
         return self.inputs.prepared(self._partitioned(wildcards))
 
-    @for_each_job
     def partition_request(self, wildcards: Any) -> list[str]:
         """List the request to partition again, unless the summary of the partition is there."""
         path = f"{self.config.data_dir}/partitions/{wildcards.dataset}/{wildcards.key}.json"
         return [] if Path(path).is_file() else self._training()
 
-    @for_each_job
     def partition_spec(self, wildcards: Any) -> str:
         """Return the data rule of a partition, as JSON."""
         return self._partitioned(wildcards).data.model_dump_json()
 
-    @for_each_job
     def partition_seed(self, wildcards: Any) -> int:
         """Return the seed of a partition."""
         return self._partitioned(wildcards).seed

@@ -6,7 +6,7 @@ import itertools
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,15 +68,14 @@ def explain(jobs: Iterable[Job], logs_before: Mapping[str, Stamp]) -> None:
         _say(f"  its log:      {job.log}", f"  run it alone: {job.alone}")
 
 
-def build_from_what_is_there(jobs: Iterable[Job], begun: Callable[[Job], None]) -> None:
-    """Run the jobs that show others' results, as far as there are any; ``begun`` is told of each that was run."""
+def build_from_what_is_there(jobs: Iterable[Job]) -> None:
+    """Run the jobs that show others' results, as far as there are any. The next call tries the missing ones again."""
     waiting = list(jobs)
     for rule in FED:
         for job in (job for job in waiting if job.rule == rule):
-            if any(Path(name).exists() for name in job.shown):
-                if not subprocess.run(job.words, check=False).returncode:  # else its own words say why
-                    _say(f"\nbuilt from the cells that are there: {job.output}")
-                begun(job)
+            shows = any(Path(name).exists() for name in job.shown)
+            if shows and not subprocess.run(job.words, check=False).returncode:  # else its own words say why
+                _say(f"\nbuilt from the cells that are there: {job.output}")
 
 
 def _say(*lines: str) -> None:

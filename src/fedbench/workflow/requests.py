@@ -1,12 +1,12 @@
 """Requests: what a target is made of beyond files, as a small file that is an input of its rule.
 
-``results/requests/<paper>/<target>.json`` holds the configuration of the call, a digest of the code that makes tables,
-and the digests of the files that the target shows besides results. It is written again only when that changes, and is
-newer then than what was made before: Snakemake makes the target again, whatever it remembers in ``.snakemake``. The
-time in it makes each one unlike all earlier ones.
+``results/requests/<paper>/<target>/request.json`` holds the configuration of the call, a digest of the code that makes
+tables, and the digests of the files that the target shows besides results. It is written again only when that changes,
+and is newer then than what was made before: Snakemake makes the target again, whatever it remembers in ``.snakemake``.
+The time in it makes each one unlike all earlier ones.
 
 Cells need none of their own, as the file of a cell lists the keys of its runs. All that are not what is asked for have
-``results/requests/training.json`` as an input, written once in a call that trains.
+``results/requests/training/request.json`` as an input, written once in a call that trains.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ TRAINING = "training"
 
 def path_of(*target: str) -> Path:
     """Return where the request for a target is, such as ``localscgdam``, ``table1``."""
-    return FOLDER.joinpath(*target).with_suffix(".json")
+    # a folder for each: Snakemake lists a folder once, and takes for missing what is written there later
+    return FOLDER.joinpath(*target, "request.json")
 
 
 def drop(*target: str) -> None:

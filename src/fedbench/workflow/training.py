@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fedbench.jobs import cluster, progress
+from fedbench.jobs import progress
 from fedbench.plan.cells import Cell
 from fedbench.store.runs import STORE, Store
 from fedbench.workflow import failures, room, targets
@@ -36,7 +38,6 @@ class Training:
     def begin(self) -> None:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
         gc.enable()  # off since the first rule was read
-        or_exit(cluster.check, self._workflow.executor_plugin.name)
         waiting = [*self._workflow.dag.needrun_jobs()]
         self._logs_before.update({name: failures.stamp(name) for job in waiting for name in job.log})
         trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
@@ -96,14 +97,13 @@ class Training:
     def _stop_for_disk(self) -> None:
         """Begin no more jobs: each would find out alone that the disk is full. Those at work go on."""
         tell(["a job failed because of the disk: no more are begun, those at work finish"])
-        self._workflow.scheduler.exit_gracefully()
+        os.kill(os.getpid(), signal.SIGTERM)  # which Snakemake documents for this
 
     def explain_failures(self) -> None:
         """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
-        jobs = {_described(job): job for job in self._workflow.dag.needrun_jobs() if job.is_shell}
+        jobs = [_described(job) for job in self._workflow.dag.needrun_jobs() if job.is_shell]
         failures.explain(jobs, self._logs_before)
-        # marked incomplete: the next call builds them again
-        failures.build_from_what_is_there(jobs, lambda job: self._workflow.persistence.started(jobs[job]))
+        failures.build_from_what_is_there(jobs)
 
 
 def _single(jobs: Iterable[Any]) -> Iterator[Any]:
