@@ -80,7 +80,7 @@ CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
 
 def asked(**options: Any) -> dict[str, Any]:
     """Return what the table and the figure are made of besides results, as the workflow asks for it."""
-    return Call(SimpleNamespace(), options).asked("localscgdam")
+    return Call(SimpleNamespace(is_main_process=False), options).asked("localscgdam")
 
 
 def waiting(project: Project, *arguments: str) -> set[str]:

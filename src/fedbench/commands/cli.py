@@ -103,19 +103,30 @@ def run(
 
 @command("forget")
 def forget(
-    pattern: str, scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None
+    pattern: Annotated[str, typer.Argument(help="default with --other-code: all cells")] = "",
+    other_code: Annotated[
+        bool, typer.Option("--other-code", help="only runs that other code made than today's")
+    ] = False,
+    scale: ScaleOption = None,
+    paper: PaperOption = None,
+    set_: SetOption = None,
 ) -> None:
     """Remove the runs of the cells that match PATTERN, so that they are trained again.
 
-    This is needed after a change of a method's code. PATTERN is a cell's name or whole parts of it, such as a method or
-    a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of --scale.
+    This is needed after a change of the code that trains. PATTERN is a cell's name or whole parts of it,
+    such as a method or a dataset; * matches anything. One scale's runs are removed: the configuration's, or that of
+    --scale.
     """
     from fedbench.store.forget import forget
     from fedbench.store.runs import Store
 
-    config = configured_for(pattern, scale, paper, set_)
-    chosen = cells.matching(Plan(config).cells(), pattern, whole_parts=True)
-    print("\n".join(forget(chosen, Store())) or f"none of these cells has a run at scale {config.scale}")
+    if not (pattern or other_code):
+        raise UserError("say which cells to forget, such as LocalSGDM, or give --other-code")
+    config = configured_for(pattern or "*", scale, paper, set_)
+    chosen = cells.matching(Plan(config).cells(), pattern or "*", whole_parts=True)
+    which = " that other code made" if other_code else ""
+    gone = "\n".join(forget(chosen, Store(), other_code))
+    print(gone or f"none of these cells has a run{which} at scale {config.scale}")
 
 
 @command("tune")

@@ -32,6 +32,7 @@ from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
 from fedbench.store import journal, results
+from fedbench.store.code import digest_of
 from fedbench.store.provenance import provenance
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -153,6 +154,7 @@ def _trained(simulation: Simulation, data: str, counts: dict[str, list[int]], st
         "inputs": simulation.data.where,
         "precision": spec.train.precision,
         "data": data,
+        "code": digest_of(spec),
         **{name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")},
     }
     facts = run_facts(metrics, pd.DataFrame(outcome.curve), spec.train, counts)

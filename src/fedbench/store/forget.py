@@ -6,25 +6,35 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 from fedbench.plan.cells import Cell
-from fedbench.store import journal, results
+from fedbench.specs import RunSpec
+from fedbench.store import code, journal, results
 from fedbench.store.runs import Store
 
 
-def forget(cells: Sequence[Cell], store: Store) -> Iterator[str]:
+def forget(cells: Sequence[Cell], store: Store, other_code: bool = False) -> Iterator[str]:
     """Remove the runs of cells from the store, unfinished ones too, and all results that show them; yield what was
     removed.
 
     The workflow then finds the results missing and trains the cells again, those too that share a run with them. A
-    run that is being trained is waited for.
+    run that is being trained is waited for. With ``other_code`` only runs go that other code made than today's.
     """
+    keys = list[str]()
     for cell in cells:
-        gone = sum(_forget_run(run.key, store) for run in cell.runs)
-        shown = cell.path.exists()
-        cell.path.unlink(missing_ok=True)
+        chosen = [run.key for run in cell.runs if not other_code or _by_other_code(run, store)]
+        gone = sum(_forget_run(key, store) for key in chosen)
+        shown = bool(chosen) and cell.path.exists()
+        if shown:
+            cell.path.unlink()
         if gone or shown:
             yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
-    for path in results.drop([run.key for cell in cells for run in cell.runs]):
+        keys += chosen
+    for path in results.drop(keys):
         yield f"{path} showed one of them and is made again"
+
+
+def _by_other_code(run: RunSpec, store: Store) -> bool:
+    record = store.load(run.key)
+    return record is not None and code.differs(run, record.provenance.get("code"))
 
 
 def _forget_run(key: str, store: Store) -> bool:

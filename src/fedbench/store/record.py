@@ -45,7 +45,7 @@ def _like_a_run(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _like_provenance(made: dict[str, Any]) -> dict[str, Any]:
     """Refuse a provenance whose known parts are of the wrong kind."""
-    texts = [made.get(name, "") for name in ("commit", "hardware", "device", "data")]
+    texts = [made.get(name, "") for name in ("commit", "code", "hardware", "device", "data")]
     versions = made.get("versions", {})
     times = [made.get("evaluation_seconds", []), made.get("curve_seconds", [])]
     good = isinstance(versions, dict) and all(isinstance(each, list) for each in times)

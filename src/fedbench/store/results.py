@@ -18,7 +18,7 @@ from fedbench.plan.cells import Cell
 from fedbench.store.record import Facts, Record
 
 FOLDER = Path("results", "cells")
-MADE = ("commit", "versions", "hardware", "device", "data")
+MADE = ("commit", "code", "versions", "hardware", "device", "data")
 DAMAGED = "is not what was written ({}): the next workflow makes it again from its runs"
 
 
@@ -64,17 +64,19 @@ def _runs(content: dict[str, Any]) -> list[dict[str, Any]]:
     return runs
 
 
-def key_of(path: Path) -> str | None:
-    """Return the key of the cell whose result is in ``path``; None where there is none, or it is not what was written.
+def state_of(path: Path) -> tuple[str, list[str | None]]:
+    """Return the key of the cell whose result is in ``path``, and by which code each of its runs was made.
+
+    The key is empty where there is no result, or it is not what was written.
 
     Raises:
         ReadError: it cannot be read now.
     """
     try:
         content = seal.read(path)
+        return str(content.get("key")), [run.get("provenance", {}).get("code") for run in _runs(content)]
     except (ValueError, FileNotFoundError):
-        return None
-    return str(content.get("key"))
+        return "", []
 
 
 class _Run(BaseModel):

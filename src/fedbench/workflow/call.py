@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,7 +19,7 @@ from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec, digest
-from fedbench.store import results
+from fedbench.store import code, results
 from fedbench.workflow import checked, requests, sources
 from fedbench.workflow.inputs import EVERY, Inputs
 from fedbench.workflow.requests import Requests
@@ -63,6 +65,10 @@ class Call:
         typeset = shutil.which("latexmk") and shutil.which("pdflatex")
         self.everything = or_exit(self.inputs.everything, ["tex", "pdf"] if typeset else ["tex"])
         self._checked: set[str] = set()
+        self._by_other_code: dict[str, list[bool]] = {}
+        """Of the cells that are not trained, whether other code made their runs."""
+        if workflow.is_main_process:
+            atexit.register(self._tell_other_code)
 
     @functools.cached_property
     def _requests(self) -> Requests:
@@ -84,7 +90,15 @@ class Call:
     def cell_request(self, wildcards: Any) -> list[str]:
         """List the request to train, unless the cell's file has the runs that are asked for."""
         cell = self.cell(wildcards)
-        return [] if or_exit(results.key_of, cell.path) == cell.key else self._training()
+        key, codes = or_exit(results.state_of, cell.path)
+        if key != cell.key:
+            return self._training()
+        self._by_other_code[cell.name] = [*map(code.differs, cell.runs, codes)]
+        return []
+
+    def _tell_other_code(self) -> None:
+        if line := code.remark(self._by_other_code):
+            print(line, file=sys.stderr)
 
     def _training(self) -> list[str]:
         return [self._requests.ask((requests.TRAINING,), {}, anew=True)]

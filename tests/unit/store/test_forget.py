@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fedbench.commands.cli import app
+from fedbench.jobs import training
 from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
-from fedbench.store import journal
+from fedbench.store import code, journal
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -38,6 +39,20 @@ def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(pro
     assert not [path for path in store.root.iterdir() if path.name.startswith(tuple(keys[CELL]))]
     call("run", CELL)
     assert {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))} == before
+
+
+def test_only_runs_that_other_code_made_are_forgotten_where_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for cell, made_by in ((CELL, "old"), (OTHER, "new")):
+        monkeypatch.setattr(training, "digest_of", lambda run, made_by=made_by: made_by)
+        call("run", cell)
+    monkeypatch.setattr(code, "digest_of", lambda run: "new")
+    said = call("run", "p2_imratio0.2").stdout
+    assert f"other code made 2 runs of {CELL};" in said and "forget --other-code" in said
+    assert call("forget", "--other-code").stdout == f"{CELL}, scale demo: 2 of 2 runs forgotten\n"
+    assert "other code" in call("forget", "--other-code").stdout
+    assert CliRunner().invoke(app, ["forget"]).exit_code == 2
 
 
 def test_the_checkpoint_of_an_unfinished_run_goes_too() -> None:

@@ -1,0 +1,125 @@
+"""The code that a run's numbers come from, as a digest: comments, docstrings and layout do not count.
+
+It covers the method, task, network and partition rule of a run, the engine, and all that these import of the
+packages below. What prepares data is left out, since a run records the checksum of its data, and so are the
+specifications, which its key covers. A digest says that code differs, not that numbers do: a renamed function is other
+code.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from fedbench.specs import RunSpec
+
+LIBRARY = Path(__file__).parents[1]
+PACKAGES = ("algorithms", "contract", "data", "engine", "models", "net", "objectives", "streams", "tasks")
+"""What makes numbers; of ``data`` what makes clients and batches of prepared arrays."""
+PREPARING = {
+    f"fedbench.data.{name}" for name in ("datasets", "files", "joined", "prepared", "sites", "stamps")
+}
+ALWAYS = ("fedbench.engine.simulate", "fedbench.data.partition")
+DEFAULT_TASK = "classification"
+NAMED = 4
+"""Cells that a line names; more are counted."""
+
+
+def digest_of(run: RunSpec) -> str:
+    """Return a digest of the code that a run is made by today."""
+    task = run.task.name if run.task else DEFAULT_TASK
+    return _digest(run.method, task, run.network.name, run.data.partition.rule)
+
+
+def differs(run: RunSpec, recorded: str | None) -> bool:
+    """Say whether a run was made by other code than today's; of one that does not record it nothing is known."""
+    return recorded is not None and recorded != digest_of(run)
+
+
+def remark(made: Mapping[str, Sequence[bool]]) -> str:
+    """Say in one line how many runs other code made, and of what cells, by name; nothing where there is none."""
+    other = [name for name, runs in made.items() if any(runs)]
+    if not other:
+        return ""
+    more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
+    return (
+        f"note: other code made {sum(sum(runs) for runs in made.values())} runs of {', '.join(other[:NAMED])}{more}; "
+        "`fedbench forget --other-code` drops such runs, and they are trained again"
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(method: str, task: str, network: str, rule: str) -> str:
+    named = {"algorithms": method, "tasks": task, "models": network, "data.partitions": rule}
+    waiting = [*ALWAYS, *(_module(f"fedbench.{package}", name) for package, name in named.items())]
+    modules = dict[str, str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in modules and (path := _file(name)) is not None:
+            modules[name], imported = _read(path)
+            waiting += [other for other in imported if _makes_numbers(other)]
+    return hashlib.sha256(repr(sorted(modules.items())).encode()).hexdigest()[:12]
+
+
+def _module(package: str, name: str) -> str:
+    """Return the module of a thing: ours, or that of an entry point of another package."""
+    offered = (entry.module for entry in entry_points(group=package) if entry.name == name)
+    return f"{package}.{name}" if _file(f"{package}.{name}") else next(offered, "")
+
+
+def _makes_numbers(module: str) -> bool:
+    return module.split(".")[1] in PACKAGES and module not in PREPARING
+
+
+def _file(module: str) -> Path | None:
+    """Return the file of a module, without importing it where it is ours; None where there is no such module."""
+    if module.partition(".")[0] != "fedbench":
+        spec = find_spec(module) if module else None
+        return Path(spec.origin) if spec and spec.origin else None
+    place = LIBRARY.joinpath(*module.split(".")[1:])
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return a digest of what a module says, and the modules of the library that it may import."""
+    tree = ast.parse(path.read_bytes())
+    imported = dict.fromkeys(name for node in ast.walk(tree) for name in _imported(node))
+    return hashlib.sha256("\n".join(_words(tree)).encode()).hexdigest(), tuple(imported)
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """Yield modules of the library that a statement imports; of ``from x import y`` also x.y, which may be one."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedbench"):
+        if node.module != "fedbench":
+            yield str(node.module)
+        yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """Yield what a syntax tree says, in its order and without docstrings, alike for every version of Python."""
+    yield type(node).__name__
+    for name, value in ast.iter_fields(node):
+        if name in ("kind", "type_comment") or value is None or value == []:
+            continue
+        yield name
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.AST):
+                if not _is_text(item):
+                    yield from _words(item)
+            else:
+                yield repr(item)
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Say whether a statement is a text alone, as a docstring is."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
