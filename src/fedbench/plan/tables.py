@@ -64,7 +64,7 @@ class TableSpec(Spec):
     slope: str | None = None
     """A setting that gets the slope of log number over log setting, taken seed by seed."""
     pool: list[str] = []
-    """Settings whose cells are repeats of one number; of `rates`: the budgets, smallest first."""
+    """Settings over whose values a number is averaged, seed by seed; of `rates`: the budgets, smallest first."""
     epsilon: Literal["mean", "end"] = "mean"
     """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
     published: str | None = None

@@ -185,7 +185,7 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
         for n, value in enumerate((0.5, 0.9))
     )
     assert averages(numbers, "cut", (0, 1))["idle"].tolist() == [{idle.CONSTANT: [0]}]
-    assert pool(numbers, ["cut"])["idle"].tolist() == [{idle.CONSTANT: ["cut0 seed0"]}]
+    assert pool(numbers, ["cut"])["idle"].tolist() == [{idle.CONSTANT: [0]}]
 
 
 @pytest.mark.parametrize("word", idle.MEANING)

@@ -33,8 +33,8 @@ from fedbench.report.numbers.shipped import Shipped
 from fedbench.results import idle
 from fedbench.specs import digest
 
-Repeat = int | str
-"""A run of a cell: its seed, or where several cells are pooled, a word that has the seed in it."""
+Repeat = int
+"""A run of a cell, by its seed."""
 SAME = 1e-5
 """Up to which two costs are called equal: shipped ones have six digits."""
 NUMBER = ("place", "method", "metric")

@@ -1,4 +1,4 @@
-"""Measurements made of others: cells pooled as repeats of one, the average and the slope along an axis of a table.
+"""Measurements made of others: the average over settings or along an axis of a table, and the slope along one.
 
 Each takes a frame of :func:`~fedbench.report.numbers.aggregate.measurements` and groups it by the places it makes.
 """
@@ -29,27 +29,19 @@ from fedbench.report.numbers.rows import (
 from fedbench.results.places import Place
 from fedbench.results.statistics import LEAST, slope
 
+Groups = Iterable[tuple[tuple[Place, str, str], list[Any]]]
+"""Places, methods and metrics with the measurements that something is made of there."""
+
 
 def pool(numbers: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
-    """Take cells that differ in ``settings`` alone as repeats of one, which stands at the place without them.
+    """Return the averages of cells that differ in ``settings`` alone, at the place without these.
 
-    A run is called by its settings and its seed.
+    They are taken as :func:`averages` are: a spread over seeds holds no difference between settings, and there are as
+    many repeats as seeds.
     """
-    rows = []
-    for at, parts in _grouped(
-        numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings)
-    ):
-        names = [" ".join(f"{name}{dict(part.place)[name]}" for name in settings) for part in parts]
-        by_run: dict[str, dict[Repeat, Any]] = {
-            what: {
-                f"{name} seed{seed}": value
-                for name, part in zip(names, parts, strict=True)
-                for seed, value in getattr(part, what).items()
-            }
-            for what in ("values", "signs", "paces")
-        }
-        rows.append(_together(at, parts, by_run.pop("values"), sum(part.n_wanted for part in parts)) | by_run)
-    return summarised(rows)
+    return _averaged(
+        _grouped(numbers, lambda place: tuple(pair for pair in place if pair[0] not in settings))
+    )
 
 
 def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:
@@ -58,10 +50,14 @@ def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Da
     They are taken seed by seed, so that the spread is that of the average over seeds; only seeds that all parts have
     count. Without all parts there is nothing to compare: the status is ``not run``.
     """
+    return _averaged(_along(numbers, axis, values, AVERAGE), len(values))
+
+
+def _averaged(groups: Groups, wanted: int = 1) -> pd.DataFrame:
     return summarised(
-        _of_all(at, parts, by_seed([part.values for part in parts], np.mean), len(values))
+        _of_all(at, parts, by_seed([part.values for part in parts], np.mean), wanted)
         | {"paces": by_seed([part.paces for part in parts], np.mean)}
-        for at, parts in _along(numbers, axis, values, AVERAGE)
+        for at, parts in groups
     )
 
 
@@ -90,10 +86,6 @@ def by_seed(
     """Return what is ``made_of`` the numbers of several parts for each seed that all of them have."""
     seeds = [seed for seed in parts[0] if all(seed in part for part in parts)]
     return {seed: float(made_of([part[seed] for part in parts])) for seed in seeds}
-
-
-Groups = Iterable[tuple[tuple[Place, str, str], list[Any]]]
-"""Places, methods and metrics with the measurements that something is made of there."""
 
 
 def _along(numbers: pd.DataFrame, axis: str, values: Sequence[Value], name: str) -> Groups:

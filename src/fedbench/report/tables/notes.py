@@ -175,7 +175,7 @@ def combined(paper: Paper, spec: TableSpec) -> str:
         )
     for name in spec.pool:
         values = paper.values(spec)[name]
-        lines.append(f"Repeats: all seeds of each of {len(values)} values of {paper.settings[name].label}.")
+        lines.append(f"Mean over {len(values)} values of {paper.settings[name].label}, taken seed by seed.")
     return " ".join(lines)
 
 
