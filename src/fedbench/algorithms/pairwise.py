@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 POOLS = ("cycle", "round")
 SHARES = ("client", "count")
+HALVES = ("as_algorithm", "equal")
 SIGNS = {"positives": 1, "negatives": 0}
 
 
@@ -50,6 +51,10 @@ class Method(FederatedMethod):
         opening: samples of each client that are scored for the first pools.
         pool: how old passive scores are: of the last ``cycle`` or the last ``round``.
         share: what a client has of a pool: as much as every other (``client``), or by the ``count`` of its scores.
+        halves: how the means over active positives and over active negatives weigh. ``as_algorithm``: a client that
+            lacks a sign adds nothing to that mean, so where N+ of N clients have positives the step is along
+            (N+/N) D1 + D2. ``equal``: each client's are multiplied by N over the number of clients that have the sign,
+            as with 16 + 16 samples (``train.positives``): the step is along D1 + D2.
     """
 
     lr: Positive
@@ -63,6 +68,7 @@ class Method(FederatedMethod):
     opening: Count
     pool: str
     share: str
+    halves: str = "as_algorithm"
 
     gathered: ClassVar[tuple[str, ...]] = tuple(SIGNS)
     binary: ClassVar[bool] = True
@@ -71,6 +77,7 @@ class Method(FederatedMethod):
         one_of("pairwise", "score", self.score, SCORES)
         one_of("pairwise", "pool", self.pool, POOLS)
         one_of("pairwise", "share", self.share, SHARES)
+        one_of("pairwise", "halves", self.halves, HALVES)
         _ = self.psi
 
     @property
@@ -142,7 +149,15 @@ class Method(FederatedMethod):
         now = scores.detach()
         valid = torch.ones_like(now, dtype=torch.bool) if batch.weight is None else batch.weight > 0
         passive = {sign: self._turn(state, sign) for sign in SIGNS}
-        pairs = active_passive(now, batch.labels, valid, passive["positives"], passive["negatives"], self.psi)
+        pairs = active_passive(
+            now,
+            batch.labels,
+            valid,
+            passive["positives"],
+            passive["negatives"],
+            self.psi,
+            self._weights(problem),
+        )
         (gradient,) = leaf.gradient((pairs.slope * scores).sum(1))
         gradient = problem.regularised(gradient, state["x"])
         sent = {
@@ -151,6 +166,15 @@ class Method(FederatedMethod):
         }
         x = torch.add(state["x"], gradient, alpha=-decay * self.lr)
         return state | sent | {"x": x, "made": state["made"] + 1, "loss": pairs.loss}
+
+    def _weights(self, problem: Problem) -> Sequence[float]:
+        """Return what the means over active negatives and over active positives are multiplied by."""
+        if self.halves == "as_algorithm":
+            return (1.0, 1.0)
+        assert problem.class_counts is not None
+        clients = (problem.class_counts() > 0).sum(0).clamp_min(1)
+        weights: list[float] = (problem.n_clients / clients).tolist()
+        return weights
 
     def _turn(self, state: State, sign: str) -> Tensor:
         """Return a step's passive scores [K, passive]; after the last received one comes the first again."""

@@ -7,6 +7,7 @@ The min-max form of the square loss, which needs no pairs, is :mod:`fedbench.obj
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -122,8 +123,9 @@ class ActivePassive(NamedTuple):
 
 
 def active_passive(
-    scores: Tensor, labels: Tensor, valid: Tensor, positives: Tensor, negatives: Tensor, psi: PairLoss
-) -> ActivePassive:
+    scores: Tensor, labels: Tensor, valid: Tensor, positives: Tensor, negatives: Tensor, psi: PairLoss,
+    weights: Sequence[float] = (1.0, 1.0),
+) -> ActivePassive:  # fmt: skip
     """Pair a batch's own (active) scores with passive ones, which are constants (cycp eq. 11 and 12).
 
     The loss is mean psi(s_i - n_j) over active positives i and passive negatives j, plus mean psi(p_j - s_i) over
@@ -136,13 +138,18 @@ def active_passive(
         positives: passive scores of positives, [K, P] or [K, 0].
         negatives: passive scores of negatives, [K, P] or [K, 0].
         psi: the loss of a pair.
+        weights: of the terms with active negatives and with active positives.
     """
     positive = labels == 1
     parts = [
         _against(scores, valid & positive, negatives, psi, 1),
         _against(scores, valid & ~positive, positives, psi, -1),
     ]
-    return ActivePassive(parts[0].loss + parts[1].loss, parts[0].slope + parts[1].slope)
+    of_negatives, of_positives = weights
+    return ActivePassive(
+        of_positives * parts[0].loss + of_negatives * parts[1].loss,
+        of_positives * parts[0].slope + of_negatives * parts[1].slope,
+    )
 
 
 def _against(scores: Tensor, chosen: Tensor, passive: Tensor, psi: PairLoss, sign: int) -> ActivePassive:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_reference
 import torch
 from cycles import CYCLIC, PAIRS, SIZES, cycles
 from test_reference import compare
@@ -57,6 +58,20 @@ def test_pairwise_with_batches_of_both_signs(
     train = {"participation": {"rule": "cyclic", "clients": 2, "groups": 1}, **PAIRS}
     compare(monkeypatch, "pairwise", False, chunk, 2, SIZES, train, 1e-9, **params)
     compare(monkeypatch, "pairwise", True, chunk, 2, SIZES, train, 1e-9, **params)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("chunk", [1, None])
+def test_the_halves_of_a_pairwise_step_weigh_the_same_where_asked(
+    monkeypatch: pytest.MonkeyPatch, chunk: int | None
+) -> None:
+    """Five of six clients have positives, and five have negatives."""
+    monkeypatch.setattr(test_reference, "images", lambda *args, **kwargs: lopsided())
+    ends = [
+        compare(monkeypatch, "pairwise", False, chunk, 2, SIZES, PAIRS, 1e-5, halves=halves)["x"]
+        for halves in ("as_algorithm", "equal")
+    ]
+    assert (ends[0] - ends[1]).norm() > 1e-3
 
 
 @pytest.mark.usefixtures("double")
@@ -201,6 +216,7 @@ def test_killed_in_mid_cycle_it_gives_the_same_bytes(method: str, at: int, tmp_p
         ("pairwise", {"pool": "epoch"}, "unknown pool 'epoch'"),
         ("pairwise", {"score": "softmax"}, "unknown score"),
         ("pairwise", {"share": "clients"}, "Did you mean 'client'"),
+        ("pairwise", {"halves": "equals"}, "Did you mean 'equal'"),
     ],
 )
 def test_hyper_parameters_out_of_range_are_refused(method: str, params: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def compare(
         auxiliary=[batch_of(batch) for batch in data.auxiliary(4)],
         prior=float(np.mean([arrays.y_train[i] == 1 for c in arrays.clients for i in c])),
         rounds=ROUNDS,
-        stages=STAGES,
+        stages=STAGES if run.train.participation.groups in (None, 1) else (),  # five rounds are one cycle
         factor=0.5,
         chosen=lambda r: participants(run.train.participation, len(sizes), r, run.seed),
         clip_norm=run.train.clip_norm,

@@ -14,7 +14,7 @@ from reference.world import World, average, flat, flat_buffers, set_flat
 
 def pairwise(
     world: World, lr: float, loss: str, margin: float, temperature: float, slope: float, q: float, score: str,
-    passive: int, opening: int, pool: str, share: str,
+    passive: int, opening: int, pool: str, share: str, halves: str = "as_algorithm",
 ) -> dict[str, Tensor]:  # fmt: skip
     """cycp, Algorithms 3 and 4, pair by pair; the sigmoid loss alone."""
     assert loss == "sigmoid" and world.opening is not None and world.passive is not None
@@ -68,7 +68,9 @@ def pairwise(
                     )
                     both = [psi(a, b) if label else psi(b, a) for a in mine for b in turn]
                     if both:
-                        terms = terms + sum(both) / len(both)
+                        having = sum(bool((y == label).any()) for _, y in world.clients)
+                        scale = len(world.clients) / having if halves == "equal" else 1.0
+                        terms = terms + scale * sum(both) / len(both)
                     collected[label][-1] += [float(one.detach()) for one in mine]
                 set_flat(m, flat(m) - world.decay(r) * lr * local_gradient(world, m, terms))
             locals_.append(m)
