@@ -88,7 +88,11 @@ def _file(module: str) -> Path | None:
 @functools.lru_cache(maxsize=1024)
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return a digest of what a module says, and the modules of the library that it may import."""
-    tree = ast.parse(path.read_bytes())
+    text = path.read_bytes()
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # in the middle of an edit: training would say so
+        return hashlib.sha256(text).hexdigest(), ()
     imported = dict.fromkeys(name for node in ast.walk(tree) for name in _imported(node))
     return hashlib.sha256("\n".join(_words(tree)).encode()).hexdigest(), tuple(imported)
 
