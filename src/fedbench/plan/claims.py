@@ -46,6 +46,8 @@ class Comparison(Spec):
     """The smallest difference that counts."""
     when: dict[str, Value] = {}
     """The method's own setting, where `than` names another."""
+    rival: str | None = None
+    """The method at the setting that `than` names, where it is another: one with which it coincides there."""
     change: dict[str, Annotated[list[Value], Field(min_length=2, max_length=2)]] = {}
     """A setting and two of its values: what is compared is the change of the metric from the first to the
     second."""
@@ -58,6 +60,8 @@ class Comparison(Spec):
             raise ValueError("change: name one setting and two of its values")
         if self.when and not isinstance(self.than, dict):
             raise ValueError("when goes with a than that names a setting, e.g. when: {p: 16}, than: {p: 4}")
+        if self.rival and not isinstance(self.than, dict):
+            raise ValueError("rival goes with a than that names a setting; name other methods in than")
         return self
 
 
@@ -213,6 +217,7 @@ class ClaimSpec(Spec):
         named: list[str] = []
         if asked := self.comparison:
             named = [*asked.method, *(asked.than if isinstance(asked.than, list) else [])]
+            named += [asked.rival] if asked.rival else []
         if self.exists:
             named = [self.exists.method]
         if self.trend:

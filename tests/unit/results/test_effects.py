@@ -56,6 +56,16 @@ def test_rivals_are_components_and_missing_seeds_are_nan() -> None:
     np.testing.assert_allclose(compared.values, expected, atol=1e-12)
 
 
+def test_another_method_may_stand_at_the_other_setting() -> None:
+    asked_at = {"method": "A", "when": {"p": 4}, "than": {"p": 8}, "metric": "test_auc", "margin": 0.1}
+    (own,) = read(BOOK, [("D", 4), ("D", 8)], no_worse=asked_at).values
+    np.testing.assert_allclose(own, [[0.3, 0.3]], atol=1e-12)
+    (other,) = read(BOOK, [("D", 4), ("D", 8)], no_worse=asked_at | {"rival": "B"}).values
+    np.testing.assert_allclose(other, [[0.7, 0.7]], atol=1e-12)
+    with pytest.raises(ValueError, match="rival"):
+        read(BOOK, TWO, better={"method": "A", "than": "B", "rival": "B", "metric": "test_auc"})
+
+
 def test_lower_is_better_turns_the_sign() -> None:
     compared = read(BOOK, TWO[:1], COST, better={"method": "A", "than": "B", "metric": "test_loss"})
     np.testing.assert_allclose(compared.values, [[[-0.2, -0.1]]])

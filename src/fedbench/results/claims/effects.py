@@ -139,7 +139,7 @@ def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:
         if isinstance(claim.than, float):
             rivals = {"": np.full(mine.shape, claim.than)}
         elif isinstance(claim.than, dict):
-            rivals = {"": value(method, claim.than)}
+            rivals = {"": value(claim.rival or method, claim.than)}
         else:
             rivals = {rival: value(rival, {}) for rival in claim.than if rival != method}
         for rival, theirs in rivals.items():
