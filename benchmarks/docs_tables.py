@@ -186,7 +186,7 @@ def glance(papers: list[str]) -> str:
         tables = {name: table for name, table in study.tables.items() if table.kind == "results"}
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
         folder = ROOT / "tables/published" / key
-        printed = sum(pd.read_csv(folder / file)["mean"].count() for file in firsts)
+        printed = _printed([folder / file for file in firsts])
         held, others = {"paper": set[str](), "reduced": set[str]()}, set[str]()
         for scale, name in itertools.product(held, tables):
             if (ROOT / f"reproduced/{scale}/{key}.csv").exists():
@@ -202,6 +202,19 @@ def glance(papers: list[str]) -> str:
         left = printed - len(held["paper"] | only)
         lines.append([key, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _printed(files: list[Path]) -> int:
+    """Count the printed results in files; a table of the paper that two of them show counts once."""
+    by_table: dict[str, list[pd.DataFrame]] = {}
+    for file in files:
+        for table, rows in pd.read_csv(file).dropna(subset="mean").groupby("table"):
+            by_table.setdefault(str(table), []).append(rows)
+    count = 0
+    for parts in by_table.values():
+        shared = set.intersection(*(set(part.columns) for part in parts)) - {"note"}
+        count += len(pd.concat(parts).drop_duplicates([*shared]))
+    return count
 
 
 def printed(command: str, lines: dict[str, int]) -> str:

@@ -42,7 +42,7 @@ def test_zenodo_gets_what_citation_cff_says() -> None:
 def test_the_papers_that_are_rebuilt_are_cited_with_full_names() -> None:
     rebuilt = {
         paper.title
-        for paper in (load_paper(key) for key in paper_keys())
+        for paper in (load_paper(key) for key in paper_keys() if key != "check")  # beside numbers of our own
         if any(table.published for table in paper.tables.values())
     }
     assert {paper["title"] for paper in CITATION["references"]} == rebuilt

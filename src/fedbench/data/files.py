@@ -71,7 +71,7 @@ def _is_file(array: np.ndarray, folder: Path) -> bool:
     """Say whether an array is all of an ``.npy`` of a folder."""
     if not isinstance(array, np.memmap) or Path(str(array.filename)).parent != folder.resolve():
         return False
-    stored = np.load(str(array.filename), mmap_mode="r")
+    stored = np.load(str(array.filename), mmap_mode="r", allow_pickle=False)
     return (stored.shape, stored.dtype) == (array.shape, array.dtype) and array.flags.c_contiguous
 
 

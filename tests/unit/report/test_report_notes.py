@@ -77,13 +77,13 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
 ) -> None:
     """The same names and keys do not mean the same files, where those come from behind an account."""
     cells = project.cells("localscgdam", "table1", reduced)
-    for cell, versions in zip(cells[:2], (("one", "one"), ("one", "two")), strict=True):
+    for cell, versions in zip(cells[:2], (("npy:one", "npy:one"), ("npy:one", "npy:two")), strict=True):
         runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
         for run, version in zip(runs, versions, strict=False):
             run["provenance"] |= {"data": version}
         project.write(cell, runs)
         said = tables.make(Plan(reduced), "table1").markdown()
-        assert ("prepared differently" in said) == ("two" in versions)
+        assert ("prepared differently" in said) == ("npy:two" in versions)
     assert f"cannot be compared: {cells[0].dataset}." in said
 
 

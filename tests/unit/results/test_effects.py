@@ -58,8 +58,8 @@ def test_rivals_are_components_and_missing_seeds_are_nan() -> None:
 
 def test_another_method_may_stand_at_the_other_setting() -> None:
     asked_at = {"method": "A", "when": {"p": 4}, "than": {"p": 8}, "metric": "test_auc", "margin": 0.1}
-    (own,) = read(BOOK, [("D", 4), ("D", 8)], no_worse=asked_at).values
-    np.testing.assert_allclose(own, [[0.3, 0.3]], atol=1e-12)
+    (itself,) = read(BOOK, [("D", 4), ("D", 8)], no_worse=asked_at).values
+    np.testing.assert_allclose(itself, [[0.3, 0.3]], atol=1e-12)
     (other,) = read(BOOK, [("D", 4), ("D", 8)], no_worse=asked_at | {"rival": "B"}).values
     np.testing.assert_allclose(other, [[0.7, 0.7]], atol=1e-12)
     with pytest.raises(ValueError, match="rival"):
