@@ -142,10 +142,14 @@ def test_means_over_seeds_of_different_hardware_are_named() -> None:
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "n_seeds": 3,
-           "method": "x", "basis": "", "doubt": "", "status": "finished"}  # fmt: skip
+           "method": "x", "basis": "", "doubt": "", "status": "finished", "on_edge": False}  # fmt: skip
     frame = pd.DataFrame([row])
     assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
-    for mark, change in {"¹: one seed": {"basis": "one seed"}, "†": {"doubt": "typo"}}.items():
+    for mark, change in {
+        "¹: one seed": {"basis": "one seed"},
+        "†": {"doubt": "typo"},
+        "°": {"on_edge": True},
+    }.items():
         assert mark in sentences.signs(frame.assign(**change), 0.01, dashes=False)
     for seeds in (0, 3):
         rivals = pd.concat([frame, frame.assign(method="y", n_seeds=seeds)])
@@ -181,7 +185,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
         "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "here": True, "shown": True, "scale": "reduced",
         "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0, "std": 0.001, "shipped": False,
         "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,
-        "doubt": "",
+        "doubt": "", "on_edge": False,
     }  # fmt: skip
     methods = ["CoDA", "LocalSGDAM", "LocalSGDM", "LocalSCGDAM"]
     frame = pd.DataFrame(

@@ -16,7 +16,7 @@ from fedbench.plan.schema import Config
 from fedbench.report.figures.build import make
 from fedbench.report.numbers import shipped_curves
 from fedbench.report.page.data import chapter
-from fedbench.workflow import besides
+from fedbench.workflow import sources
 
 CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
 
@@ -156,9 +156,8 @@ def test_a_file_that_was_changed_by_hand_is_refused_by_line_and_column(
 def test_a_figure_is_made_again_when_shipped_curves_change(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
     plan = shipped(project, reduced)
-    Path("config/config.yaml").write_text("paper: localscgdam\n")
-    before = besides.of_paper(reduced, plan.study, None)
+    paths = sources.shipped_of([plan.study.key])
+    before = sources.digests(paths)
     CURVES.write_text(CURVES.read_text() + "\n")
-    assert [a != b for a, b in zip(before, besides.of_paper(reduced, plan.study, None), strict=True)].count(
-        True
-    ) == 1
+    after = sources.digests(paths)
+    assert [path for path in paths if before[path] != after[path]] == [str(CURVES)]

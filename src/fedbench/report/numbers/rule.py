@@ -17,6 +17,8 @@ MEANING = {
     NO_REFERENCE: "the paper has no value for this cell",
     BOUND: "the paper prints a theoretical bound; no verdict is given",
 }
+EDGE = "°"
+"""Behind a verdict whose number was made with a tuned value on an edge of what was tried."""
 SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
 
 

@@ -12,7 +12,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import compare, rule, verdicts
 from fedbench.report.numbers.axes import axes_placed
-from fedbench.report.numbers.names import ABSENT, SHIPPED, axis_name, axis_text, signed
+from fedbench.report.numbers.names import ABSENT, MADE_OF, SHIPPED, axis_name, axis_text, signed
 from fedbench.report.numbers.origin import provenance
 from fedbench.report.numbers.rows import (
     DIVERGED,
@@ -33,6 +33,7 @@ def make(plan: Plan, name: str) -> Table:
     """Assemble the table from what is on disk."""
     spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
     frame = verdicts.agreements(compare.comparisons(plan, spec, cells))
+    frame = frame.assign(on_edge=[on_edge(plan, item) for item in records(frame)])
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
@@ -49,6 +50,15 @@ def make(plan: Plan, name: str) -> Table:
             plan, name, mark, tolerance=plan.config.tolerance, published=spec.published, **made
         ),
     )
+
+
+def on_edge(plan: Plan, item: Any) -> bool:
+    """Say whether a number with a verdict was made with a tuned value on an edge of what was tried, at its scale."""
+    if math.isnan(item.difference) or any(value in MADE_OF for value in item.at.values()):
+        return False
+    at = plan.at(plan.config.model_copy(update={"scale": item.scale}))
+    settings = {name: value for name, value in item.place if name != "dataset"}
+    return bool(at.tuned(at.cell(item.dataset, settings, item.method)).edges)
 
 
 def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Grid:
@@ -91,7 +101,7 @@ def _entry(item: Any) -> Entry:
         printed_best=item.printed_best,
         doubtful=bool(item.doubt),
         delta="" if math.isnan(item.difference) else signed(item.difference, item.digits),
-        symbol=rule.symbol(item.verdict, item.basis),
+        symbol=rule.symbol(item.verdict, item.basis) + rule.EDGE * item.on_edge,
         second=item.second,
         item=item,
     )

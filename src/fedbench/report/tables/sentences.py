@@ -47,6 +47,7 @@ def signs(frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
     marks = {
         "Bold: best": frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1,
         f"{rule.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
+        f"{rule.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
         f"{SHIPPED}: not trained here{some}": len(shipped),
         "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
         f"{ABSENT}: not run": dashes,
