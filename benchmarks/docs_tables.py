@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-import counts
 import pandas as pd
-import yaml
 from typer.testing import CliRunner
 
 from fedbench.commands.cli import app
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
 from fedbench.report.tables.document import Table
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^<!-- (table|claims|glance|printed): (.*?) -->\n(.*?)^<!-- end -->$", flags=re.M | re.S)
 WORDS = {"not reached": "never"}
 
 
@@ -41,12 +40,18 @@ def elsewhere() -> Iterator[None]:
 
 
 @cache
+def studied(paper: str) -> Plan:
+    """Return a plan of a study, whose YAML is read once; its ``at`` has those at each scale."""
+    return Plan(Config(), paper)
+
+
+@cache
 def made(of: str) -> Table:
     """Return the table ``paper/table@scale`` on all datasets of its study, from shipped numbers alone."""
     place, _, scale = of.partition("@")
     paper, _, table = place.partition("/")
     with elsewhere():
-        plan = counts.studied(paper)
+        plan = studied(paper)
         return build.make(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), table)
 
 
@@ -121,7 +126,7 @@ def written(
         digits: after the point; none for numbers of 10 and more.
     """
     frame = picked(shipped(of), where).assign(only=head)
-    settings = counts.studied(of.partition("/")[0]).study.settings
+    settings = studied(of.partition("/")[0]).study.settings
     columns = columns or ["only"]
     across = list(dict.fromkeys(frame[columns].itertuples(index=False, name=None)))
     line = [settings[axis].label if axis in settings else axis for axis in rows]
@@ -151,7 +156,7 @@ def claims_of(of: str) -> claims.ClaimTable:
     """Return what shipped numbers say of the claims of ``paper@scale``."""
     paper, _, scale = of.partition("@")
     with elsewhere():
-        return claims.make(counts.studied(paper).at(Config(scale=scale)))
+        return claims.make(studied(paper).at(Config(scale=scale)))
 
 
 def judged(of: str) -> str:
@@ -182,7 +187,7 @@ def glance(papers: list[str]) -> str:
     ]
     lines = [head, ["---"] * len(head)]
     for key in papers:
-        study = counts.studied(key).study
+        study = studied(key).study
         tables = {name: table for name, table in study.tables.items() if table.kind == "results"}
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
         folder = ROOT / "tables/published" / key
@@ -229,13 +234,10 @@ def printed(command: str, lines: dict[str, int]) -> str:
     return "\n".join(["```", *kept, *["..."] * (end < len(text)), "```\n"])
 
 
-@cache
-def block(kind: str, spec: str) -> str:
-    """Write a table with its markers."""
-    write: Callable[..., str] = {"claims": judged, "glance": glance, "printed": printed}.get(kind, written)
-    return f"<!-- {kind}: {spec} -->\n{write(**yaml.safe_load(spec))}<!-- end -->"
+WRITERS = {"table": written, "claims": judged, "glance": glance, "printed": printed}
 
 
-def rewritten(text: str) -> str:
-    """Return a page with its tables as the numbers are shipped."""
-    return TABLE.sub(lambda match: block(match[1], match[2]), text)
+def written_block(entry: dict[str, Any]) -> str:
+    """Write the table or sample of an entry of ``docs/numbers.yaml``."""
+    (kind,) = WRITERS.keys() & entry
+    return WRITERS[kind](**entry[kind])  # type: ignore[operator]
