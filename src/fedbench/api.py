@@ -99,10 +99,10 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     store, settings = Store(), load_config(overrides=config)
     check_mirror(settings)
     preflight.check([chosen])
-    result = train_cell(chosen, settings, store)
     rows = [
-        {name: one[name] for name in ("seed", "key", "status", "reason")} | one["metrics"]
-        for one in result["runs"]
+        {"seed": record.spec["seed"], **{name: getattr(record, name) for name in ("key", "status", "reason")}}
+        | record.metrics
+        for record in train_cell(chosen, settings, store)
     ]
     curves = [pd.read_csv(store.curve(row["key"])).assign(seed=row["seed"]) for row in rows]
     curve = pd.concat(curves, ignore_index=True)

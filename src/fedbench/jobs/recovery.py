@@ -20,7 +20,6 @@ from typing import IO
 
 from fedbench import files
 from fedbench.errors import cannot_write
-from fedbench.store import results
 
 AHEAD = 60.0
 """Seconds by which a file's time may be ahead of the clock: hosts that share a disk differ by a little."""
@@ -98,7 +97,7 @@ def settle_clock(paths: Iterable[Path], now: float | None = None) -> list[Path]:
 
 
 def put_right(data_dir: str) -> None:
-    """Free what a killed workflow left locked, mend times that a wrong clock gave to files, set damaged results aside.
+    """Free what a killed workflow left locked, and mend times that a wrong clock gave to files.
 
     Raises:
         WriteError: the folder cannot be written.
@@ -107,5 +106,3 @@ def put_right(data_dir: str) -> None:
     files.check_room(Path(".snakemake"), ROOM)
     made = [f"{data_dir}/prepared", f"{data_dir}/partitions", "config", "results/cells", "tables", "figures"]
     settle_clock(path for folder in made for path in Path(folder).rglob("*") if path.is_file())
-    for path, why in results.set_damaged_aside():
-        print(f"note: {path} {why}", file=sys.stderr)

@@ -126,17 +126,17 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
         for record in records:
             store.tidy(record.key)
             tell(record)
-        result = results.write(cell, records)
+        results.write(cell, records)
     else:
         from fedbench.jobs.training import train_cell
 
         _train_apart(cell, plan.config, store, cores, tell)
-        result = train_cell(cell, plan.config, store, reporter, tell)
+        records = train_cell(cell, plan.config, store, reporter, tell)
     say(f"  {cell.path}, made by: {plan.command(cell)}")
     return [
-        f"{cell.name} seed {item['seed']}: {item['reason']}"
-        for item in result["runs"]
-        if item["status"] == "diverged"
+        f"{cell.name} seed {record.spec['seed']}: {record.reason}"
+        for record in records
+        if record.status == "diverged"
     ]
 
 

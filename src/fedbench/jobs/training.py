@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -173,8 +172,8 @@ def train_cell(
     store: Store,
     on_round: Callable[[int, Progress], None] = lambda seed, progress: None,
     on_end: Callable[[Record], None] = lambda record: None,
-) -> dict[str, Any]:
-    """Train all seeds of a cell, write its result to ``cell.path`` and return it; ``on_end`` is told of each seed.
+) -> list[Record]:
+    """Train all seeds of a cell, write its result to ``cell.path``, return its runs; ``on_end`` is told of each seed.
 
     A diverged seed is a result; the other seeds go on.
     """
@@ -183,7 +182,8 @@ def train_cell(
         progress = functools.partial(on_round, spec.seed)
         records.append(train_run(spec, config, store, progress))
         on_end(records[-1])
-    return results.write(cell, records)
+    results.write(cell, records)
+    return records
 
 
 def _plain(value: float) -> float | None:

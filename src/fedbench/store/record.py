@@ -126,15 +126,20 @@ def read_run(folder: Path, key: str) -> Record:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _read_run(folder: Path, key: str, _marks: tuple[files.Mark | None, ...]) -> Record:
-    record = _checked(folder, key)
+    record = read_record(folder, key)
     for name, sha in record.files.items():
         if _sha(folder / name) != sha:
             raise ValueError(f"{name} is not what was written")
     return record
 
 
-def _checked(folder: Path, key: str) -> Record:
-    """Return the record in a folder, if it is one and that of the run ``key``."""
+def read_record(folder: Path, key: str) -> Record:
+    """Read the record of the run in ``folder`` alone, without a look at its other files; errors as :func:`read_run`."""
+    return _checked(folder, key, files.mark(folder / "run.json"))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _checked(folder: Path, key: str, _mark: files.Mark | None) -> Record:
     try:
         record = _RECORD.validate_python(seal.read(folder / "run.json"))
     except FileNotFoundError:

@@ -11,13 +11,13 @@ import logging
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from fedbench import files, seal
 from fedbench.errors import UserError, cannot_read, cannot_write
-from fedbench.store.record import MODEL, Record, read_run
+from fedbench.store.record import MODEL, Record, read_record, read_run
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +62,18 @@ class Store:
             UserError: its folder is damaged; the message names it and the cure.
             ReadError: it cannot be read now.
         """
+        return self._read(key, read_run)
+
+    def record(self, key: str) -> Record | None:
+        """Read what a finished run says of itself, as :meth:`load` does, but for a look at its curve and model."""
+        return self._read(key, read_record)
+
+    def _read(self, key: str, reader: Callable[[Path, str], Record]) -> Record | None:
         folder = self.path(key)
         if files.mark(folder) is None:
             return None
         try:
-            return read_run(folder, key)
+            return reader(folder, key)
         except ValueError as error:
             raise UserError(
                 f"run {folder} is damaged ({error}); `fedbench store verify --set-aside` moves damaged runs out of the "

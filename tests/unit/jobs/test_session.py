@@ -20,6 +20,7 @@ from fedbench.commands.cli import app
 from fedbench.errors import UserError, WriteError
 from fedbench.jobs import training, workers
 from fedbench.plan.schema import Config
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -30,16 +31,11 @@ NAMES = [f"toy/Digits/p{p}_imratio0.2/{method}" for p, method in CELLS]
 def run(monkeypatch: pytest.MonkeyPatch, failing: dict[str, Exception], pattern: str = "*") -> Any:
     """Call ``fedbench run`` with cells of which some raise an error and the others finish at once."""
 
-    def train_cell(cell: Any, config: Any, store: Any, *told: Any) -> dict[str, Any]:
+    def train_cell(cell: Any, config: Any, store: Any, *told: Any) -> list[Record]:
         if cell.name in failing:
             raise failing[cell.name]
-        diverged = cell.name == NAMES[5]
-        status = (
-            {"status": "diverged", "reason": "too large"}
-            if diverged
-            else {"status": "finished", "reason": ""}
-        )
-        return {"runs": [{"seed": 0, "key": "0", "metrics": {"test_auc": 0.5}, **status}]}
+        status = ("diverged", "too large") if cell.name == NAMES[5] else ("finished", "")
+        return [Record("0", {"seed": 0}, *status, {"test_auc": 0.5}, {}, {})]
 
     monkeypatch.setattr(training, "train_cell", train_cell)
     return CliRunner().invoke(app, ["run", pattern])

@@ -20,7 +20,6 @@ import pandas as pd
 import pytest
 import torch
 
-from fedbench import seal
 from fedbench.engine.execution import Execution
 from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress
@@ -37,7 +36,7 @@ from fedbench.report.numbers import collect
 from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import DataSpec, RunSpec
-from fedbench.store import journal
+from fedbench.store import journal, results
 from fedbench.store.runs import Store
 from forks import stand_ins
 
@@ -100,11 +99,11 @@ class TestRun:
         often = {"train": {"epochs": None, "iterations": 8, "evaluations": 8, "period": 1}}
         spec = RunSpec.model_validate(merged(cell().runs[0].model_dump(exclude_none=True), often))
         made = cell().model_copy(update={"runs": [spec]})
-        (run,) = train_cell(made, config(), Store())["runs"]
+        (run,) = train_cell(made, config(), Store())
         curve = pd.read_csv(Store().curve(spec.key))
         counts = class_counts(spec, Path(config().data_dir))
-        assert run["facts"] == run_facts(run["metrics"], curve, spec.train, counts)
-        assert run["facts"]["test_auc"].keys() == {"pace"} and counts["test"]
+        assert run.facts == run_facts(run.metrics, curve, spec.train, counts)
+        assert run.facts["test_auc"].keys() == {"pace"} and counts["test"]
 
     def test_on_a_full_disk_nothing_is_begun(self, monkeypatch: pytest.MonkeyPatch, no_training: Any) -> None:
         def full(*_: int) -> None:
@@ -243,19 +242,19 @@ def test_two_processes_that_want_one_run_train_it_once() -> None:
 
 @pytest.mark.usefixtures("project")
 class TestCell:
-    def test_result_holds_one_entry_per_seed_and_lies_at_its_path(self, no_training: Any) -> None:
+    def test_result_names_the_run_of_each_seed_and_lies_at_its_path(self, no_training: Any) -> None:
         chosen = cell("Proximal")
         seen: list[tuple[int, int]] = []
-        result = train_cell(
+        first, second = train_cell(
             chosen, config(), Store(), lambda seed, progress: seen.append((seed, progress.round))
         )
         assert seen == [(0, 1), (0, 2), (1, 1), (1, 2)]
         path = Path("results/cells/demo/toy/Digits/p4_imratio0.2/Proximal.json")
-        assert chosen.path == path and seal.read(path) == result
-        assert result["setting"] == {"p": 4, "imratio": 0.2} and result["key"] == chosen.key
-        assert [run["seed"] for run in result["runs"]] == [0, 1]
-        assert [run["key"] for run in result["runs"]] == [run.key for run in chosen.runs]
-        assert result["runs"][0]["metrics"] != result["runs"][1]["metrics"]
+        result = json.loads(path.read_text())
+        assert chosen.path == path and results.state_of(path)[0] == result["key"] == chosen.key
+        assert result["setting"] == {"p": 4, "imratio": 0.2}
+        assert results.keys(path) == {run.seed: run.key for run in chosen.runs}
+        assert first.metrics != second.metrics and "metrics" not in path.read_text()
         before = path.read_bytes()
         no_training()
         train_cell(chosen, config(), Store())
@@ -264,18 +263,18 @@ class TestCell:
     def test_a_diverged_seed_is_a_result_and_the_others_go_on(self) -> None:
         chosen = cell()
         bad = chosen.runs[0].model_copy(update={"params": {"lr": 1e30}})
-        result = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
-        assert [run["status"] for run in result["runs"]] == ["diverged", "finished"]
-        assert "non-finite" in result["runs"][0]["reason"] and result["runs"][1]["reason"] == ""
+        runs = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
+        assert [run.status for run in runs] == ["diverged", "finished"]
+        assert "non-finite" in runs[0].reason and runs[1].reason == ""
 
     def test_seeds_trained_in_calls_of_their_own_count_together(self) -> None:
         both = cell()
         for run in both.runs:
             train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
-        assert [run["seed"] for run in seal.read(both.path)["runs"]] == [1]  # the last call's
-        result, missing = collect.runs_of(both)
-        assert [(run["seed"], run["key"]) for run in result] == [(r.seed, r.key) for r in both.runs]
-        assert missing == "" and all(run["metrics"] for run in result)
+        assert [*results.keys(both.path)] == [1]  # the last call's
+        known, missing, damaged = collect.runs_of(both)
+        assert {seed: run.key for seed, run in known.items()} == {run.seed: run.key for run in both.runs}
+        assert missing == damaged == "" and all(run.metrics for run in known.values())
 
     def test_a_result_that_cannot_be_written_is_named(self) -> None:
         Path("results").mkdir()

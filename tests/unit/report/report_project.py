@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ from fedbench.plan.schema import Config
 from fedbench.results.idle import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.specs import RunSpec
+from fedbench.store import results
 from fedbench.streams import stream
 
 PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
@@ -85,7 +87,7 @@ def climb() -> dict[str, Any]:
         "citation": "Shen et al., ICLR 2022",
         "defaults": {"data": {"clients": 100}, "train": {**TRAIN, "iterations": None, "rounds": 10}},
         "datasets": {name: _dataset(name) for name in ("CIFAR10", "MNIST")},
-        "methods": {name: {"algorithm": "fedavg"} for name in methods},
+        "methods": {name: {"algorithm": "fedavg", "params": {"name": name}} for name in methods},
         "settings": {
             name: {"sets": [f"params.{name}"], "default": default, "label": names[name]}
             for name, default in (("rho", 10), ("n_minority", 1), ("alpha", 0.1))
@@ -178,8 +180,9 @@ class Project:
         return Plan(config, paper).cells(target)
 
     def write(self, cell: Cell, runs: list[dict[str, Any]]) -> Path:
-        """Write the result file of a cell, and the records of those of its runs that have a curve."""
+        """Write the result file of a cell, and the records of its runs; of others the store has none."""
         specs = {spec.key: spec for spec in cell.runs}
+        self.forget(spec for key, spec in specs.items() if key not in {run["key"] for run in runs})
         for run in runs:
             folder = self.root / "results" / "runs" / run["key"]
             if "facts" not in run and run["status"] == "finished" and (spec := specs.get(run["key"])):
@@ -188,16 +191,26 @@ class Project:
                 counts = class_counts(spec, self.root / "data")
                 run["facts"] = run_facts(run["metrics"], curve, spec.train, counts)
             shas = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.csv")}
-            if shas:
-                facts = {
-                    name: run[name] for name in ("key", "status", "reason", "metrics", "facts") if name in run
-                }
-                facts["spec"] = specs[run["key"]].model_dump(mode="json")
-                made = run["provenance"] | {"seconds": 1.5}
-                seal.write(folder / "run.json", {**facts, "provenance": made, "files": shas})
+            if run["key"] in specs:
+                facts = {name: run[name] for name in ("key", "status", "reason", "facts") if name in run}
+                metrics = {m: value if math.isfinite(value) else None for m, value in run["metrics"].items()}
+                spec = specs[run["key"]].model_dump(mode="json")
+                made = run["provenance"] | ({"seconds": 1.5} if shas else {})
+                parts = {"spec": spec, "metrics": metrics, "provenance": made, "files": shas}
+                seal.write(folder / "run.json", facts | parts)
         path = self.root / cell.path
-        seal.write(path, {**cell.model_dump(include={"paper", "scale", "dataset"}), "runs": runs})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        listed = [{name: run[name] for name in ("seed", "key", "status")} for run in runs]
+        path.write_text(json.dumps({"key": cell.key, "runs": listed}))
         return path
+
+    def runs(self, cell: Cell) -> list[dict[str, Any]]:
+        """Return the runs of a cell that :meth:`write` wrote, as it takes them."""
+        paths = (
+            self.root / "results" / "runs" / key / "run.json" for key in results.keys(cell.path).values()
+        )
+        records = [seal.read(path) for path in paths]
+        return [{"seed": record["spec"]["seed"], **record} for record in records]
 
     def forget(self, runs: Iterable[RunSpec]) -> None:
         """Take runs out of the store, as if this machine had never trained them."""

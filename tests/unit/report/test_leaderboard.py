@@ -24,7 +24,6 @@ from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.leaderboard import board_of
 from fedbench.report.tables import build as tables
 from fedbench.report.tables import leaderboard
-from fedbench.store import results
 from fedbench.workflow.inputs import Inputs
 
 SEEDS = list(range(8))
@@ -244,7 +243,7 @@ def test_datasets_enough_are_said_and_seconds_of_several_machines_are_not_compar
     mine(board)
     fill(board, "mine", config)
     (cell, *_) = [cell for cell in board.cells("mine", "leaderboard", config) if cell.method == "Mine"]
-    runs = results.read(cell.path)
+    runs = board.runs(cell)
     board.write(cell, [run | {"provenance": run["provenance"] | {"hardware": "a card"}} for run in runs])
     monkeypatch.setattr(leaderboard, "INDEPENDENT", 2)
     said = tables.make(Plan(config, "mine"), "leaderboard").markdown()

@@ -16,7 +16,6 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.store import results
 
 
 @pytest.fixture
@@ -82,7 +81,6 @@ def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> 
     for run in cell.runs:
         project.curve(run.key, 0.9, ("test_auc",), np.random.default_rng(0))
     path = project.finish(cell, [0.8, 0.9, 1.0])
-    project.write(cell, results.read(path)[:1])
     assert row(cell).n_seeds == 3
     path.unlink()
     assert row(cell).status == "not run"
@@ -103,11 +101,13 @@ def test_more_seeds_on_file_than_wanted_are_left_out(project: Project, cell: Cel
     assert result.mean == pytest.approx(0.85)
 
 
-def test_an_unreadable_file_fails_its_cell_by_name(project: Project, cell: Cell) -> None:
-    project.finish(cell, [0.8, 0.9, 1.0]).write_text('{"runs": [')
+def test_a_damaged_run_is_named_and_the_others_count(project: Project, cell: Cell) -> None:
+    project.finish(cell, [0.8, 0.9, 1.0]).write_text("of no matter: the store has the numbers")
+    path = project.root / "results" / "runs" / cell.runs[0].key / "run.json"
+    path.write_text(path.read_text().replace("0.8", "0.9"))
     result = row(cell)
-    assert result.status == "failed"
-    assert str(cell.path) in result.reason and "makes it again" in result.reason
+    assert (result.status, result.values) == ("incomplete", {1: 0.9, 2: 1.0})
+    assert f"{cell.runs[0].key} is damaged" in result.reason
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -17,7 +17,6 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers.export import export_reproduced, in_order
 from fedbench.report.tables import build as tables
-from fedbench.store import results
 
 FILE = "reproduced/reduced/localscgdam.csv"
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
@@ -48,7 +47,7 @@ def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: 
     assert pd.isna(broken.value) and set(rows.loc[third, "commit"]) == {"0123456789ab"}
     full = cells[0].runs[0]
     assert rows.loc[(full.key, "device_var_test_auc"), "value"] == 2e-7
-    measured = results.read(cells[0].path)[0]["metrics"]["test_auc"]
+    measured = project.runs(cells[0])[0]["metrics"]["test_auc"]
     assert rows.loc[(full.key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
     assert abs(rows.loc[(full.key, "test_auc"), "pace"]) > 0
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
@@ -104,7 +103,7 @@ def test_a_run_that_diverged_here_has_none_of_the_numbers_it_had_elsewhere(
     project.fill("localscgdam", "table1", reduced)
     before = exported(reduced)
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    runs = results.read(cell.path)
+    runs = project.runs(cell)
     project.write(cell, [runs[0] | {"status": "diverged", "reason": "loss is nan"}, *runs[1:]])
     after = exported(reduced)
     (broken,) = after.loc[[cell.runs[0].key]]["status"]

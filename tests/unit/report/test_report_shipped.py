@@ -18,7 +18,6 @@ from fedbench.report.numbers.export import export_reproduced
 from fedbench.report.numbers.findings import find
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.tables import build as tables
-from fedbench.store import results
 
 FILE = "reproduced/reduced/localscgdam.csv"
 Fill = Callable[[str, str], Project]
@@ -213,7 +212,7 @@ def test_a_cell_is_shipped_with_all_metrics_that_are_asked_for_or_not_at_all(
 
 def without(project: Project, cell: Cell, seeds: list[int]) -> None:
     """Take some seeds of a cell away, as if another machine had trained them."""
-    others = [run for run in results.read(cell.path) if run["seed"] not in seeds]
+    others = [run for run in project.runs(cell) if run["seed"] not in seeds]
     (project.root / cell.path).unlink()
     project.forget([run for run in cell.runs if run.seed in seeds])
     if others:
@@ -278,7 +277,7 @@ def test_a_divergence_elsewhere_is_shown_until_that_seed_is_trained_here(
 ) -> None:
     project.fill("localscgdam", "table1", reduced)
     (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    runs = results.read(cell.path)
+    runs = project.runs(cell)
     runs[2] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
     export_reproduced(Plan(reduced), "table1")

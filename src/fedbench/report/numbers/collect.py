@@ -2,79 +2,81 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fedbench import measures
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.rows import COSTS, FAILED, FINISHED, NAN, UNDEFINED, Row, device_metrics
+from fedbench.report.numbers.rows import COSTS, FINISHED, NAN, UNDEFINED, Row, device_metrics
 from fedbench.results import idle
 from fedbench.store import results
-from fedbench.store.record import Facts
+from fedbench.store.record import Facts, Record
 from fedbench.store.runs import Store
 
 Tables = Mapping[str, pd.DataFrame]
 """Tables of shipped runs by key, such as curves (:mod:`fedbench.report.numbers.shipped_curves`)."""
 
 
-def runs_of(cell: Cell) -> tuple[list[dict[str, Any]], str]:
-    """Return the results on file for the runs of a cell, in the order of its seeds, and why some are missing.
+class Trained(NamedTuple):
+    """The runs of a cell that were trained here.
 
-    A result counts only when its key is the cell's: numbers of an older configuration are never shown as this
-    one's. A cell's file has the seeds of the last call alone, so those of earlier calls come from the store.
+    Attributes:
+        records: by seed, in the order of the cell's.
+        missing: why others lack, where its file has them of another configuration.
+        damaged: what is said of those that the store has and that are not what was written.
     """
-    try:
-        on_file = results.read(cell.path)
-    except ValueError as error:
-        broken = {"status": FAILED, "metrics": {}, "reason": f"{cell.path} {error}"}
-        return [{"seed": run.seed, "key": run.key, **broken} for run in cell.runs], ""
-    by_key = {run["key"]: run for run in on_file}
-    if on_file:
-        by_key |= _earlier(cell, by_key)
-    known = [by_key[run.key] for run in cell.runs if run.key in by_key]
-    lacking = {run.seed for run in cell.runs if run.key not in by_key}
-    stale = any(run.get("seed") in lacking for run in on_file)
-    return known, "results on file belong to other hyper-parameters or another version" if stale else ""
+
+    records: dict[int, Record]
+    missing: str = ""
+    damaged: str = ""
 
 
-def _earlier(cell: Cell, on_file: Container[str]) -> dict[str, dict[str, Any]]:
-    """Return those runs of a cell that its file lacks and the store has, by their keys."""
-    earlier = {}
+def runs_of(cell: Cell) -> Trained:
+    """Return the runs of a cell that were trained here: those the store has by their keys, once a job left its file.
+
+    Only runs with the cell's keys count: numbers of an older configuration are never shown as this one's.
+    """
+    if not cell.path.exists():
+        return Trained({})
+    records, damaged = dict[int, Record](), list[str]()
     for run in cell.runs:
-        if run.key not in on_file:
-            with contextlib.suppress(UserError):
-                if record := Store().load(run.key):
-                    earlier[run.key] = results.entry(run.seed, record)
-    return earlier
+        try:
+            if record := Store().record(run.key):
+                records[run.seed] = record
+        except UserError as error:
+            damaged.append(str(error))
+    listed = results.keys(cell.path) if len(records) < len(cell.runs) else {}
+    stale = any(listed.get(run.seed, run.key) != run.key for run in cell.runs if run.seed not in records)
+    missing = "results on file belong to other hyper-parameters or another version" if stale else ""
+    return Trained(records, missing, "; ".join(damaged))
 
 
-def rows_of(cell: Cell, runs: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[int, dict[str, Row]]:
+def rows_of(cell: Cell, records: Mapping[int, Record], metrics: Sequence[str]) -> dict[int, dict[str, Row]]:
     """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
     by_seed: dict[int, dict[str, Row]] = {}
-    for run in runs:
-        made, seed = run.get("provenance", {}), run["seed"]
+    for seed, run in records.items():
         fact = Row(
-            key=run["key"],
+            key=run.key,
             seed=seed,
             metric="",
-            status=run["status"],
-            commit=made.get("commit", ""),
-            hardware=str(made.get("hardware", "")),
+            status=run.status,
+            reason=run.reason,
+            commit=run.provenance.get("commit", ""),
+            hardware=run.provenance.get("hardware", ""),
             source=str(cell.path),
         )
-        if run["status"] != FINISHED:
-            by_seed[seed] = {"": fact._replace(reason=run.get("reason", ""))}
+        if run.status != FINISHED:
+            by_seed[seed] = {"": fact}
             continue
-        given = {**run["metrics"], "seconds": seconds_of(run["key"]) or None}
-        curve = functools.partial(curve_of, cell, run["key"])
-        by_seed[seed] = _rows(fact, given, metrics, run.get("facts", {}), curve)
+        given = {**run.metrics, "seconds": run.provenance.get("seconds") or None}
+        curve = functools.partial(curve_of, cell, run.key)
+        by_seed[seed] = _rows(fact, given, metrics, run.facts, curve)
     return by_seed
 
 
@@ -133,19 +135,6 @@ def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
     return {"sign": str(sign)} if sign in (idle.FLAT, idle.ONE_CLASS) else {}
 
 
-def _provenance(key: str) -> dict[str, Any]:
-    """Return what the store says of how a run was made, nothing where it does not say."""
-    with contextlib.suppress(UserError):
-        if record := Store().load(key):
-            return record.provenance
-    return {}
-
-
-def seconds_of(key: str) -> float:
-    """Return how long a run trained, 0 where the store does not say."""
-    return float(_provenance(key).get("seconds", 0.0))
-
-
 def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     """Collect the curves of a cell: a row for each evaluation with seed, status, here, x, value.
 
@@ -163,16 +152,16 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
 
 def _curves(cell: Cell, shipped: Tables) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield the curve of each run of a cell, shipped where it was not trained here, with its seed and status."""
-    trained = {run["key"]: run for run in runs_of(cell)[0]}
+    trained = runs_of(cell).records
     for run in cell.runs:
-        if run.key in trained:
-            status, curve = trained[run.key]["status"], curve_of(cell, run.key)
+        if run.seed in trained:
+            status, curve = trained[run.seed].status, curve_of(cell, run.key)
         elif run.key in shipped:
             curve = _with_cycles(cell, shipped[run.key])
             status = str(curve["status"].iloc[0])
         else:
             continue
-        yield {"seed": run.seed, "status": status, "here": run.key in trained}, curve
+        yield {"seed": run.seed, "status": status, "here": run.seed in trained}, curve
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:
@@ -182,7 +171,8 @@ def curve_of(cell: Cell, key: str) -> pd.DataFrame:
     at each evaluation; those lie beside the curve, which is the same on every machine.
     """
     curve = _with_cycles(cell, table_of(key, "curve.csv"))
-    seconds = _provenance(key).get("curve_seconds", [])
+    record = Store().record(key)
+    seconds = record.provenance.get("curve_seconds", []) if record else []
     if len(seconds) == len(curve):
         curve["seconds"] = seconds
     return curve
@@ -217,8 +207,8 @@ def clients(cell: Cell, quantity: str, shipped: Tables) -> tuple[pd.DataFrame | 
 
     A row for each round, its index, and a column for each client; None where nothing was traced.
     """
-    run = next(iter(runs_of(cell)[0]), None)
-    table = table_of(run["key"], "clients.csv") if run else shipped.get(cell.runs[0].key, pd.DataFrame())
+    run = next(iter(runs_of(cell).records.values()), None)
+    table = table_of(run.key, "clients.csv") if run else shipped.get(cell.runs[0].key, pd.DataFrame())
     if table.empty:
         return None, bool(run)
     rows = table[table["quantity"] == quantity].set_index("round")

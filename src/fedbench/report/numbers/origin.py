@@ -7,7 +7,7 @@ from typing import Any
 
 from fedbench.data.prepared import FORM
 from fedbench.plan.cells import Cell
-from fedbench.report.numbers.collect import runs_of, seconds_of
+from fedbench.report.numbers.collect import runs_of
 from fedbench.report.numbers.rows import NOT_RUN
 
 
@@ -17,22 +17,21 @@ def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
     versions: dict[str, set[str]] = {}
     data: dict[str, set[str]] = {}
     for cell in cells:
-        runs, _ = runs_of(cell)
-        by_key = {run["key"]: run for run in runs}
+        records = runs_of(cell).records
         entries = []
         for spec in cell.runs:
-            run = by_key.get(spec.key, {})
-            made = run.get("provenance", {})
+            run = records.get(spec.seed)
+            made = run.provenance if run else {}
             commits.add(made.get("commit", ""))
-            hardware.add(str(made.get("hardware", "")))
-            seconds += seconds_of(spec.key)
+            hardware.add(made.get("hardware", ""))
+            seconds += made.get("seconds", 0.0)
             for name, version in made.get("versions", {}).items():
                 versions.setdefault(name, set()).add(str(version))
             if (digest := made.get("data", "")).startswith(
                 FORM
             ):  # runs of earlier versions have none, or others
                 data.setdefault(cell.dataset, set()).add(digest)
-            entries.append({"seed": spec.seed, "key": spec.key, "status": run.get("status", NOT_RUN)})
+            entries.append({"seed": spec.seed, "key": spec.key, "status": run.status if run else NOT_RUN})
         listed.append({"cell": cell.name, "runs": entries})
     return {
         "commits": sorted(commits - {""}),

@@ -59,9 +59,12 @@ def _told(cell: Cell) -> tuple[Any, ...]:
 
 
 def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: bool) -> Iterator[Row]:
-    on_file, missing = collect.runs_of(cell) if trained else ([], "")
-    failure = _failure(cell) if trained and len(on_file) < len(cell.runs) else ""
-    trained_here = collect.rows_of(cell, on_file, metrics)
+    trained_here, missing, failure = {}, "", ""
+    if trained:
+        records, missing, failure = collect.runs_of(cell)
+        trained_here = collect.rows_of(cell, records, metrics)
+        if len(records) < len(cell.runs):
+            failure = failure or _failure(cell)
     others = shipped.runs(cell, trained_here) if shipped is not None and not failure else {}
     runs, order = {**trained_here, **others}, {run.seed: at for at, run in enumerate(cell.runs)}
     beside = {"", *COSTS, *(name for metric in metrics for name in device_metrics(metric))}

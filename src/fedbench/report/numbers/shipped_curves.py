@@ -42,11 +42,11 @@ def add(plan: Plan, cells: Sequence[Cell]) -> list[Path]:
     names = {cell.name for name, spec in figures if spec.kind == "duals" for cell in plan.cells(name)}
     parts: dict[Kind, list[pd.DataFrame]] = {"curves": [], "clients": []}
     for cell in cells:
-        for run in collect.runs_of(cell)[0]:
-            told = {"key": run["key"], "status": run["status"]}
-            parts["curves"].append(thinned(collect.table_of(run["key"], "curve.csv")).assign(**told))
+        for run in collect.runs_of(cell).records.values():
+            told = {"key": run.key, "status": run.status}
+            parts["curves"].append(thinned(collect.table_of(run.key, "curve.csv")).assign(**told))
             if cell.name in names:
-                parts["clients"].append(thinned(collect.table_of(run["key"], "clients.csv")).assign(**told))
+                parts["clients"].append(thinned(collect.table_of(run.key, "clients.csv")).assign(**told))
     return [
         _merge(path_of(kind, plan.scale.name, plan.study.key), pd.concat(of_kind))
         for kind, of_kind in parts.items()

@@ -25,6 +25,7 @@ from fedbench.report.page.curves import Columns, Line, chart, read_curve
 from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.tables.layout import Entry
 from fedbench.results import idle
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 LOSS = "train_loss"
@@ -180,8 +181,8 @@ class CellView:
 
     def complete(self, plan: Plan, shipped: collect.Tables) -> None:
         """Read what a click shows: runs and curves, ``shipped`` where the store has none, and the command."""
-        by_key = {run["key"]: run for run in collect.runs_of(self.cell)[0]}
-        self.runs = [run_of(spec.seed, spec.key, by_key.get(spec.key)) for spec in self.cell.runs]
+        records = collect.runs_of(self.cell).records
+        self.runs = [run_of(spec.seed, spec.key, records.get(spec.seed)) for spec in self.cell.runs]
         x = "round" if self.cell.runs[0].train.rounds is not None else "iteration"
         printed = {metric: number.item.printed for metric, number in self.numbers.items()} | {LOSS: math.nan}
         for metric, value in printed.items():
@@ -204,16 +205,14 @@ def setting_text(paper: Paper, setting: Mapping[str, Value]) -> str:
     return " · ".join(axis_text(paper, name, value) for name, value in setting.items())
 
 
-def run_of(seed: int, key: str, result: dict[str, Any] | None) -> Run:
-    """Join what a cell's result and the run store know of one seed."""
-    if result is None:
+def run_of(seed: int, key: str, record: Record | None) -> Run:
+    """Return what the page shows of one seed."""
+    if record is None:
         return Run(seed, key, NOT_RUN, "", {}, {}, {})
-    made, curve = result.get("provenance", {}), Columns()
-    with contextlib.suppress(UserError):  # of a damaged run the page shows what its cell vouches for
-        if record := Store().load(key):
-            made = {**made, **record.provenance}
+    curve = Columns()
+    with contextlib.suppress(UserError):  # a damaged curve is not shown, its run's record is whole
         curve = read_curve(Store().table(key, "curve.csv") or b"")
-    return Run(seed, key, result["status"], result.get("reason", ""), result["metrics"], made, curve)
+    return Run(seed, key, record.status, record.reason, record.metrics, record.provenance, curve)
 
 
 def written(piece: dict[str, Any]) -> list[tuple[str, str]]:
