@@ -28,6 +28,17 @@ def failing(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return (rng.normal(size=shape) - 10.0 * low + 2.0) / 17**0.5
 
 
+def lognormal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """A longer tail than the exponential's: minus the exponential of a normal number, scaled to variance 1."""
+    return (np.exp(0.5) - rng.lognormal(size=shape)) / np.sqrt((np.e - 1) * np.e)
+
+
+def third_failing(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """One run in three ends ten standard deviations of the others below them; scaled to variance 1."""
+    low = rng.random(shape) < 1 / 3
+    return (rng.normal(size=shape) - 10.0 * low + 10 / 3) / np.sqrt(1 + 200 / 9)
+
+
 KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
     "normal": normal,
     "skewed": skewed,

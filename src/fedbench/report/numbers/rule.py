@@ -18,7 +18,7 @@ MEANING = {
     BOUND: "the paper prints a theoretical bound; no verdict is given",
 }
 EDGE = "°"
-"""Behind a verdict whose number was made with a tuned value on an edge of what was tried."""
+"""Behind a verdict whose number was made with a tuned value that is the least or largest tried."""
 SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
 
 

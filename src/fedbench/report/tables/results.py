@@ -53,7 +53,7 @@ def make(plan: Plan, name: str) -> Table:
 
 
 def on_edge(plan: Plan, item: Any) -> bool:
-    """Say whether a number with a verdict was made with a tuned value on an edge of what was tried, at its scale."""
+    """Say whether a number with a verdict was made with a tuned value that is the least or largest tried."""
     if math.isnan(item.difference) or any(value in MADE_OF for value in item.at.values()):
         return False
     at = plan.at(plan.config.model_copy(update={"scale": item.scale}))
