@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from fedbench.algorithms import coda_plus
 from fedbench.algorithms._minimax import as_scores
+from fedbench.contract.method import one_of
 from fedbench.contract.problem import Problem, State
+from fedbench.errors import UserError
 from fedbench.ranges import NumberFrom0
+
+ASCENTS = ("each_step", "stage")
+STARTS = ("last", "average")
 
 
 @dataclass(frozen=True)
@@ -19,20 +25,70 @@ class Method(coda_plus.Method):
 
     Attributes:
         restart_samples: samples of each client in the dual restart; 0 leaves alpha as it is (CODA+).
+        ascent: ``each_step``: alpha ascends in each step (the paper). ``stage``: it is constant within a stage, since
+            the authors' program (ZhishuaiGuo/DistributedAUC 30f052a, imagenet/main.py 63-64) binds a local name in
+            place of ascending, and restarts before the first stage, too, on 3^s ``restart_samples`` before stage s =
+            1, 2, ...: there 3^s batches (165-197).
+        stage_start: where a stage's x and anchor begin: the ``last`` averaged model, or the ``average`` of the averaged
+            models of the stage before (main.py 148-152; 333-339 sum a machine's local iterates, and of w alone).
     """
 
     restart_samples: NumberFrom0
+    ascent: str = "each_step"
+    stage_start: str = "last"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self.name, "ascent", self.ascent, ASCENTS)
+        one_of(self.name, "stage_start", self.stage_start, STARTS)
+        if self.ascent == "stage" and not self.restart_samples:
+            raise UserError(
+                "method 'coda': ascent 'stage' sets alpha by restart_samples, which has to be above 0"
+            )
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Start as CODA+, before the first stage."""
+        server = super().init(problem, w)
+        if self.ascent == "stage":
+            server |= {"stage": w.new_zeros(())}
+        return server | (self.no_path(server["x"]) if self.stage_start == "average" else {})
+
+    def before_training(self, problem: Problem, server: State) -> State:
+        """Set alpha for the first stage, if it is constant there."""
+        return self._restarted(problem, server) if self.ascent == "stage" else server
+
+    def moved(self, state: State, down: Tensor, up: Tensor, decay: float) -> State:
+        """Descend in x, and ascend in alpha unless it is constant."""
+        return super().moved(state, down, up if self.ascent == "each_step" else torch.zeros_like(up), decay)
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Average."""
+        new = super().server(problem, server, clients, participants, round_index)
+        if self.ascent == "stage":
+            new |= {"alpha": server["alpha"]}  # a mean of equal numbers is rounded
+        return new | (self.passed(server, new["x"]) if self.stage_start == "average" else {})
 
     def new_stage(self, problem: Problem, server: State) -> State:
         """Move the anchor and restart alpha."""
+        if self.stage_start == "average":
+            server = server | {"x": server["path"] / server["passed"]} | self.no_path(server["x"])
         server = super().new_stage(problem, server)
-        if not self.restart_samples or problem.draw is None:
+        return self._restarted(problem, server) if self.restart_samples else server
+
+    def _restarted(self, problem: Problem, server: State) -> State:
+        if problem.draw is None:
             return server
+        wanted = self.restart_samples
+        if self.ascent == "stage":
+            server = server | {"stage": server["stage"] + 1}
+            wanted *= 3 ** int(server["stage"])
         sums, counts = server["x"].new_zeros(2), server["x"].new_zeros(2)
         w = server["x"][None, : problem.net.d]
         statistics = None if "buffers" not in server else server["buffers"][None]
         for client in range(problem.n_clients):
-            batch = problem.draw(client, self.restart_samples)
+            batch = problem.draw(client, wanted)
             with torch.no_grad():
                 scores = as_scores(problem.net.scores(w, batch.inputs, statistics, train=False), self.score)
             for label in (0, 1):

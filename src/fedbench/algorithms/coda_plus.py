@@ -79,3 +79,11 @@ class Method(Minimax):
     def new_stage(self, problem: Problem, server: State) -> State:
         """Move the anchor, which no client holds yet."""
         return server | {"anchor": server["x"], "holders": torch.zeros_like(server["holders"])}
+
+    def no_path(self, x: Tensor) -> State:
+        """Return an empty sum of what is averaged over a stage, like x [..., d+2]."""
+        return {"path": torch.zeros_like(x), "passed": torch.zeros_like(x[..., 0])}
+
+    def passed(self, state: State, x: Tensor) -> State:
+        """Add x [..., d+2] to that sum."""
+        return {"path": state["path"] + x, "passed": state["passed"] + 1}

@@ -14,7 +14,7 @@ from fedbench.contract.problem import Batch, Problem, State
 from fedbench.ranges import Positive
 
 VARIATES = ("both", "primal", "dual")
-ANCHORS = ("last", "average")
+ANCHORS = ("last", "average", "own_average")
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,18 @@ class Method(coda_plus.Method):
     Attributes:
         server_lr: global step size, 1 for plain averages.
         variates: ``both``, or only ``primal`` or ``dual``.
-        anchor: the next stage's anchor: the ``last`` averaged model, or the ``average`` of the stage's averaged models.
+        anchor: the next stage's anchor: the ``last`` averaged model, the ``average`` of the stage's averaged models as
+            in the theory, or ``own_average``: each client's average of its local iterates, as in the authors' program
+            (ICML2021_FedDeepAUC_CODASCA 050b00c, main_codasca_cifar.py 126, 136-137, 220-231, whose sum over T steps
+            holds the point before the first, too). Of the last stage that the client took part in; before one, the
+            initial model.
     """
 
     server_lr: Positive
     variates: str
     anchor: str
 
-    own: ClassVar[tuple[str, ...]] = ("c_own",)
+    own: ClassVar[tuple[str, ...]] = ("c_own", "anchor_own", "path_own", "passed_own", "stage_own")
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
 
@@ -55,15 +59,23 @@ class Method(coda_plus.Method):
         server = super().init(problem, w)
         server |= {"c": self._controlled(torch.zeros_like(server["x"]), torch.zeros_like(server["alpha"]))}
         if self.anchor == "average":
-            server |= {"path": torch.zeros_like(server["x"]), "passed": w.new_zeros(())}
+            server |= self.no_path(server["x"])
+        if self.anchor == "own_average":
+            server |= {"stage": w.new_zeros(())}
         return server
 
     def init_own(self, problem: Problem, server: State) -> State:
-        """Start with zero control variates."""
-        return {"c_own": torch.zeros_like(server["c"])}
+        """Start with zero control variates, and where clients have anchors of their own at the initial model."""
+        kept = {"c_own": torch.zeros_like(server["c"])}
+        if self.anchor != "own_average":
+            return kept
+        empty = {"path_own": torch.zeros_like(server["x"]), "passed_own": torch.zeros_like(server["stage"])}
+        return kept | empty | {"anchor_own": server["x"], "stage_own": server["stage"]}
 
     def begin(self, problem: Problem, state: State) -> State:
         """Set out with the round's correction c - c_k, and with empty sums of gradients."""
+        if self.anchor == "own_average":
+            state = state | self._anchored(state)
         zero = {"sum_x": torch.zeros_like(state["x"]), "sum_alpha": torch.zeros_like(state["alpha"])}
         x, alpha = self._parts(state["c"] - state["c_own"], zero["sum_x"], zero["sum_alpha"])
         return state | zero | {"shift_x": x, "shift_alpha": alpha, "steps": zero["sum_alpha"]}
@@ -72,6 +84,8 @@ class Method(coda_plus.Method):
         """Make one corrected step."""
         g = self.gradient(problem, state, batches[0])
         moved = self.moved(state, g.x + state["shift_x"], g.alpha + state["shift_alpha"], decay)
+        if self.anchor == "own_average":
+            moved |= {"path_own": state["path_own"] + moved["x"], "passed_own": state["passed_own"] + 1}
         sums = {"sum_x": state["sum_x"] + g.x, "sum_alpha": state["sum_alpha"] + g.alpha}
         return moved | sums | {"steps": state["steps"] + 1, "loss": g.loss}
 
@@ -91,16 +105,26 @@ class Method(coda_plus.Method):
         share = len(participants) / problem.n_clients
         moved |= {"c": server["c"] + share * clients["c_change"].mean(0)}
         if self.anchor == "average":
-            moved |= {"path": server["path"] + moved["x"], "passed": server["passed"] + 1}
+            moved |= self.passed(server, moved["x"])
         return server | mean | moved | self.handed_out(problem, server, participants)
 
     def new_stage(self, problem: Problem, server: State) -> State:
-        """Move the anchor."""
+        """Move the anchor, or let each client move its own."""
+        if self.anchor == "own_average":
+            return server | {"stage": server["stage"] + 1}  # who holds the initial model needs no other
         moved = super().new_stage(problem, server)
         if self.anchor == "last":
             return moved
-        zero = {name: torch.zeros_like(server[name]) for name in ("path", "passed")}
-        return moved | zero | {"anchor": server["path"] / server["passed"]}
+        return moved | self.no_path(server["x"]) | {"anchor": server["path"] / server["passed"]}
+
+    def _anchored(self, state: State) -> State:
+        """Return the clients' own anchors, moved where a stage has begun since the client's last round."""
+        path, steps = state["path_own"], state["passed_own"]
+        begins = state["stage"] != state["stage_own"]
+        moves = (begins & (steps > 0))[:, None]
+        anchor = torch.where(moves, path / steps.clamp(min=1)[:, None], state["anchor_own"])
+        empty = {"path_own": path.masked_fill(begins[:, None], 0), "passed_own": steps.masked_fill(begins, 0)}
+        return empty | {"anchor": anchor, "anchor_own": anchor, "stage_own": state["stage"]}
 
     def _controlled(self, x: Tensor, alpha: Tensor) -> Tensor:
         """Join what has control variates: [..., d+2] and [...] -> [..., d+3], or one of them."""

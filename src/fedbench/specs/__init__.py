@@ -94,7 +94,8 @@ class StartSpec(Spec):
 
 
 LATE_PARAMS: dict[str, Any] = {
-    "a_b": "free", "alpha_least": None, "alpha_start": 0, "dual_losses": "clean", "halves": "as_algorithm",
+    "a_b": "free", "alpha_least": None, "alpha_start": 0, "ascent": "each_step", "dual_losses": "clean",
+    "halves": "as_algorithm", "stage_start": "last",
 }  # fmt: skip
 """Hyper-parameters that came after runs had been stored, and the default of each: one that equals it is left out of a
 run's, so the keys of runs from before it stay what they were."""

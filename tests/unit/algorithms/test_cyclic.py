@@ -39,11 +39,13 @@ def lopsided() -> Arrays:
 def test_references_with_clients_in_cycles(
     monkeypatch: pytest.MonkeyPatch, method: str, chunk: int | None
 ) -> None:
-    """Five rounds in cycles of five, then in cycles of one client twice over."""
+    """Five rounds in cycles of five, then in cycles of one client twice over; three cycles with stages between them."""
     train = {"participation": {"rule": "cyclic", "clients": 1, "groups": 5}}
     rtol = 1e-9 if chunk == 1 else 1e-5  # shares of padded batches are kept in single precision
     compare(monkeypatch, method, False, chunk, 2, SIZES, train, rtol)
     train = {"participation": {"rule": "random", "clients": 4, "groups": 5}}
+    compare(monkeypatch, method, False, chunk, 2, SIZES, train, rtol)
+    train = {"participation": {"rule": "cyclic", "clients": 2, "groups": 2}, "rounds": 6}
     compare(monkeypatch, method, False, chunk, 2, SIZES, train, rtol)
 
 

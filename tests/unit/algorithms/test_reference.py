@@ -10,10 +10,12 @@ import pytest
 import reference
 import torch
 from torch import nn
-from world import MEAN, METHODS, PARAMS, SUMS, images, simulate, spec, tiny_norm
+from world import CPU, MEAN, METHODS, PARAMS, SUMS, images, simulate, spec, tiny_norm
 
 from fedbench import net as network
+from fedbench.engine.execution import Execution
 from fedbench.engine.participation import participants
+from fedbench.engine.simulate import Simulation
 from fedbench.models import mlp
 
 ROUNDS = 5
@@ -21,6 +23,8 @@ STAGES = (2, 4)
 CLIMB = ("fedavg", "scaffold", "focal_loss", "ratio_loss", "climb", "climb_scaffold")
 A_SCAFFOLD = {"c_own", "seen", "steps", "cycle", "pending"}
 """What the reference has no need of: it keeps all gradients of a cycle."""
+COUNTS = {"path", "passed", "path_own", "passed_own", "stage", "stage_own"}
+"""What averages over a stage are made of."""
 DUAL = ("coda", "coda_plus", "codasca", "local_sgdam", "local_scgdam")
 FIELD = ("fednova", "feddyn", "fedadam", "fedyogi", "moon", "fedlc")
 
@@ -50,8 +54,10 @@ def compare(
 
     monkeypatch.setattr(network, "build", build)
     arrays = images(sizes, dtype=np.float64, n_classes=n_classes)
-    decay = {"decay_at": [at / ROUNDS for at in STAGES], "decay_factor": 0.5}
-    run = spec(method, params, rounds=ROUNDS, clients=len(sizes), **decay, **(train or {}))
+    how = {"rounds": ROUNDS} | (train or {})
+    how = {"decay_at": [at / how["rounds"] for at in STAGES], "decay_factor": 0.5} | how
+    run = spec(method, params, clients=len(sizes), **how)
+    cycle = run.train.participation.groups or 1
     simulation, outcome = simulate(run, arrays, chunk)
     assert outcome.status == "finished"
 
@@ -67,14 +73,14 @@ def compare(
         draw=lambda k, n, r: batch_of(data.draw(k, n, time=r)),
         auxiliary=[batch_of(batch) for batch in data.auxiliary(4)],
         prior=float(np.mean([arrays.y_train[i] == 1 for c in arrays.clients for i in c])),
-        rounds=ROUNDS,
-        stages=STAGES if run.train.participation.groups in (None, 1) else (),  # five rounds are one cycle
+        rounds=how["rounds"],
+        stages=tuple(at for at in STAGES if at % cycle == 0),
         factor=0.5,
         chosen=lambda r: participants(run.train.participation, len(sizes), r, run.seed),
         clip_norm=run.train.clip_norm,
         clip_value=run.train.clip_value or float("inf"),
         weight_decay=run.train.weight_decay,
-        cycle=run.train.participation.groups or 1,
+        cycle=cycle,
         epoch_batches=[
             len(data.plan(k, 0)) // run.train.local_epochs
             if run.train.local_epochs
@@ -88,7 +94,7 @@ def compare(
     )
     expected = reference.method(method)(world, **(PARAMS[method] | params))
     result = {**simulation.server, **simulation.client_state}
-    assert result.keys() - expected.keys() <= {"anchor", "holders", "path", "passed", "kept", *A_SCAFFOLD}
+    assert result.keys() - expected.keys() <= {"anchor", "holders", "kept", *COUNTS, *A_SCAFFOLD}
     for name in result.keys() & expected.keys():
         torch.testing.assert_close(
             result[name],
@@ -149,6 +155,37 @@ def test_the_dual_variable_from_minus_one_and_its_bound(monkeypatch: pytest.Monk
     bound = compare(monkeypatch, method, lr_dual=2.0, alpha_least=-0.001)
     assert (plain["x"] - low["x"]).norm() > 1e-2
     assert (plain["alpha"] - bound["alpha"]).abs() > 1e-4 and float(bound["alpha"]) >= -0.001
+
+
+@pytest.mark.parametrize("with_norm", [False, True], ids=["mlp", "batch-norm"])
+@pytest.mark.parametrize(
+    "how", [{"ascent": "stage"}, {"stage_start": "average"}, {"ascent": "stage", "stage_start": "average"}]
+)
+def test_codas_stages_as_in_its_program(
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, str], with_norm: bool
+) -> None:
+    """Three stages; restarts have 12, 36 and 108 samples of a client, or all it has."""
+    plain = compare(monkeypatch, "coda", with_norm, restart_samples=4, sizes=(20, 31))
+    other = compare(monkeypatch, "coda", with_norm, restart_samples=4, sizes=(20, 31), **how)
+    assert (plain["x"] - other["x"]).norm() > 1e-3
+    some = {"participation": {"rule": "random", "clients": 2}, "clip_norm": 0.4, "weight_decay": 0.02}
+    compare(monkeypatch, "coda", with_norm, None, train=some, alpha_least=-0.3, **how)
+
+
+def test_codas_alpha_is_constant_within_a_stage() -> None:
+    """Set before the first, too, for the sums and counts that each client sends."""
+    seen: list[float] = []
+    run = spec("coda", {"ascent": "stage"}, rounds=5, decay_at=[0.4, 0.8])
+    simulation = Simulation(
+        run,
+        images(dtype=np.float64),
+        CPU,
+        Execution(on_round=lambda _: seen.append(float(simulation.server["alpha"]))),
+    )
+    metrics = simulation.run().metrics
+    assert seen[0] == seen[1] != seen[2] == seen[3] != seen[4] != 0 != seen[0]
+    plain = simulate(spec("coda", rounds=5, decay_at=[0.4, 0.8]), images(dtype=np.float64))[1].metrics
+    assert metrics["floats_up"] - plain["floats_up"] == 4
 
 
 def test_from_minus_one_it_is_the_loss_of_codascas_program() -> None:
@@ -232,7 +269,7 @@ def test_clients_of_unequal_batches_keep_what_is_theirs(
 
 
 @pytest.mark.parametrize("chunk", [1, None])
-@pytest.mark.parametrize("anchor", ["last", "average"])
+@pytest.mark.parametrize("anchor", ["last", "average", "own_average"])
 @pytest.mark.parametrize("variates", ["both", "primal", "dual"])
 def test_codasca_with_some_of_many_unequal_clients(
     monkeypatch: pytest.MonkeyPatch, variates: str, anchor: str, chunk: int | None

@@ -227,6 +227,24 @@ def test_an_average_anchor_has_to_be_sent() -> None:
     assert outcome.curve[-1]["floats_up"] == 4 * 2 * (d + 3)
 
 
+def test_an_anchor_of_ones_own_is_sent_to_those_alone_who_come_after_the_first_round() -> None:
+    """The initial model, once a run."""
+    run = spec(
+        "codasca",
+        {"anchor": "own_average"},
+        clients=N,
+        decay_at=[0.5, 0.75],
+        rounds=ROUNDS,
+        participation=TURNS["some"],
+    )
+    simulation, outcome = simulate(run, images(SIZES))
+    d, rounds = simulation.problem.net.d, present(simulation, ROUNDS)
+    visits, newcomers = sum(map(len, rounds)), len({*chain(*rounds)} - {*rounds[0]})
+    assert newcomers
+    assert outcome.curve[-1]["floats_down"] * N == pytest.approx(visits * 2 * (d + 3) + newcomers * (d + 2))
+    assert outcome.curve[-1]["floats_up"] * N == pytest.approx(visits * 2 * (d + 3))
+
+
 def test_the_shipped_costs_of_cycp_are_those_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the methods that charge nothing besides; some rows were exported before the floats of all rounds counted."""
     monkeypatch.chdir(Path(__file__).parents[3])

@@ -66,6 +66,23 @@ class TestSameBytes:
         assert bytes_of(resumed) == bytes_of(undisturbed)
         assert undisturbed.status == "finished"
 
+    @pytest.mark.parametrize(
+        ("method", "params"),
+        [
+            ("coda", {"ascent": "stage", "stage_start": "average"}),
+            ("codasca", {"anchor": "average"}),
+            ("codasca", {"anchor": "own_average"}),
+        ],
+    )
+    def test_resumed_equals_undisturbed_with_averages_over_a_stage(
+        self, method: str, params: dict[str, str], tmp_path: Path
+    ) -> None:
+        run = spec(method, params, rounds=7, participation=TWO, decay_at=[0.4, 0.8])
+        _, undisturbed = simulate(run, images())
+        assert bytes_of(interrupted(run, images(), tmp_path / "checkpoint.pt", {1, 4, 6})) == bytes_of(
+            undisturbed
+        )
+
     @pytest.mark.parametrize("chunk", [1, None])
     def test_resumed_equals_undisturbed_with_batch_norm_augmentation_and_local_epochs(
         self, chunk: int | None, tmp_path: Path

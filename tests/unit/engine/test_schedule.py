@@ -107,6 +107,12 @@ class TestStages:
         assert result.stages == [30, 90, 210] and result.decay(90) == pytest.approx(0.01)
         assert schedule(rounds=7, stages={"first": 3, "factor": 0.1}).stages == [3, 6]
 
+    def test_codas_program_triples_its_stages_and_takes_a_third_of_its_steps(self) -> None:
+        """DistributedAUC 30f052a, imagenet/main.py 202-203, s from 1."""
+        result = schedule(rounds=130, stages={"first": 3, "scale": 3, "factor": 1 / 3})
+        expected = [0.1 * (1 / 3) ** (s - 1) for s in (1, 2, 3, 4) for _ in range(3 * 3 ** (s - 1))]
+        assert [0.1 * result.decay(r) for r in range(120)] == pytest.approx(expected, rel=1e-12)
+
     @pytest.mark.parametrize("rule", ["cyclic", "random"])
     @pytest.mark.parametrize(
         ("cycles", "groups", "begins"),
