@@ -20,10 +20,13 @@ NAMED = 6
 def fold(grid: Grid) -> Grid:
     """Return a grid without the blocks, single rows and columns in which there is no number of ours.
 
-    ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV.
+    ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV. Where nothing
+    ran all that is printed is shown, so that one sees what is missing.
     """
     cells = grid.cells
     ran = cells.loc[[not empty(entry) for entry in cells["entry"]]]
+    if ran.empty:  # then print is laid out, with blanks beside it
+        ran = cells.loc[[bool(entry.printed) for entry in cells["entry"]]]
     block, row, column = (cells[part].isin(ran[part]) for part in ("block", "row", "column"))
     alone = {*cells.loc[block, "block"]} == {0} and not cells["heading"].any()
     shown = cells[block & column & (row if alone else True)]
