@@ -12,6 +12,9 @@ import numpy as np
 from fedbench.data.download import Download, available, obtain
 from fedbench.errors import UserError
 
+IMPUTED = "empty cells became the training part's median"
+"""How the note begins that lists imputed columns with their numbers of cells."""
+
 
 @dataclass(frozen=True)
 class Arrays:

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from fedbench.data.dataset import IMPUTED
 from fedbench.data.own_labels import as_number, twins
 from fedbench.errors import UserError, cannot_read, shortened, unknown
 
@@ -278,7 +279,7 @@ def encoded(
     if words:
         notes.append(f"one feature for each word of the training part: {', '.join(words)}")
     if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
-        notes.append(f"empty cells became the training part's median: {', '.join(filled)}")
+        notes.append(f"{IMPUTED}: {', '.join(filled)}")
     return *_coded([train, test], numbers, words), tuple(notes), numbers
 
 

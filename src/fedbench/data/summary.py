@@ -6,10 +6,12 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from fedbench.data import datasets, joined
+from fedbench.data.dataset import IMPUTED
 from fedbench.data.labels import relabel
 from fedbench.data.partition import load_partition, read_facts
 from fedbench.data.prepared import read_summary
@@ -115,13 +117,28 @@ def binary_task(spec: DataSpec, seed: int, data_dir: str | Path) -> BinaryTask |
     )
 
 
-def remarks(spec: DataSpec, data_dir: str | Path) -> list[str]:
-    """Return what was remarked when the datasets of a rule were prepared; nothing of those that are not here."""
+def remarks(spec: DataSpec, seed: int, data_dir: str | Path) -> list[str]:
+    """Return what was remarked, imputed or dealt unevenly as a rule's data were made; nothing where they are not."""
     lines = list[str]()
     for name in spec.datasets:
         with contextlib.suppress(UserError):
-            lines += read_summary(name, data_dir).get("remarks", [])
+            prepared = read_summary(name, data_dir)
+            lines += prepared.get("remarks", [])
+            lines += [note for note in prepared.get("notes", []) if note.startswith(IMPUTED)]
+    if spec.partition.rule == "dirichlet":
+        with contextlib.suppress(UserError):
+            lines += _exhausted(read_facts(spec, seed, data_dir)["class_counts"])
     return lines
+
+
+def _exhausted(counts: list[list[int]]) -> list[str]:
+    """Say that `dirichlet`, whose shares lie around equal ones, gave a rare label to the first clients alone."""
+    if len(counts[0]) != 2:
+        return []
+    lacking = [sum(not client[label] for client in counts) for label in (0, 1)]
+    word, n = max(zip(("negative", "positive"), lacking, strict=True), key=lambda pair: pair[1])
+    rule = "`dirichlet` draws shares around equal ones; `class_dirichlet` with `by: labels` deals each label"
+    return [f"{n} of {len(counts)} clients have no {word} sample ({rule})"] if n else []
 
 
 @dataclass(frozen=True)
@@ -145,18 +162,27 @@ class Counts:
         return facts[name]
 
 
-def by_site(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Counts]:
-    """Count the test samples of each site by its name, and of all by an empty one; nothing where they are not here."""
+def by_site(
+    spec: DataSpec, seed: int, data_dir: str | Path, part: Literal["Training", "Test"] = "Test"
+) -> dict[str, Counts]:
+    """Count the samples of each site in a part by its name, and of all by an empty one; nothing of what is not here.
+
+    Training samples are those that a client has.
+    """
     try:
         prepared = joined.load(spec, data_dir, inputs=False)
-        labels = load_partition(spec, seed, data_dir).y_test
+        partition = load_partition(spec, seed, data_dir)
     except UserError:
         return {}
     if spec.labels.rule == "original" and len(prepared.classes) != 2:
         return {}
+    labels, sites = partition.y_test, prepared.site_test
+    if part == "Training":
+        labels = partition.y_train[partition.indices]
+        sites = None if prepared.site_train is None else prepared.site_train[partition.indices]
     parts = {"": labels}
-    if prepared.site_test is not None:
-        parts |= {site: labels[prepared.site_test == i] for i, site in enumerate(prepared.sites)}
+    if sites is not None:
+        parts |= {site: labels[sites == i] for i, site in enumerate(prepared.sites)}
     return {site: Counts(len(y), int((y == 1).sum()), int((y == 0).sum())) for site, y in parts.items()}
 
 
@@ -181,7 +207,7 @@ def split_counts(spec: DataSpec, seed: int, data_dir: str | Path) -> tuple[dict[
         return counts, str(error)
     for split, part in SPLITS.items():
         of = summary[part]["class_counts"]
-        both = (of["1"], of["0"]) if spec.labels.rule != "original" else (None, None)
+        both = (of["1"], of["0"]) if len(of) == 2 else (None, None)
         counts[split] = Counts(summary[part]["n"], *both)
     return counts, reason
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbench.data import joined
-from fedbench.data.summary import binary_task, remarks
+from fedbench.data.summary import Counts, binary_task, by_site, remarks
 from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.configuration import file_of
@@ -131,7 +131,7 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
         first = [cell.runs[0] for cell in cells if cell.dataset == dataset]
         rules = {run.data.partition_key(run.seed): run for run in first}
         binary = [task for run in rules.values() if (task := binary_task(run.data, run.seed, data_dir))]
-        known = _unique(remark for run in rules.values() for remark in remarks(run.data, data_dir))
+        known = _unique(remark for run in rules.values() for remark in remarks(run.data, run.seed, data_dir))
         if binary:
             positive = " or ".join(_unique(_positive(task.positive) for task in binary))
             share = _span((task.share for task in binary), "{:.1%}".format).replace("%", " %")
@@ -140,6 +140,33 @@ def tasks(cells: Sequence[Cell], data_dir: Path) -> list[str]:
             lines.append(f"{dataset}: {positive} ({share} of {train} training samples; {dropped} dropped).")
         lines += [f"{dataset}: {remark}." for remark in known]
     return lines
+
+
+def sites(cells: Sequence[Cell], data_dir: Path) -> list[str]:
+    """Say how many samples each site trains and tests with and how many are positive, and which have no AUC and why."""
+    lines = []
+    for dataset in _unique(cell.dataset for cell in cells):
+        run = next(cell.runs[0] for cell in cells if cell.dataset == dataset)
+        trained = by_site(run.data, run.seed, data_dir, "Training")
+        tested = {site: n for site, n in by_site(run.data, run.seed, data_dir).items() if site}
+        if not tested:
+            continue
+        counts = (f"{site} {_both(trained[site])} + {_both(n)}" for site, n in tested.items())
+        lines.append(f"{dataset}: training + test samples (positive ones) by site: {', '.join(counts)}.")
+        if lacking := [_one_class(site, n) for site, n in tested.items() if not (n.positive and n.negative)]:
+            over = f"AUCs of the worst site and their spread are over {len(tested) - len(lacking)} of {len(tested)}"
+            lines.append(f"{dataset}: {over} sites; {'; '.join(lacking)}.")
+    return lines
+
+
+def _both(counts: Counts) -> str:
+    return f"{counts.n} ({counts.positive})"
+
+
+def _one_class(site: str, counts: Counts) -> str:
+    if not counts.n:
+        return f"{site} has no test sample"
+    return f"{'all' if counts.positive else 'none'} of the {counts.n} test samples of {site} are positive"
 
 
 def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_dir: Path) -> list[str]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from fedbench.data.summary import Counts, split_counts
+from fedbench.data.summary import Counts, by_site, split_counts
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Paper, Value
+from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import described, shipped_facts
 from fedbench.report.numbers.axes import check_axes
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
@@ -31,6 +31,7 @@ class Facts:
     """Counts a table's facts; each dataset and setting is read once, what is missing is remembered.
 
     What is not prepared here is taken from the counts that came with the repository, where they are of the same rule.
+    ``splits`` are parts of the data and, as ``Test@Basel``, those of a site.
     """
 
     plan: Plan
@@ -52,13 +53,18 @@ class Facts:
         where = (place["dataset"], *setting.values())
         if where not in self._known:
             self._known[where] = self._read(str(place["dataset"]), setting)
-        counts = self._known[where].get(str(place["split"]))
-        return None if counts is None else counts.fact(str(place["metric"]))
+        fact, at, site = str(place["metric"]).partition("@")
+        counts = self._known[where].get(f"{place['split']}{at}{site}")
+        return None if counts is None else counts.fact(fact)
 
     def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
         method = next(iter(self.plan.study.methods))
         run = self.plan.cell(dataset, setting, method).runs[0]
         counts, reason = split_counts(run.data, run.seed, Path(self.plan.config.data_dir))
+        if any("@" in split for split in self.splits):
+            for part in ("Training", "Test"):
+                of_sites = by_site(run.data, run.seed, self.plan.config.data_dir, part)
+                counts |= {f"{part}@{site}": of for site, of in of_sites.items()}
         key = self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
         wanted = {*self.splits}
         self.counted |= {(dataset, key, split): counts[split] for split in wanted & counts.keys()}
@@ -77,11 +83,17 @@ def export(plan: Plan, name: str) -> Path:
     Raises:
         UserError: nothing of it was prepared here.
     """
-    facts, axes = Facts(plan, plan.table(name).splits), _axes(plan, name)
+    facts, axes = Facts(plan, _splits(plan.table(name))), _axes(plan, name)
     _counted(plan.study, axes, facts, None)
     if not facts.counted:
         raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
     return shipped_facts.add(plan.study.key, facts.counted)
+
+
+def _splits(spec: TableSpec) -> list[str]:
+    """Return what a table counts: its splits, of each site that its metrics name and of all."""
+    ends = dict.fromkeys("".join(metric.partition("@")[1:]) for metric in spec.metrics)
+    return [f"{split}{end}" for split in spec.splits for end in ends]
 
 
 def _axes(plan: Plan, name: str) -> Axes:
@@ -102,7 +114,7 @@ def make(plan: Plan, name: str) -> Table:
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
     paper, spec, axes = plan.study, plan.table(name), _axes(plan, name)
-    facts = Facts(plan, spec.splits)
+    facts = Facts(plan, _splits(spec))
     print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
     said, rows = _counted(paper, axes, facts, print_)
     compares = any(row["published"] for row in rows)

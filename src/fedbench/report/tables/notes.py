@@ -63,6 +63,7 @@ def below(
         untuned(not_tuned),
         outcome,
         *described.tasks(cells, data),
+        *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
         *additions(paper, [*frame["dataset"]]),
         *(sentences.trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
         *(sentences.idle_runs(frame, word) for word in idle.MEANING),
