@@ -27,8 +27,8 @@ class FigureSpec(Spec):
     """
     datasets: list[str]
     """Its datasets."""
-    methods: list[str]
-    """Its methods; a `pareto` figure that names none has all."""
+    methods: list[str] = []
+    """Its methods. Default: all."""
     settings: dict[str, list[Value]]
     """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str]

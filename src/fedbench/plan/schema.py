@@ -107,7 +107,7 @@ def _entered(specs: Any, methods: list[str]) -> Any:
         return specs or {}
     return {
         name: {**spec, "methods": spec.get("methods") or methods}
-        if isinstance(spec, Mapping) and spec.get("kind") in ("leaderboard", "pareto")
+        if isinstance(spec, Mapping) and spec.get("kind") not in ("data", "facts")
         else spec
         for name, spec in specs.items()
     }
@@ -153,7 +153,7 @@ class Paper(Spec):
     @model_validator(mode="before")
     @classmethod
     def _everybody(cls, data: Any) -> Any:
-        """Enter all methods in leaderboards and Pareto figures that name none."""
+        """Enter all methods in tables and figures that name none, but for those of data, which train nothing."""
         if not isinstance(data, Mapping) or not isinstance(data.get("methods"), Mapping):
             return data
         return {

@@ -46,7 +46,7 @@ class TableSpec(Spec):
     additions: list[str] | None = None
     """Which datasets with `printed: false` it shows too. Default: all that the scale runs."""
     methods: list[str] = []
-    """Its methods; a leaderboard that names none has all."""
+    """Its methods. Default: all, but for tables of data, which train nothing."""
     settings: dict[str, list[Value]] = {}
     """The values of each setting that it shows. Default: the setting's default."""
     metrics: list[str] = []

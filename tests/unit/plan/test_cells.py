@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,28 @@ def test_cells_share_the_parts_that_are_equal() -> None:
     for cell in cells:
         place = (cell.dataset, cell.setting, cell.method, cell.runs[0].seed)
         assert resolve(plan.study, plan.scale, *place).key == cell.runs[0].key
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("targets", ["tables", "figures"])
+def test_a_table_or_figure_that_names_no_methods_has_all(targets: str) -> None:
+    paper = copy.deepcopy(PAPER)
+    (target,) = paper[targets]
+    del paper[targets][target]["methods"]
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    cells = Plan(load_config(), "toy").cells(target)
+    assert {cell.method for cell in cells} == {"Plain", "Proximal", "Plain_too"}
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", ["data", "facts"])
+def test_a_table_of_data_trains_nothing(kind: str) -> None:
+    table = {
+        "title": "Data",
+        "kind": kind,
+        "datasets": ["Digits"],
+        "metrics": ["n_samples"],
+        "rows": ["dataset"],
+    }
+    write_yaml(Path("config/papers/toy.yaml"), PAPER | {"tables": {"table1": table}})
+    assert Plan(load_config(), "toy").cells("table1") == []
