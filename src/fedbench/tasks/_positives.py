@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from fedbench.contract.task import Rounds
+from fedbench.contract.task import Conditional, Rounds
 from fedbench.data.batch import Batch
 from fedbench.data.clients import ClientData
 from fedbench.tasks._nested import Nested
@@ -44,16 +45,40 @@ def first(data: ClientData, clients: Sequence[int], n: int, purpose: str, pair: 
     )
 
 
+def inside(work: Rounds, n: int) -> Rounds:
+    """Take the positives of each mini-batch, which are among its first ``n`` samples, and beside them all of it."""
+
+    def pair(step: int, batch: Batch) -> Conditional:
+        inputs, labels = batch.inputs[:, :n], batch.labels[:, :n]
+        chosen = _present(batch)[:, :n] * (labels == 1)
+        return Conditional(Batch(inputs, labels, chosen / chosen.sum(1, keepdim=True).clamp(min=1)), batch)
+
+    return Nested(work, pair, 0)
+
+
+def alike(batch: Batch) -> Batch:
+    """Let all samples of a batch [K, B, ...] weigh the same, but for those that fill it up."""
+    present = _present(batch)
+    return batch._replace(weight=present / present.sum(1, keepdim=True))
+
+
 def together(positives: Batch, ordinary: Batch) -> Batch:
     """Join two batches [K, b, ...] and [K, B, ...] to one of [K, b + B, ...] in which all samples weigh the same."""
-    assert positives.weight is not None
-    present = torch.ones_like(ordinary.labels) if ordinary.weight is None else ordinary.weight > 0
-    counted = torch.cat([positives.weight > 0, present.bool()], 1).to(positives.weight.dtype)
-    return Batch(
-        torch.cat([positives.inputs, ordinary.inputs], 1),
-        torch.cat([positives.labels, ordinary.labels], 1),
-        counted / counted.sum(1, keepdim=True),
+    return alike(
+        Batch(
+            torch.cat([positives.inputs, ordinary.inputs], 1),
+            torch.cat([positives.labels, ordinary.labels], 1),
+            torch.cat([_present(positives), _present(ordinary)], 1),
+        )
     )
+
+
+def _present(batch: Batch) -> Tensor:
+    """Return 1 for each sample [K, B] and 0 for what fills a batch up."""
+    dtype = torch.get_default_dtype()
+    if batch.weight is None:
+        return torch.ones_like(batch.labels, dtype=dtype)
+    return (batch.weight > 0).to(dtype)
 
 
 def _drawn(data: ClientData, client: int, n: int, steps: Sequence[int], purpose: str) -> list[np.ndarray]:

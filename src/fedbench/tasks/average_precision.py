@@ -37,7 +37,9 @@ class Task(ConditionalTask):
     more of E_z than of the data. Methods with a loss of their own draw the same batches by the task ``more_positives``.
 
     Attributes:
-        positives: outer samples of a step.
+        positives: outer samples of a step, drawn beside the mini-batch. 0: those of the mini-batch itself, which
+            ``train.positives`` gives exactly n positives and B - n negatives, as D-AUPRC does (3f96df4, utils.py
+            162-191). The task ``classification`` draws the same; a share n / B lets all samples weigh the same there.
         margin: s_0.
     """
 
@@ -48,12 +50,16 @@ class Task(ConditionalTask):
     spread: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        at_least(NAME, "positives", self.positives, 1)
+        at_least(NAME, "positives", self.positives, 0)
         at_least(NAME, "margin", self.margin, 0, above=True)
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
         """Refuse several classes, local epochs, and clients that all lack positives."""
         need_period(NAME, data)
+        if not self.positives and data.pairs is None:
+            raise UserError(
+                f"task {NAME!r}: positives 0 are those of a batch: say by train.positives how many it has"
+            )
         if arrays.n_classes != 2:
             raise UserError(
                 f"task {NAME!r} ranks positives before negatives; these are {arrays.n_classes} classes"
@@ -68,11 +74,15 @@ class Task(ConditionalTask):
             )  # fmt: skip
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
-        """Add to each mini-batch positives, which walk through those of the client."""
+        """Add to each mini-batch positives, which walk through those of the client, or take its own."""
+        if not self.positives:
+            return _positives.inside(data.work(clients, round_index, purpose), data.spec.positives_of_batch)
         return _positives.rounds(data, clients, self.positives, round_index, purpose, Conditional)
 
     def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
         """Draw one nested batch of each client."""
+        if not self.positives:
+            return _positives.inside(data.first(clients, purpose), data.spec.positives_of_batch)
         return _positives.first(data, clients, self.positives, purpose, Conditional)
 
     def inner_size(self, net: Net) -> int:
@@ -81,7 +91,10 @@ class Task(ConditionalTask):
 
     def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
         """Return u = (mean of 1[y = 1] l, mean of l) over the inner samples, for each positive: [K, b, 2]."""
-        b, (inputs, labels, share) = batch.outer.labels.shape[1], _positives.together(*batch)
+        b = batch.outer.labels.shape[1]
+        inputs, labels, share = (
+            _positives.together(*batch) if self.positives else _positives.alike(batch.inner)
+        )
         assert share is not None
         h = net.scores(w, inputs, buffers)[..., 0].sigmoid()
         surrogate = (self.margin - h[:, :b, None] + h[:, None]).clamp(min=0).square()  # [K, b, b + B]

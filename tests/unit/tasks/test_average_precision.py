@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.objectives.metrics import binary_metrics
-from fedbench.testing import check_task, simulation
+from fedbench.testing import CONV, check_task, simulation
 
 OPTIONS = {"positives": 3, "margin": 0.1}
 TASK = {"name": "average_precision", "options": OPTIONS}
+INSIDE = {"name": "average_precision", "options": OPTIONS | {"positives": 0}}
+"""The positives of the batch itself, as in D-AUPRC."""
 
 
 def rare(positives: tuple[int, ...], size: int = 20, dtype: type = np.float64) -> Arrays:
@@ -31,35 +34,40 @@ def rare(positives: tuple[int, ...], size: int = 20, dtype: type = np.float64) -
     return dataclasses.replace(arrays, y_train=y)
 
 
-def run_of(arrays: Arrays, chunk: int | None = 1, method: str = "fcsg", **train: Any) -> Simulation:
-    return simulation(method, {"lr": 0.1}, arrays, Execution(chunk=chunk), None, TASK, **train)
+def run_of(
+    arrays: Arrays,
+    chunk: int | None = 1,
+    method: str = "fcsg",
+    task: dict[str, Any] | None = TASK,
+    **train: Any,
+) -> Simulation:
+    return simulation(method, {"lr": 0.1}, arrays, Execution(chunk=chunk), None, task, **train)
 
 
 def test_the_contract_of_a_task_holds() -> None:
-    check_task("average_precision", OPTIONS, rare((7, 5, 2), dtype=np.float32))
+    unequal = rare((7, 5, 2), dtype=np.float32)
+    check_task("average_precision", OPTIONS, unequal)
+    for positives in (0.4, 3):
+        check_task("average_precision", INSIDE["options"], unequal, positives=positives)
+        check_task("average_precision", INSIDE["options"], unequal, CONV, positives=positives)
 
 
-def loop(scores_outer: Tensor, scores_inner: Tensor, labels: Tensor) -> Tensor:
-    """The loss pair by pair; the positives count among the inner samples."""
+def loop(scores_outer: Tensor, scores: Tensor, labels: Tensor) -> Tensor:
+    """The loss pair by pair."""
     total = torch.zeros(())
-    everyone = [
-        *zip(scores_outer, torch.ones(len(scores_outer)), strict=True),
-        *zip(scores_inner, labels, strict=True),
-    ]
     for positive in scores_outer:
         u_1, u_2 = torch.zeros(()), torch.zeros(())
-        for other, label in everyone:
+        for other, label in zip(scores, labels, strict=True):
             pair = max(0.1 - positive + other, torch.zeros(())) ** 2
             u_1, u_2 = u_1 + (pair if label == 1 else 0), u_2 + pair
         total = total - u_1 / u_2
     return total / len(scores_outer)
 
 
-def stopped(scores_outer: Tensor, scores_inner: Tensor, labels: Tensor) -> Tensor:
+def stopped(scores_outer: Tensor, scores: Tensor, labels: Tensor) -> Tensor:
     """The published form: weights p_ij without gradient, times the surrogates."""
-    everyone = torch.cat([scores_outer, scores_inner])
-    positive = torch.cat([torch.ones(len(scores_outer)), labels.double()])
-    pairs = (0.1 - scores_outer[:, None] + everyone).clamp(min=0) ** 2
+    positive = (labels == 1).double()
+    pairs = (0.1 - scores_outer[:, None] + scores).clamp(min=0) ** 2
     u_1, u_2 = (pairs * positive).mean(1, keepdim=True), pairs.mean(1, keepdim=True)
     weights = ((u_1 - positive * u_2) / u_2**2).detach()
     return (weights * pairs).mean()
@@ -84,12 +92,58 @@ def test_the_gradient_is_that_of_the_published_form_and_of_a_loop(padded: bool) 
         leaf = x[row : row + 1].clone().requires_grad_()
         outer = net.scores(leaf, batch.outer.inputs[row : row + 1, :b])[0, :, 0].sigmoid()
         inner = net.scores(leaf, batch.inner.inputs[row : row + 1, :size])[0, :, 0].sigmoid()
-        labels = batch.inner.labels[row, :size]
-        by_loop, by_stop = loop(outer, inner, labels), stopped(outer, inner, labels)
+        labels = torch.cat(
+            [torch.ones(b), batch.inner.labels[row, :size]]
+        )  # the positives are inner samples, too
+        by_loop, by_stop = (form(outer, torch.cat([outer, inner]), labels) for form in (loop, stopped))
         assert float(losses[row]) == pytest.approx(float(by_loop.detach()), abs=1e-12)
         for loss in (by_loop, by_stop):
             (expected,) = torch.autograd.grad(loss, leaf, retain_graph=True)
             torch.testing.assert_close(gradient[row], expected[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("positives", [0.4, 3])
+def test_a_batch_may_have_exactly_n_positives_which_are_its_outer_samples(positives: float) -> None:
+    """D-AUPRC 3f96df4, utils.py 162-191: n positives, then B - n negatives; for methods with a loss of their own, too.
+
+    As a number a client that has fewer gives all it has; as a share some of them several times.
+    """
+    arrays, clients = rare((7, 2, 0)), [0, 1, 2]
+    run = run_of(arrays, task=INSIDE, positives=positives)
+    plain = run_of(arrays, method="fedavg", task=None, positives=positives)
+    task, net = run.problem.task, run.problem.net
+
+    def loss(batch: Any, w: Any) -> Tensor:
+        return task.loss(net, w, batch, None)
+
+    assert (
+        task.first(run.data, clients, "first batches").samples
+        == task.rounds(run.data, clients, 0, "batches").samples / 4
+    )
+    for step in range(4):
+        batch, theirs = (
+            of.problem.task.rounds(of.data, clients, 1, "batches").batch(step) for of in (run, plain)
+        )
+        assert torch.equal(batch.inner.inputs, theirs.inputs) and torch.equal(
+            batch.inner.labels, theirs.labels
+        )
+        x = torch.randn(3, net.d, generator=torch.Generator().manual_seed(step))
+        gradient, losses = run.problem.gradient(functools.partial(loss, batch), x)
+        for row, n in enumerate((3, 3 if positives == 0.4 else 2)):
+            places = run.data.plan(row, 1)[step]
+            labels = torch.tensor(arrays.y_train[arrays.clients[row]][places])
+            assert labels.tolist() == [1] * n + [0] * 5
+            leaf = x[row : row + 1].clone().requires_grad_()
+            inputs = torch.tensor(arrays.x_train[arrays.clients[row]][places])
+            scores = net.scores(leaf, inputs[None])[0, :, 0].sigmoid()
+            by_loop, by_stop = (form(scores[:n], scores, labels) for form in (loop, stopped))
+            assert float(losses[row]) == pytest.approx(float(by_loop.detach()), abs=1e-12)
+            for value in (by_loop, by_stop):
+                (expected,) = torch.autograd.grad(value, leaf, retain_graph=True)
+                torch.testing.assert_close(gradient[row], expected[0], rtol=0, atol=1e-12)
+        assert losses[2] == 0 and not gradient[2].any()
+    assert run.run().status == "finished"
 
 
 def test_the_inner_batch_is_the_one_that_other_methods_see() -> None:
@@ -156,7 +210,9 @@ def test_what_does_not_fit_is_named() -> None:
         run_of(rare((0, 0)))
     with pytest.raises(UserError, match=r"give train\.period"):
         run_of(rare((5, 4)), period=None, local_epochs=1)
-    for options, says in (({"positives": 0}, "positives is 0"), ({"margin": 0.0}, "has to be above 0")):
+    with pytest.raises(UserError, match=r"say by train\.positives"):
+        run_of(rare((5, 4)), task=INSIDE)
+    for options, says in (({"positives": -1}, "positives is -1"), ({"margin": 0.0}, "has to be above 0")):
         with pytest.raises(UserError, match=says):
             simulation("fcsg", {"lr": 0.1}, task={"name": "average_precision", "options": OPTIONS | options})
 
