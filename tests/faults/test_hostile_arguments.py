@@ -77,7 +77,6 @@ def test_odd_names_are_unknown(name: str) -> None:
         "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: {epochs: [1]}}",
         "chosen: {LocalSGDM: {lr: 2023-01-01}}\nchecksum: x", "chosen: {LocalSGDM: {lr: !!set {a}}}\nchecksum: x",
         "chosen: {LocalSGDM: {lr: 0.1}}\nchecksum: [1]", "chosen: {LocalSGDM: {data.dataset: ../x}}",
-        "chosen: &a {LocalSGDM: *a}",
     ],
 )  # fmt: skip
 def test_files_of_tuned_values_that_no_trial_wrote_are_named(text: str) -> None:

@@ -1,4 +1,4 @@
-"""YAML from outside: bombs, odd files and odd values are one short line, before anything is expanded."""
+"""YAML from outside: odd files, odd values and keys that come twice are one short line."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from pathlib import Path
 import pytest
 
 from fedbench.errors import UserError
-from fedbench.reading import MOST, parse_yaml, read_yaml
-
-BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+from fedbench.reading import parse_yaml, read_yaml
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (BOMB, f"more than {MOST} values"),
-        ("a: &a [*a]", "stands for nothing, or for itself"),
-        ("[" * 60 + "]" * 60, "nested deeper than 50"),
-        ("x" * (1 << 20) + "y", "longer than"),
         ("when: 2023-99-99", "month must be in 1..12"),
         ("n: " + "9" * 5000, "limit"),
         ("? [1, 2]\n: 3\n? {a: 1}\n: 2", "unhashable"),
@@ -35,13 +29,13 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9
         ("a: 1\nb:\n  c: {x: 1, y: 2,\n      x: 3}", "line 4: 'x' appears a second time"),
     ],
 )
-def test_what_is_beyond_the_bounds_or_no_yaml_is_one_line(text: str, says: str) -> None:
+def test_what_is_no_yaml_or_read_in_another_sense_is_one_line(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         parse_yaml(text)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_aliases_within_the_bounds_stand_for_what_they_name() -> None:
+def test_aliases_stand_for_what_they_name() -> None:
     assert parse_yaml("a: &a {x: 1}\nb: *a\nc: &c 3\nd: *c") == {"a": {"x": 1}, "b": {"x": 1}, "c": 3, "d": 3}
 
 
