@@ -14,7 +14,9 @@ from typing import Any
 import pandas as pd
 from typer.testing import CliRunner
 
+from fedbench import algorithms, models, registry
 from fedbench.commands.cli import app
+from fedbench.data import datasets
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.tables import build, claims
@@ -177,14 +179,8 @@ def judged(of: str) -> str:
 
 def glance(papers: list[str]) -> str:
     """Write how many printed results of each paper were measured, at its scale or a shorter one, and what else was."""
-    head = [
-        "paper",
-        "printed results",
-        "measured at scale paper",
-        "only at reduced",
-        "not run",
-        "others measured",
-    ]
+    counted = ("published results", "measured at full length", "only shorter", "not run", "others measured")
+    head = ["paper", "", *counted]
     lines = [head, ["---"] * len(head)]
     for key in papers:
         study = studied(key).study
@@ -205,7 +201,8 @@ def glance(papers: list[str]) -> str:
                 others |= {*places[~known]}
         only = held["reduced"] - held["paper"]
         left = printed - len(held["paper"] | only)
-        lines.append([key, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
+        said = f"[`{key}`](docs/results/{key}.md)", study.title
+        lines.append([*said, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -222,6 +219,18 @@ def _printed(files: list[Path]) -> int:
     return count
 
 
+def contents() -> str:
+    """Write which methods, networks, rules and datasets there are."""
+    with elsewhere():
+        kinds = {
+            "methods": registry.names(algorithms),
+            "networks": registry.names(models),
+            "datasets": datasets.names(),
+        }
+    lines = [f"| {kind} | {', '.join(names)} |\n" for kind, names in kinds.items()]
+    return "".join(["| | names |\n| --- | --- |\n", *lines])
+
+
 def printed(command: str, lines: dict[str, int]) -> str:
     """Write what ``fedbench`` prints where nothing was trained, cut to so many lines from each that begins so."""
     with elsewhere():
@@ -234,7 +243,7 @@ def printed(command: str, lines: dict[str, int]) -> str:
     return "\n".join(["```", *kept, *["..."] * (end < len(text)), "```\n"])
 
 
-WRITERS = {"table": written, "claims": judged, "glance": glance, "printed": printed}
+WRITERS = {"table": written, "claims": judged, "glance": glance, "contents": contents, "printed": printed}
 
 
 def written_block(entry: dict[str, Any]) -> str:

@@ -17,14 +17,6 @@ BLOCK = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", flags=re.M | r
 """A fenced block: the path in the line before it if it is a file, its language, its text."""
 
 
-def examples(document: str, chapter: str) -> dict[str, list[tuple[str, str, str]]]:
-    """The blocks of a chapter, by the heading of their section."""
-    text = (ROOT / document).read_text().partition(f"\n## {chapter}\n")[2].partition("\n## ")[0]
-    sections = [part.partition("\n") for part in text.split("\n### ")[1:]]
-    match = {title: BLOCK.findall(body) for title, _, body in sections}
-    return {title: blocks for title, blocks in match.items() if blocks}
-
-
 def section(page: str, title: str) -> dict[str, list[tuple[str, str, str]]]:
     """The blocks of a section of a page."""
     return {
@@ -33,7 +25,8 @@ def section(page: str, title: str) -> dict[str, list[tuple[str, str, str]]]:
 
 
 EXAMPLES = (
-    examples("README.md", "Adding your own")
+    section("README.md", "Your method")
+    | section("docs/data.md", "A CSV, from file to table")
     | section("docs/data.md", "A dataset in one file")
     | section("docs/paper.md", "A paper, with its published numbers")
     | section("docs/network.md", "A network")
@@ -43,7 +36,7 @@ OFFLINE = {"PIP_TARGET": "site", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_N
 """For pip: into a folder of the clone, with nothing from a network (0 is how its variable says that it is on)."""
 ROWS = {
     "Your method": ("mine", "method", "NormalizedSGD"),
-    "Your data": ("clinics", "dataset", "Cancer"),
+    "A CSV, from file to table": ("clinics", "dataset", "Cancer"),
     "A dataset in one file": ("rings", "dataset", "Rings"),
     "A paper, with its published numbers": ("skewed", "method", "FedProx"),
     "A network": ("wide", "dataset", "WideDigits"),
