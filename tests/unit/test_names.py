@@ -92,9 +92,9 @@ def test_tuned_values_are_what_was_chosen() -> None:
     with pytest.raises(UserError, match="is not what `fedbench tune` wrote"):
         configuration.read_tuned_file(path)
     path.write_text("chosen: 3\n")
-    with pytest.raises(UserError, match="no section `chosen`"):
+    with pytest.raises(UserError, match="`chosen`"):
         configuration.read_tuned_file(path)
     for trials in (".nan", "{Plain: ..}", "{Plain: [0.5]}"):
         path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
-        with pytest.raises(UserError, match="`scores` does not list the trials of each method"):
+        with pytest.raises(UserError, match="`scores`"):
             configuration.read_tuned_file(path)

@@ -9,21 +9,23 @@ from typing import Any, NamedTuple
 import yaml
 
 from fedbench import files, seal
-from fedbench.errors import UserError
 from fedbench.plan import configuration
 from fedbench.reading import parse_yaml
 from fedbench.store.runs import Store
 
-Rows = Sequence[Mapping[str, Any]]
-"""A method's trials: values, the score, and the score of each of its ``runs``."""
-
 
 class Choice(NamedTuple):
-    """What the file says of a method: the commits of its trials, the values of the best one, and all trials."""
+    """What the file says of a method.
+
+    Attributes:
+        commits: those that its trials were made at.
+        chosen: the values of the best trial.
+        scores: its trials: values, the score, and the score of each of its ``runs``.
+    """
 
     commits: str
     chosen: Mapping[str, Any]
-    scores: Rows
+    scores: Sequence[Mapping[str, Any]]
 
 
 class Choices:
@@ -40,14 +42,25 @@ class Choices:
         self.path, self._header, self._protocol = path, header, protocol
         self._methods = [*methods]
 
-    def known(self, method: str) -> tuple[Rows, str]:
-        """Return the trials of a method that the file has, and the commits they were made at."""
-        content = read(self.path)
-        return content.get("scores", {}).get(method, []), content.get("commits", {}).get(method, "")
+    def scores(self) -> dict[str, tuple[float | None, str]]:
+        """Return what the file knows of runs by their keys: the score, and the commits of the method's trials.
+
+        Scores of another metric are left out.
+        """
+        content = configuration.read_tuned_file(self.path)
+        judged, asked = _metrics(content.get("protocol", {})), _metrics(self._protocol)
+        return {
+            key: (score, content.get("commits", {}).get(method, ""))
+            for method, rows in content.get("scores", {}).items()
+            for row in rows
+            for part in asked
+            if judged[part] == asked[part]
+            for key, score in row.get(part, {}).items()
+        }
 
     def waiting(self, methods: Iterable[str]) -> list[str]:
         """List the other methods of the file where it was made by another protocol."""
-        known = read(self.path)
+        known = configuration.read_tuned_file(self.path)
         if known.get("protocol") == self._protocol:
             return []
         return [name for name in known.get("chosen", {}) if name not in {*methods}]
@@ -57,29 +70,22 @@ class Choices:
         with files.locked(Store().root / "tune.lock"):  # another call may end at the same moment
             if self.waiting(choices):
                 return
-            known = read(self.path)  # of another protocol: all of its methods are replaced
+            known = configuration.read_tuned_file(
+                self.path
+            )  # of another protocol: all of its methods are replaced
+            order = [*dict.fromkeys([*self._methods, *known.get("chosen", {})])]
             content: dict[str, Any] = {"protocol": self._protocol}
             for part in Choice._fields:
-                of_methods = known.get(part, {}) | {
-                    name: getattr(choice, part) for name, choice in choices.items()
-                }
-                order = dict.fromkeys([*self._methods, *of_methods])
+                of_methods = known.get(part, {}) | {name: getattr(choices[name], part) for name in choices}
                 content[part] = {name: of_methods[name] for name in order if name in of_methods}
             content["scores"] = {name: [*map(_Line, rows)] for name, rows in content["scores"].items()}
             files.write(self.path, self._header + sealed(_as_yaml(content)))
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Read a file of choices, empty where there is none yet."""
-    known = configuration.read_tuned(path) if path.exists() else {}
-    for name, rows in known.get("scores", {}).items():
-        for row in rows:
-            if not isinstance(row.get("runs"), dict) or not isinstance(row.get("short", {}), dict):
-                raise UserError(
-                    f"{path}: a trial of {name} does not give the score of each of its `runs`; remove the file to tune"
-                    " again"
-                )
-    return known
+def _metrics(protocol: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the metric that judges the runs of a trial, and that of its short ones."""
+    metric = protocol.get("metric")
+    return {"runs": metric, "short": (protocol.get("stable") or {}).get("metric") or metric}
 
 
 def sealed(body: str) -> str:

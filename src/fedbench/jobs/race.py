@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Generator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from fedbench.specs import RunSpec
 
-Runs = dict[str, float | None]
-"""Scores of a trial's runs by their keys in the store, None where one diverged."""
+Runs = Mapping[str, float | None]
+"""Scores of runs by their keys in the store, None where one diverged."""
 
 
-Race = Generator[list[RunSpec], list[float | None], tuple[list[Runs], int]]
-"""Yields the runs whose scores it needs next, in any order of training; is sent these; returns what it found."""
+class Trial(NamedTuple):
+    """The values that a trial tries, and its runs, which differ in their seed; the short ones come last."""
+
+    params: dict[str, Any]
+    runs: list[RunSpec]
+
+
+class Standing(NamedTuple):
+    """Where a race is: the scores of each trial's runs, the place of the leader, and the runs that come next.
+
+    The race has ended when none does.
+    """
+
+    runs: list[Runs]
+    best: int
+    next: list[RunSpec]
 
 
 @dataclass(frozen=True)
@@ -57,58 +72,67 @@ class Rule:
         """Count the runs that count in the mean."""
         return len(runs.keys() - self.short)
 
+    def row(self, params: Mapping[str, Any], runs: Runs) -> dict[str, Any]:
+        """Return what the file of choices has of a trial: its values, the mean score, the scores of its runs."""
+        scores = {key: score for key, score in runs.items() if key not in self.short}
+        short = {key: score for key, score in runs.items() if key in self.short}
+        return {**params, self.metric: self.mean(runs), "runs": scores} | ({"short": short} if short else {})
 
-def race(trials: Sequence[Sequence[RunSpec]], rule: Rule) -> Race:
-    """Race the trials of one method, each a list of runs that differ in their seed, to find the best.
+
+def race(trials: Sequence[Trial], rule: Rule, scores: Runs) -> Standing:
+    """Race the trials of one method as far as the scores of their runs are known.
 
     All run with the first seed; those that lead, ties together, with the next one. A trial goes on as long as it is not
     behind the leader both on the seeds they have in common and in the mean of its own; the race ends when the leader
-    has all seeds and the others are. The short runs, the last ones, are made at once by who leads with all seeds. A
-    trial with a failed run is out. Ties go to the earlier trial.
-
-    Returns:
-        The scores of each trial's runs by their keys, and the place of the best trial.
+    has all seeds and the others are. The short runs are made at once by who leads with all seeds. A trial with a failed
+    run is out. Ties go to the earlier trial.
     """
-    firsts = [specs[0] for specs in trials]
-    runs: list[Runs] = [{spec.key: score} for spec, score in zip(firsts, (yield firsts), strict=True)]
+    begun, best = [trial.runs[:1] for trial in trials], 0
+    while True:
+        missing = [run for made in begun for run in made if run.key not in scores]
+        runs: list[Runs] = [{run.key: scores[run.key] for run in made if run.key in scores} for made in begun]
+        if missing:
+            return Standing(runs, best, missing)
+        best, places = _leaders(trials, runs, rule)
+        if not places:
+            return Standing(runs, best, [])
+        for place in places:
+            left = trials[place].runs[len(begun[place]) :]
+            begun[place] += left if left[0].key in rule.short else left[:1]
+
+
+def _leaders(trials: Sequence[Trial], runs: Sequence[Runs], rule: Rule) -> tuple[int, list[int]]:
+    """Return the place of the trial that leads, and those of the trials that make another run; none ends the race."""
 
     def mean(place: int, seeds: int | None = None) -> float:
         value = rule.mean(runs[place], seeds)
         return -math.inf if value is None else rule.sign * value
 
-    def following(place: int) -> Sequence[RunSpec]:
-        left = trials[place][len(runs[place]) :]
-        return left if left[0].key in rule.short else left[:1]
-
-    while True:
-        most = max(map(len, runs))
-        level = [place for place in range(len(trials)) if len(runs[place]) == most]
-        ahead = max(level, key=mean)
-        chasing = [
-            place
-            for place in range(len(trials))
-            if len(runs[place]) < most
-            and mean(place) > -math.inf
-            and (mean(place) >= mean(ahead) or mean(place) >= mean(ahead, len(runs[place])))
-        ]
-        if not chasing and (mean(ahead) == -math.inf or most == len(trials[ahead])):
-            return runs, ahead
-        best = max(map(mean, chasing or [ahead]))
-        places = [place for place in chasing or level if mean(place) == best]
-        wanted = [(place, spec) for place in places for spec in following(place)]
-        for (place, spec), score in zip(wanted, (yield [spec for _, spec in wanted]), strict=True):
-            runs[place][spec.key] = score
+    made = [*map(len, runs)]
+    level = [place for place in range(len(trials)) if made[place] == max(made)]
+    best = max(level, key=mean)
+    chasing = [
+        place
+        for place in range(len(trials))
+        if place not in level
+        and mean(place) > -math.inf
+        and (mean(place) >= mean(best) or mean(place) >= mean(best, made[place]))
+    ]
+    if not chasing and (mean(best) == -math.inf or made[best] == len(trials[best].runs)):
+        return best, []
+    lead = max(map(mean, chasing or [best]))
+    return best, [place for place in chasing or level if mean(place) == lead]
 
 
-def margin(runs: Sequence[Runs], best: int, rule: Rule) -> tuple[int, float, int] | None:
+def margin(standing: Standing, rule: Rule) -> tuple[int, float, int] | None:
     """Return the trial that comes closest to the best: its place, by how much it is behind, and on how many seeds.
 
     The seeds are those that both have; None where no other trial has a score.
     """
     behind = []
-    for place, made in enumerate(runs):
+    for place, made in enumerate(standing.runs):
         shared = rule.seeds(made)  # the best has all
-        means = [rule.mean(runs[p], shared) for p in (best, place)]
-        if place != best and means[0] is not None and means[1] is not None:
-            behind.append((place, round(rule.sign * (means[0] - means[1]), 5), shared))
+        best, other = (rule.mean(runs, shared) for runs in (standing.runs[standing.best], made))
+        if place != standing.best and best is not None and other is not None:
+            behind.append((place, round(rule.sign * (best - other), 5), shared))
     return min(behind, key=lambda item: item[1], default=None)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fedbench.errors import UserError, unknown
 from fedbench.jobs import preflight
 from fedbench.jobs.choices import Choice, Choices
 from fedbench.jobs.progress import time_left
-from fedbench.jobs.race import Race, Rule, Runs, margin, race
-from fedbench.jobs.scores import Scores, Trial
+from fedbench.jobs.race import Rule, Standing, Trial, margin, race
 from fedbench.jobs.trials import trial_specs, trials_of, tunable
 from fedbench.jobs.workers import Workers, workers
 from fedbench.plan import configuration
 from fedbench.plan.schema import Config, Paper, Value
 from fedbench.plan.tuned import edges
+from fedbench.specs import RunSpec
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 
 
@@ -75,6 +75,7 @@ class Tuning:
         protocol = self._tune.protocol() | ({"set": dict(config.set)} if config.set else {})
         header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
         self._choices = Choices(self._path, header, protocol, paper.methods)
+        self._scores, self._commits = dict[str, float | None](), dict[str, str]()  # by the keys of runs
 
     def run(self, methods: Sequence[str] | None, pool: Workers) -> Path:
         """Run every trial of the methods (default: all), write the scores and the choices, and return the file.
@@ -84,34 +85,91 @@ class Tuning:
         at = {"dataset": self._dataset, **self._values}
         tuned = tunable(self._paper, methods, at, self._source, self._say)
         self._check_seeds()
-        known = {name: self._choices.known(name) for name in tuned}
         trials = {name: self._trials(name) for name in tuned}
         self._check(trials)
-        rules = {name: self._rule(trials[name]) for name in tuned}
-        scores = {
-            name: Scores(trials[name], rules[name], known[name], f"{self._path.stem} {name}", self._say)
-            for name in tuned
-        }
-        races = {name: race([specs for _, specs in trials[name]], rules[name]) for name in tuned}
+        rule = self._rule(trials)
+        self._take_known(trials, rule)
         chosen = dict[str, Choice]()
-        for name, (runs, best) in _run(races, scores, pool):
-            if rules[name].mean(runs[best]) is None:
+        for name, standing in self._race(trials, rule, pool):
+            runs, best = standing.runs, standing.best
+            if rule.mean(runs[best]) is None:
                 raise UserError(
                     f"every trial of {name} on {self._dataset} diverged; widen its grid in {self._source}"
                 )
-            tried = [params for params, _ in trials[name]]
-            self._say(_choice(f"{self._dataset} {name}", tried, runs, best, rules[name]))
-            commits = " ".join(sorted(scores[name].commits))
-            chosen[name] = Choice(commits, tried[best], scores[name].rows(runs))
+            self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
+            commits = {commit for made in runs for key in made for commit in self._commits[key].split()}
+            rows = [rule.row(trial.params, made) for trial, made in zip(trials[name], runs, strict=True)]
+            chosen[name] = Choice(" ".join(sorted(commits)), trials[name][best].params, rows)
             self._choices.write(chosen)
         if tuned:
             self._tell_waiting(tuned)
         return self._path
 
+    def _take_known(self, trials: Mapping[str, Sequence[Trial]], rule: Rule) -> None:
+        """Take the scores that the file has of runs of these trials, and say them."""
+        known = self._choices.scores()
+        for name, tried in trials.items():
+            for run in (run for trial in tried for run in trial.runs if run.key in known):
+                self._scores[run.key], self._commits[run.key] = known[run.key]
+                self._tell(name, tried, rule, run)
+
+    def _race(
+        self, trials: Mapping[str, Sequence[Trial]], rule: Rule, pool: Workers
+    ) -> Iterator[tuple[str, Standing]]:
+        """Race the trials of several methods, the first methods' runs first; yield how each race ended."""
+        racing, begun = [*trials], set[str]()
+        start, trained = 0.0, 0  # of runs that the store does not have
+        while True:
+            wanted = dict[str, tuple[str, RunSpec]]()
+            for name in [*racing]:
+                standing = race(trials[name], rule, self._scores)
+                for run in standing.next:
+                    wanted.setdefault(run.key, (name, run))
+                if not standing.next:
+                    racing.remove(name)
+                    yield name, standing
+            if not wanted:
+                return
+            for key, (_, run) in wanted.items():
+                if pool.free and key not in begun:
+                    if not start and not Store().path(key).exists():
+                        start = time.monotonic()
+                    pool.begin(run)
+                    begun.add(key)
+            for run, record in pool.finished():
+                trained += start > 0
+                name, _ = wanted.pop(run.key)
+                self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
+                self._commits[run.key] = record.provenance.get("commit", "")
+                pace = time_left(0, trained, len(wanted), time.monotonic() - start)
+                self._tell(name, trials[name], rule, run, pace)
+
+    def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec, left: str = "") -> None:
+        """Say the score of a run, and how long others take that are ``left``."""
+        score = self._scores[run.key]
+        number = next(n for n, trial in enumerate(trials, 1) if run in trial.runs)
+        short = ", short" if run.key in rule.short else ""
+        shown = "diverged" if score is None else f"{rule.metric_of(run.key)} {score}"
+        self._say(
+            f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}{left}"
+            f"  {run.params}"
+        )
+
+    def _score(self, method: str, record: Record, metric: str) -> float | None:
+        """Return the score of a run to five digits, None where it diverged."""
+        if record.status == "diverged":
+            return None
+        if (value := record.metrics.get(metric)) is None:
+            raise UserError(
+                f"{self._path.stem} {method}: {metric} is undefined: the validation part lacks samples of a class;"
+                " hold out more (`validation` in the section `tune`), or take another metric"
+            )
+        return round(value, 5)
+
     def _trials(self, method: str) -> list[Trial]:
         params = trials_of(self._paper, self._paper.methods[method], method)[: self._tune.trials]
         given = self._config.set
-        return [(each, trial_specs(self._paper, self._dataset, method, each, given)) for each in params]
+        return [Trial(each, trial_specs(self._paper, self._dataset, method, each, given)) for each in params]
 
     def _check_seeds(self) -> None:
         """Raise UserError where a seed of the trials is one of the final runs."""
@@ -127,13 +185,13 @@ class Tuning:
         preflight.check_runs(
             (f"{self._source}: ", self._dataset, name, run)
             for name, tried in trials.items()
-            for _, runs in tried
-            for run in runs
+            for trial in tried
+            for run in trial.runs
         )
         asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._short_metric))
         for tried in trials.values():
             for place, metric in asked:
-                if why := preflight.lacks(tried[0][1][0], metric):
+                if why := preflight.lacks(tried[0].runs[0], metric):
                     raise UserError(f"{self._source}: {place} on {self._dataset}: {why}")
 
     @property
@@ -141,12 +199,13 @@ class Tuning:
         """The metric of the short runs."""
         return (self._tune.stable and self._tune.stable.metric) or self._tune.metric
 
-    def _rule(self, trials: Sequence[Trial]) -> Rule:
+    def _rule(self, trials: Mapping[str, Sequence[Trial]]) -> Rule:
         tune = self._tune
+        tried = [trial for of_method in trials.values() for trial in of_method]
         return Rule(
             metric=tune.metric,
             sign=self._paper.measure(tune.metric).sign,
-            short=frozenset(run.key for _, runs in trials for run in runs[len(tune.seeds) :]),
+            short=frozenset(run.key for trial in tried for run in trial.runs[len(tune.seeds) :]),
             reach=tune.stable.reach if tune.stable is not None else None,
             short_metric=self._short_metric,
             short_sign=self._paper.measure(self._short_metric).sign,
@@ -164,45 +223,16 @@ class Tuning:
         )
 
 
-def _run(
-    races: Mapping[str, Race], scores: Mapping[str, Scores], pool: Workers
-) -> Iterator[tuple[str, tuple[list[Runs], int]]]:
-    """Run the races of several methods, the first methods' runs first, and yield each race that ends."""
-    wanted = {name: next(race) for name, race in races.items()}
-    begun = dict[str, str]()  # runs, and for whom
-    start, trained = 0.0, 0  # of runs that the store does not have
-    while wanted:
-        for name in [*wanted]:
-            try:
-                while all(map(scores[name].has, wanted[name])):
-                    wanted[name] = races[name].send([*map(scores[name].of, wanted[name])])
-            except StopIteration as end:
-                del wanted[name]
-                yield name, end.value
-        for name, specs in wanted.items():
-            for spec in specs:
-                if pool.free and spec.key not in begun and not scores[name].has(spec):
-                    if not start and not Store().path(spec.key).exists():
-                        start = time.monotonic()
-                    pool.begin(spec)
-                    begun[spec.key] = name
-        if begun:
-            for spec, record in pool.finished():
-                trained += start > 0
-                left = sum(not scores[name].has(run) for name, specs in wanted.items() for run in specs) - 1
-                pace = time_left(0, trained, left, time.monotonic() - start)
-                scores[begun.pop(spec.key)].add(spec, record, pace)
-
-
-def _choice(whose: str, trials: Sequence[dict[str, Any]], runs: Sequence[Runs], best: int, rule: Rule) -> str:
+def _choice(trials: Sequence[Trial], standing: Standing, rule: Rule) -> str:
     """Say what was chosen, and how far ahead it is."""
-    count = rule.seeds(runs[best])
-    text = f"{whose}: chosen {trials[best]}, {rule.metric} {rule.mean(runs[best])} over {count} seed{'s' * (count > 1)}"
-    if short := len(runs[best]) - count:
+    runs, values = standing.runs[standing.best], trials[standing.best].params
+    count = rule.seeds(runs)
+    text = f"chosen {values}, {rule.metric} {rule.mean(runs)} over {count} seed{'s' * (count > 1)}"
+    if short := len(runs) - count:
         text += f"; none of its {short} short runs failed"
-    for name in edges(trials[best], trials):
+    for name in edges(values, [trial.params for trial in trials]):
         text += f"; {name} is at the boundary of the grid: widen it there"
-    if (closest := margin(runs, best, rule)) is None:
+    if (closest := margin(standing, rule)) is None:
         return f"{text}; no other trial has a score"
     place, behind, seeds = closest
-    return f"{text}; {trials[place]} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"
+    return f"{text}; {trials[place].params} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"

@@ -251,23 +251,7 @@ def read_tuned_file(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
-    """Parse a file of tuned values once: every run of a paper asks for it."""
-    content = read_tuned(path)
-    try:
-        Trials.model_validate(content)
-    except ValidationError as error:
-        section = str((*error.errors()[0]["loc"], "chosen")[0])
-        cures = {
-            "chosen": f"{path} has no section `chosen` with the values of each method; remove the file",
-            "scores": f"{path}: `scores` does not list the trials of each method; remove it",
-            "protocol": f"{path}: `protocol` does not say how long the trials were; remove it",
-        }
-        raise UserError(cures[section]) from None
-    return content
-
-
-def read_tuned(path: Path) -> dict[str, Any]:
-    """Read a file that `fedbench tune` wrote and hold it against its checksum; one written by hand has none."""
+    """Parse a file of tuned values once, and hold it against its checksum; one written by hand has none."""
     content: dict[str, Any] = read_yaml(path)
     given = content.pop("checksum", None)
     try:
@@ -278,6 +262,14 @@ def read_tuned(path: Path) -> dict[str, Any]:
         raise UserError(
             f"{path} is not what `fedbench tune` wrote: bring it back, or remove the line `checksum` if you changed it"
         )
+    try:
+        Trials.model_validate(content)
+    except ValidationError as error:
+        section = str((*error.errors()[0]["loc"], "chosen")[0])
+        raise UserError(
+            f"{path}: `{section}` is missing or not as `fedbench tune` writes it; remove "
+            + ("the file" if section == "chosen" else "it")
+        ) from None
     return content
 
 

@@ -111,21 +111,14 @@ class TuneSpec(Spec):
 
     def on(self, dataset: str) -> TuneSpec:
         """Return what holds on a dataset, with nothing left that depends on it."""
-        changes = self.per_dataset.get(dataset, TrialSpec())
-        changed = {
-            "trials": changes.trials or self.trials,
-            "metric": changes.metric or self.metric,
-            "validation": changes.validation or self.validation,
-            "train": {**self.train, **changes.train},
-            "seeds": changes.seeds or self.seeds,
-            "stable": changes.stable or self.stable,
-            "per_dataset": {},
-        }
-        return self.model_copy(update=changed)
+        differing = self.per_dataset.get(dataset, TrialSpec())
+        changes = {name: value for name, value in differing if value is not None}
+        changes["train"] = {**self.train, **differing.train}
+        return self.model_copy(update={**changes, "per_dataset": {}})
 
     def stables(self) -> list[StableSpec]:
         """List the short runs of all datasets."""
-        stables = [self.stable, *(own.stable for own in self.per_dataset.values())]
+        stables = [self.stable, *(differing.stable for differing in self.per_dataset.values())]
         return [stable for stable in stables if stable is not None]
 
     def protocol(self) -> dict[str, Any]:
@@ -149,15 +142,29 @@ class _Length(BaseModel):
     cycles: int | None = Field(None, ge=1)
 
 
+class _Stable(BaseModel):
+    metric: str | None = None
+
+
 class _Protocol(BaseModel):
     train: _Length | None = None
+    metric: str | None = None
+    stable: _Stable | None = None
+
+
+class _Trial(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    runs: dict[str, float | None] = {}
+    short: dict[str, float | None] = {}
 
 
 class Trials(BaseModel):
-    """What a file under ``config/tuned`` needs to hold: values by method and name, and how long the trials were."""
+    """What a file under ``config/tuned`` needs to hold: values by method and name, scores of runs, and the protocol."""
 
     model_config = ConfigDict(strict=True)
 
     chosen: dict[str, dict[str, Any]]
-    scores: dict[str, list[dict[str, Any]]] = {}
+    scores: dict[str, list[_Trial]] = {}
+    commits: dict[str, str] = {}
     protocol: _Protocol = _Protocol()

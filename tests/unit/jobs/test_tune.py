@@ -211,9 +211,33 @@ def test_a_file_of_another_form_is_named_and_kept(
     scores = {"Plain": [{"lr": 0.1, "val_auc": 0.9, **made}]}
     write_yaml(path, {"chosen": {"Plain": {"lr": 0.1}}, "scores": scores})
     before = path.read_text()
-    with pytest.raises(UserError, match=r"tuned/toy/Digits\.yaml: a trial of Plain .*remove the file"):
+    with pytest.raises(UserError, match=r"tuned/toy/Digits\.yaml: `scores` .*remove it"):
         tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
     assert path.read_text() == before
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_scores_of_another_metric_are_measured_again(short: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metric is no part of a run's key."""
+    asked = list[int]()
+
+    def train(spec: RunSpec, config: Config, store: Store) -> Record:
+        asked.append(spec.seed)
+        metrics = {"val_auc": 1 - spec.params["lr"], "val_ap": spec.params["lr"]}
+        return Record(spec.key, {}, "finished", "", metrics, {}, {})
+
+    monkeypatch.setattr(workers, "train_run", train)
+    tuning = PAPER["tune"] | {"stable": {"train": {"iterations": 2}, "seeds": [200], "reach": 0.0}}
+    change(tune=tuning)
+    (path,) = tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert asked == [100] * 4 + [200] and chosen("Plain") == {"lr": 0.01}
+    change(
+        tune=tuning | ({"stable": tuning["stable"] | {"metric": "val_ap"}} if short else {"metric": "val_ap"})
+    )
+    tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet)
+    assert asked[5:] == ([200] if short else [100] * 4 + [200])
+    (result,) = yaml.safe_load(path.read_text())["chosen"].values()
+    assert result == {"lr": 0.01 if short else 0.5}
 
 
 def test_a_metric_that_the_runs_lack_is_no_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
