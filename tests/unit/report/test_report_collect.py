@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,15 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.aggregate import measure_cells
+from fedbench.report.numbers.aggregate import measure_cells, measurements
+from fedbench.report.numbers.compare import comparisons
+from fedbench.report.numbers.rows import Compared, Measured, Row, columns_of
+from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.shipped import Shipped
+from fedbench.report.numbers.verdicts import agreements
 
 
 @pytest.fixture
@@ -36,6 +42,28 @@ def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: C
     assert (result.device_mean, result.device_variance) == pytest.approx((0.7, 0.001))
     assert result.commit == "0123456789ab"
     assert result.values == {0: 0.8, 1: 0.9, 2: 1.0}
+
+
+def holds(frame: pd.DataFrame, kind: type) -> None:
+    """Hold a frame against the class of its rows: the same columns, each of its type."""
+    columns = columns_of(kind)
+    assert len(frame) and {*frame} == {*columns}
+    for name, of in columns.items():
+        wanted = get_origin(of) or of
+        assert all(isinstance(value, wanted) for value in frame[name].tolist()), name
+
+
+def test_frames_have_the_columns_that_are_written_down_and_their_types(
+    project: Project, reduced: Config, cell: Cell
+) -> None:
+    project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, samples=64.0)
+    plan = Plan(reduced)
+    runs = table_of_runs([cell], ["test_auc", "test_auc_within_rounds_10"], Shipped(plan))
+    holds(runs, Row)
+    holds(measurements(runs, ["test_auc"]), Measured)
+    frame = agreements(comparisons(plan, plan.table("table1"), plan.cells("table1")))
+    of_layout = dict.fromkeys(("on_edge", "best", "printed_best", "second"), False)
+    holds(frame.assign(**of_layout), Compared)
 
 
 def test_one_seed_has_no_standard_deviation(project: Project) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,8 +14,9 @@ from report_project import Project, localscgdam
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.aggregate import summarised
 from fedbench.report.numbers.combine import averages, pool, slope, slopes
+from fedbench.report.numbers.rows import Measured
 from fedbench.report.tables import build as tables
 
 BASE = {
@@ -85,11 +87,10 @@ def test_the_published_average_is_what_the_average_is_held_against(project: Proj
     assert made.loc[("CoDA", "AVG"), "difference"] == pytest.approx(-0.05)
 
 
-def measured(status: str, values: dict[int | str, float], p: int = 4, **more: Any) -> dict[str, Any]:
+def measured(status: str, values: dict[int, float], p: int = 4, **more: Any) -> Measured:
     """A measurement of two wanted seeds at one p."""
     place = (("dataset", "c"), ("p", p))
-    row = {"scale": "b", "place": place, "method": "m", "metric": "x", "status": status, "n_wanted": 2}
-    return NOTHING | row | {"values": values, **more}
+    return Measured("b", place, "m", "x", status, **{"n_wanted": 2, "values": values, **more})
 
 
 def only(numbers: pd.DataFrame) -> Any:
@@ -102,7 +103,7 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     full = measured("finished", {0: 0.2, 1: 0.4}, paces={0: 0.01, 1: 0.02})
     rest = measured("finished", {0: 7.0, 1: 7.0}, 16)
 
-    def averaged(*rows: dict[str, Any], over: Sequence[int] = (4, 8)) -> Any:
+    def averaged(*rows: Measured, over: Sequence[int] = (4, 8)) -> Any:
         return only(averages(summarised([*rows, rest]), "p", over))
 
     part = averaged(full, measured("incomplete", {1: 0.8}, 8))
@@ -112,7 +113,7 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     assert (broken.status, broken.n_bad) == ("diverged", 1) and "nan" in broken.reason
     first = averaged(measured("failed", {1: 0.2}), measured("diverged", {1: 0.8}, 8))
     assert first.status == "diverged", "which is the method's, not a machine's"
-    fewer = averaged(full | {"signs": {1: "flat"}}, measured("finished", {0: 0.6}, 8, n_wanted=1))
+    fewer = averaged(replace(full, signs={1: "flat"}), measured("finished", {0: 0.6}, 8, n_wanted=1))
     assert (fewer.status, fewer.n_wanted, fewer.idle) == ("incomplete", 2, {}), "seed 1 is no part of it"
     fast = measured("finished", {0: 0.6, 1: 0.8}, 8, paces={1: 0.04})
     assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
@@ -262,7 +263,7 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
 def test_a_slope_needs_all_its_points() -> None:
     full = [measured("finished", {0: 8 / p, 1: float(p)}, p) for p in (1, 2, 4)]
 
-    def sloped(*rows: dict[str, Any], over: Sequence[int] = (1, 2, 4)) -> Any:
+    def sloped(*rows: Measured, over: Sequence[int] = (1, 2, 4)) -> Any:
         return only(slopes(summarised(rows), "p", over))
 
     assert sloped(*full).values == {0: pytest.approx(-1), 1: pytest.approx(1)}

@@ -12,11 +12,10 @@ from fedbench import measures
 from fedbench.plan.configuration import load_paper
 from fedbench.plan.schema import BoardSpec, TableSpec
 from fedbench.report.figures.panels import final_of
-from fedbench.report.numbers.aggregate import NOTHING, measurements, summarised
+from fedbench.report.numbers.aggregate import measurements, summarised
 from fedbench.report.numbers.evidence import numbers_of
 from fedbench.report.numbers.leaderboard import Board, Line, _averaged, board_of
-from fedbench.report.numbers.rows import Row, frame_of, records
-from fedbench.report.numbers.runs import OF_CELL
+from fedbench.report.numbers.rows import Measured, Row, frame_of
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import notes, sentences
 from fedbench.report.tables.fold import fold
@@ -102,7 +101,7 @@ def test_a_second_metric_is_in_parentheses_in_every_form() -> None:
 def numbers(**columns: list[object]) -> pd.DataFrame:
     """The frame of some numbers; what is not named is that of a finished one."""
     count = len(next(iter(columns.values())))
-    usual = {"where": "", "method": "x", "shown": True, "here": True, "status": "finished", "reason": "",
+    usual = {"where": "", "method": "x", "shown": True, "of_scale": True, "status": "finished", "reason": "",
              "verdict": "matches", "basis": "", "printed": 0.9, "mean": 0.9, "matters": 0.01, "moving": ""}  # fmt: skip
     return pd.DataFrame({name: [value] * count for name, value in usual.items()} | columns)
 
@@ -182,8 +181,9 @@ def compared(**columns: list[object]) -> pd.DataFrame:
     """The frame of a table that holds four methods at one place against print, with verdicts and order."""
     usual = {
         "place": (("dataset", "FashionMNIST"), ("p", 4)), "dataset": "FashionMNIST", "metric": "test_auc",
-        "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "here": True, "shown": True, "scale": "reduced",
-        "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0, "std": 0.001, "shipped": False,
+        "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "of_scale": True, "shown": True,
+        "scale": "reduced", "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0,
+        "std": 0.001, "shipped": False,
         "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,
         "doubt": "", "on_edge": False,
     }  # fmt: skip
@@ -272,21 +272,17 @@ def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is
 
 
 def test_what_learned_nothing_is_counted_among_the_seeds_that_ended() -> None:
-    (item,) = records(
-        compared(mean=[0.5] * 4, printed=[math.nan] * 4, status=["incomplete"] * 4, n_seeds=[2] * 4)
-    )[:1]
-    item.idle, item.std = {"flat": [1]}, math.nan
+    item = Measured(mean=0.5, status="incomplete", n_seeds=2, n_wanted=3, idle={"flat": [1]})
     assert state_text(item, 3) == ("0.500", " (2/3) (1/2 flat)")
 
 
 def test_a_figure_is_a_function_of_one_frame() -> None:
     """Two seeds at p = 8 spread by 0.02, half of their t-interval is 6.31 * 0.01; at p = 16 one diverged."""
     of_seeds = {8: {0: 0.8, 1: 0.82}, 4: {0: 0.9}, 16: {0: 0.7}}
-    common = NOTHING | {"scale": "reduced", "method": "CoDA", "metric": "test_auc", "n_wanted": 2}
     status = {8: "finished", 4: "incomplete", 16: "diverged"}
     places = {p: (("dataset", "Toy"), ("p", p)) for p in of_seeds}
     frame = summarised(
-        common | {"place": places[p], "values": values, "status": status[p], "shipped": p == 4}
+        Measured("reduced", places[p], "CoDA", "test_auc", status[p], "", 2, values=values, shipped=p == 4)
         for p, values in of_seeds.items()
     )
     curve = final_of("CoDA", "p", frame, {(places[4], "CoDA", "test_auc"): 0.95})
@@ -302,10 +298,8 @@ def test_a_figure_is_a_function_of_one_frame() -> None:
 def runs_of(rows: list[tuple[str, Row]]) -> pd.DataFrame:
     """The runs of cells of three seeds, by the cells' keys, which are their methods too."""
     place = (("dataset", "FashionMNIST"), ("p", 4))
-    return pd.DataFrame(
-        [("localscgdam", "demo", place, cell, cell, 3, *row) for cell, row in rows],
-        columns=[*OF_CELL, *Row._fields],
-    )
+    of_cells = {"study": "localscgdam", "scale": "demo", "place": place, "planned": 3}
+    return frame_of((row._replace(method=cell, cell=cell, **of_cells) for cell, row in rows), Row)
 
 
 def test_a_cost_is_that_of_each_run_where_all_have_it_and_none_is_an_average() -> None:

@@ -16,9 +16,10 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.aggregate import NOTHING, summarised
+from fedbench.report.numbers.aggregate import summarised
 from fedbench.report.numbers.combine import averages, pool
 from fedbench.report.numbers.export import export_reproduced
+from fedbench.report.numbers.rows import Measured
 from fedbench.report.page import build as page
 from fedbench.report.tables import build as tables
 from fedbench.results import idle
@@ -179,9 +180,17 @@ def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduc
 
 
 def test_neither_a_pool_nor_an_average_hides_them() -> None:
-    common = {"scale": "demo", "method": "CoDA", "metric": "test_auc", "status": "finished", "n_wanted": 2}
     numbers = summarised(
-        NOTHING | common | {"place": (("dataset", "D"), ("cut", n)), "values": {0: value, 1: 0.9}}
+        Measured(
+            "demo",
+            (("dataset", "D"), ("cut", n)),
+            "CoDA",
+            "test_auc",
+            "finished",
+            "",
+            2,
+            values={0: value, 1: 0.9},
+        )
         for n, value in enumerate((0.5, 0.9))
     )
     assert averages(numbers, "cut", (0, 1))["idle"].tolist() == [{idle.CONSTANT: [0]}]

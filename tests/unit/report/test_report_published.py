@@ -20,7 +20,8 @@ from fedbench.plan.schema import Config, TableSpec, Value
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.compare import comparisons, unknown_names
 from fedbench.report.numbers.prints import printed, printed_in
-from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.numbers.published import PublishedTable, load
+from fedbench.report.numbers.rows import Printed
 from fedbench.results.claims.judge import verdict
 from fedbench.results.claims.question import Question
 from fedbench.results.places import Pooled
@@ -53,7 +54,7 @@ def test_each_published_number_is_found_exactly_once(key: str, name: str) -> Non
     plan = Plan(Config(scale="paper"), key)
     spec, table = plan.table(name), load(key, FILE[key, name], plan.study.measures)
     frame = comparisons(plan, spec, [])
-    rows = Counter(number.line for number in table.at(axes(plan, spec), spec.metrics).values())
+    rows = Counter(id(number) for number in table.at(axes(plan, spec), spec.metrics).values())
     assert max(rows.values()) == 1 and frame["has_print"].sum() == len(rows), "a number is of one cell"
     owner = next(other for (of, other), file in FILE.items() if (of, file) == (key, FILE[key, name]))
     assert len(rows) == (len(table.rows) if owner == name else len(frame)), (
@@ -73,7 +74,7 @@ def test_published_numbers_of_cells_are_as_printed() -> None:
 
 def find(
     table: PublishedTable, dataset: str, method: str, setting: Mapping[str, Value], metric: str
-) -> Published:
+) -> Printed:
     """The number of one cell."""
     axes = {name: [value] for name, value in {"dataset": dataset, **setting, "method": method}.items()}
     (number,) = table.at(axes, [metric]).values()
@@ -160,7 +161,11 @@ def test_per_cent_is_read_where_the_column_says_so(tmp_path: Path) -> None:
     assert [value.printed_std for value in table.values] == pytest.approx(
         [0.025, math.nan, math.nan, 0.005], nan_ok=True
     )
-    assert table.values[0].printed_std_text == "0.025" and table.decimals == 4 and not table.settings
+    assert (
+        table.values[0].printed_std_text == "0.025"
+        and table.values[0].print_digits == 4
+        and not table.settings
+    )
     first = PublishedTable(write(tmp_path / "one.csv", HEAD + "Toy,M,test_auc,0.9,,\nToy,N,test_auc,1,0,\n"))
     assert [value.printed for value in first.values] == [0.9, 1.0], "one itself is no per cent"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel
 from fedbench.report.figures.style import styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.rows import FINISHED, records
+from fedbench.report.numbers.rows import FINISHED, Measured, records
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.statistics import COVERAGE
@@ -91,7 +90,7 @@ def height(panels: Sequence[Panel], across: Across) -> float:
 
 def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -> Curve | None:
     """Return the values of a method, a row for each of its measurements; None where it has none."""
-    of_metrics = records(measured)
+    of_metrics = records(measured, Measured)
     rows = [_row(place, one, counts) for place, one in enumerate(of_metrics) if math.isfinite(one.mean)]
     if not rows:
         return None
@@ -101,7 +100,7 @@ def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -
     return Curve(label, pd.DataFrame(rows), remark, repeats=repeats, shipped=shipped)
 
 
-def _row(place: int, measured: Any, counts: Mapping[str, Counts]) -> dict[str, object]:
+def _row(place: int, measured: Measured, counts: Mapping[str, Counts]) -> dict[str, object]:
     site = counts.get(_site(measured.metric), Counts(0, 0, 0))
     positives, negatives = site.positive or 0, site.negative or 0
     low, high = math.nan, math.nan

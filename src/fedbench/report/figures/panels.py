@@ -30,7 +30,7 @@ from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_name, axis_text
 from fedbench.report.numbers.prints import printed_results
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, records
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, Measured, records
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
 
@@ -197,7 +197,7 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
     A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], list[pd.DataFrame](), list[str]()
-    for measured in records(numbers):
+    for measured in records(numbers, Measured):
         at = float(dict(measured.place)[x])
         if measured.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{measured.status} at {at:g}")

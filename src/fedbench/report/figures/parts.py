@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import pandas as pd
 from fedbench import measures
 from fedbench.plan.schema import FigureSpec
 from fedbench.report.figures.style import Style
+from fedbench.report.numbers.rows import Measured
 from fedbench.results.statistics import COVERAGE, half_width
 
 INTERVAL = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
@@ -103,7 +103,7 @@ def across_of(spec: FigureSpec) -> Across:
     return Across(label, log="x" in spec.log, log_y="y" in spec.log)
 
 
-def interval(measured: Any) -> dict[str, float]:
+def interval(measured: Measured) -> dict[str, float]:
     """Return mean, low and high of a measurement: the t-interval over seeds, the mean itself for one seed."""
     half = float(np.nan_to_num(half_width(measured.std, measured.n_seeds)))
     return {"mean": measured.mean, "low": measured.mean - half, "high": measured.mean + half}
@@ -112,7 +112,7 @@ def interval(measured: Any) -> dict[str, float]:
 NO_REPEATS = pd.DataFrame({"x": [], "value": []})
 
 
-def repeats_of(x: float, measured: Any) -> pd.DataFrame:
+def repeats_of(x: float, measured: Measured) -> pd.DataFrame:
     """Return the value of each seed of a measurement that stands at ``x``."""
     return pd.DataFrame({"x": x, "value": [*measured.values.values()]})
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,30 +26,23 @@ from fedbench.report.numbers.rows import (
     NOT_RUN,
     SHIPPED,
     UNDEFINED,
+    Measured,
+    Row,
+    Run,
     device_metrics,
     frame_of,
+    records,
 )
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results import idle
+from fedbench.results.places import Place
 from fedbench.specs import digest
 
 Repeat = int
 """A run of a cell, by its seed."""
 SAME = 1e-5
 """Up to which two costs are called equal: shipped ones have six digits."""
-NUMBER = ("place", "method", "metric")
-"""Columns that tell the numbers of a study apart: dataset and setting, method, metric."""
-NOTHING: dict[str, Any] = {
-    "status": NOT_RUN, "reason": "", "values": {}, "n_wanted": 0, "n_bad": 0, "commit": "", "device_mean": NAN,
-    "device_variance": NAN, "key": "", **dict.fromkeys(COSTS, NAN), "hardware": "", "equal_costs": "",
-    "shipped": False, "source": "", "signs": {}, "paces": {},
-}  # fmt: skip
-"""What a measurement is beside its place and scale where nothing ran; :func:`measurements` explains each column."""
-COLUMNS: dict[str, type] = {
-    "scale": str, **dict.fromkeys(NUMBER, object), **{name: type(value) for name, value in NOTHING.items()},
-    "n_seeds": int, "mean": float, "std": float, "pace": float, "idle": dict, "partly": bool,
-}  # fmt: skip
 
 
 def measure_cells(
@@ -62,58 +56,42 @@ def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     """Return a row for each cell of a table of runs and each metric, cell after cell.
 
     The seeds that are wanted are those of the configuration; of a cell without any run of this machine, those that
-    were shipped. No mean is taken over a part of the seeds unless it says so.
-
-    Returns:
-        A frame with the columns ``scale``, ``place``, ``method``, ``metric``, ``status`` (a word of
-        :mod:`~fedbench.report.numbers.rows`), ``reason`` why that is not ``finished``; ``values``, ``paces`` and
-        ``signs`` by seed: the metric of each run that ended (NaN where it is undefined, infinite where a target was not
-        reached), how much it still changed when the run ended, and the word of :mod:`~fedbench.results.idle` for what
-        shows that it learned nothing; how many seeds are wanted (``n_wanted``) and diverged or failed (``n_bad``);
-        ``device_mean`` and ``device_variance`` over the clients' own models, the mean over seeds; ``key`` of the cell,
-        ``commit`` of the code, costs and ``hardware``, the means over seeds, and which of those all seeds share
-        (``equal_costs``); ``shipped`` (some of its seeds came with the repository), the files
-        that it was read from (``source``), and what :func:`summarised` adds.
+    were shipped. No mean is taken over a part of the seeds unless it says so. The columns are those of
+    :class:`~fedbench.report.numbers.rows.Measured`.
     """
-    cells: dict[tuple[Any, ...], list[Any]] = {}
-    for row in runs.itertuples(index=False):
+    cells: dict[tuple[str, Place, str], list[Row]] = {}
+    for row in records(runs, Row):
         cells.setdefault((row.scale, row.place, row.method), []).append(row)
     return summarised(one for rows in cells.values() for one in _of_cell(rows, metrics))
 
 
-def summarised(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Return measurements as a frame, with what follows from the values of their seeds.
-
-    ``n_seeds`` ended as they should. ``mean`` is over the seeds there are, NaN unless finished or incomplete, ``std``
-    likewise (ddof 1), NaN for one seed; ``pace`` is the mean over seeds. ``idle`` has the seeds that learned nothing by
-    the word of ``signs``, in which an AUC of 0.5 shows it, too. ``partly`` tells that not all seeds were shipped.
-    """
-    complete = (row | _summary(row) for row in rows)
-    return frame_of(([row[name] for name in COLUMNS] for row in complete), COLUMNS)
+def summarised(rows: Iterable[Measured]) -> pd.DataFrame:
+    """Return measurements as a frame, with what follows from the values of their seeds."""
+    return frame_of((replace(row, **_summary(row)) for row in rows), Measured)
 
 
-def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(row: Measured) -> dict[str, Any]:
     """Return what follows from the values of a measurement's seeds."""
-    values, paces, source = row["values"], [*row["paces"].values()], row["source"].split()
-    known = [*values.values()] if row["status"] in (FINISHED, INCOMPLETE) else []
-    signs = row["signs"] | {
-        seed: idle.CONSTANT for seed, value in values.items() if idle.constant(row["metric"], value)
+    paces, source = [*row.paces.values()], row.source.split()
+    known = [*row.values.values()] if row.status in (FINISHED, INCOMPLETE) else []
+    signs = {**row.signs} | {
+        seed: idle.CONSTANT for seed, value in row.values.items() if idle.constant(row.metric, value)
     }
     seeds = {word: [seed for seed in signs if signs[seed] == word] for word in idle.MEANING}
     return {
-        "n_seeds": len(values),
+        "n_seeds": len(row.values),
         "mean": float(np.mean(known)) if known else NAN,
         "std": float(np.std(known, ddof=1)) if len(known) > 1 else NAN,
         "pace": float(np.mean(paces)) if paces else NAN,
         "signs": signs,
         "idle": {word: of_word for word, of_word in seeds.items() if of_word},
-        "partly": row["shipped"] and not all(part.startswith(str(REPRODUCED)) for part in source),
+        "partly": row.shipped and not all(part.startswith(str(REPRODUCED)) for part in source),
     }
 
 
-def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measured]:
     """Yield the measurements of a cell, of the rows of its runs."""
-    first, runs = of_cell[0], dict[Repeat, dict[str, Any]]()
+    first, runs = of_cell[0], dict[Repeat, dict[str, Row]]()
     for row in of_cell:
         if row.origin:
             runs.setdefault(row.seed, {})[row.metric] = row
@@ -126,22 +104,22 @@ def _of_cell(of_cell: Sequence[Any], metrics: Sequence[str]) -> Iterator[dict[st
         n_wanted = first.planned if local else len(rows)
         status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
         devices = [_mean(runs[seed].get(name) for seed in ended) for name in device_metrics(metric)]
-        yield {
-            "scale": first.scale, "place": first.place, "method": first.method, "metric": metric,
-            "status": status, "reason": reason, "n_wanted": n_wanted, "n_bad": len(rows) - len(ended),
-            "values": {seed: row.value for seed, row in ended.items()},
-            "signs": {seed: row.sign for seed, row in ended.items() if row.sign},
-            "paces": {seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
-            "device_mean": devices[0], "device_variance": devices[1],
-            "key": first.cell if local else key_of([row.key for row in rows.values()]),
-            "commit": _words((row.commit for row in rows.values()), " "),
+        yield Measured(
+            scale=first.scale, place=first.place, method=first.method, metric=metric,
+            status=status, reason=reason, n_wanted=n_wanted, n_bad=len(rows) - len(ended),
+            values={seed: row.value for seed, row in ended.items()},
+            signs={seed: row.sign for seed, row in ended.items() if row.sign},
+            paces={seed: row.pace for seed, row in ended.items() if math.isfinite(row.pace)},
+            device_mean=devices[0], device_variance=devices[1],
+            key=first.cell if local else key_of([row.key for row in rows.values()]),
+            commit=_words((row.commit for row in rows.values()), " "),
             **_costs([runs[seed] for seed in ended]),
-            "shipped": any(row.origin == SHIPPED for row in rows.values()),
-            "source": _sources(row.source for row in rows.values()),
-        }  # fmt: skip
+            shipped=any(row.origin == SHIPPED for row in rows.values()),
+            source=_sources(row.source for row in rows.values()),
+        )  # fmt: skip
 
 
-def _status(metric: str, rows: Sequence[Any], n_wanted: int, lacking: Any) -> tuple[str, str]:
+def _status(metric: str, rows: Sequence[Row], n_wanted: int, lacking: Row | None) -> tuple[str, str]:
     """Return what is to be said of a cell's metric, and why if that is not ``finished``."""
     for status in (DIVERGED, FAILED):
         if bad := [row for row in rows if row.status == status]:
@@ -164,13 +142,13 @@ def _status(metric: str, rows: Sequence[Any], n_wanted: int, lacking: Any) -> tu
     return FINISHED, ""
 
 
-def _mean(rows: Iterable[Any]) -> float:
+def _mean(rows: Iterable[Row | None]) -> float:
     """Return the mean of the numbers that are known, NaN where none is."""
     known = [row.value for row in rows if row is not None and math.isfinite(row.value)]
     return float(np.mean(known)) if known else NAN
 
 
-def _costs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _costs(runs: Sequence[Run]) -> dict[str, Any]:
     by_name = {name: [run.get(name) for run in runs] for name in COSTS}
     return {
         **{name: _mean(rows) for name, rows in by_name.items()},
@@ -179,7 +157,7 @@ def _costs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _equal(name: str, rows: Sequence[Any]) -> bool:
+def _equal(name: str, rows: Sequence[Row | None]) -> bool:
     """Say whether all runs share a cost, so that it is each run's; seconds are those of one run alone."""
     known = [row.value for row in rows if row is not None and row.status != AVERAGED]
     if not known or len(known) < len(rows) or (name == "seconds" and len(rows) > 1):

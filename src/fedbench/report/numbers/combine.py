@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedbench.plan.schema import Value
-from fedbench.report.numbers.aggregate import NOTHING, NUMBER, Repeat, summarised
+from fedbench.report.numbers.aggregate import Repeat, summarised
 from fedbench.report.numbers.names import AVERAGE, SLOPE
 from fedbench.report.numbers.rows import (
     DIVERGED,
@@ -24,12 +25,13 @@ from fedbench.report.numbers.rows import (
     NOT_REACHED,
     NOT_RUN,
     UNDEFINED,
+    Measured,
     records,
 )
 from fedbench.results.places import Place
 from fedbench.results.statistics import LEAST, slope
 
-Groups = Iterable[tuple[tuple[Place, str, str], list[Any]]]
+Groups = Iterable[tuple[tuple[Place, str, str], list[Measured]]]
 """Places, methods and metrics with the measurements that something is made of there."""
 
 
@@ -55,8 +57,10 @@ def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Da
 
 def _averaged(groups: Groups, wanted: int = 1) -> pd.DataFrame:
     return summarised(
-        _of_all(at, parts, by_seed([part.values for part in parts], np.mean), wanted)
-        | {"paces": by_seed([part.paces for part in parts], np.mean)}
+        replace(
+            _together(at, parts, by_seed([part.values for part in parts], np.mean), wanted),
+            paces=by_seed([part.paces for part in parts], np.mean),
+        )
         for at, parts in groups
     )
 
@@ -73,9 +77,10 @@ def slopes(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Data
             continue
         x = [float(dict(part.place)[axis]) for part in parts]
         fits = by_seed([part.values for part in parts], functools.partial(slope, x))
-        row = _of_all(at, parts, {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}, len(values))
-        if len(parts) >= len(values) and fits and row["status"] == NOT_RUN:
-            row |= {"status": UNDEFINED, "reason": "a slope of logarithms takes positive numbers"}
+        known = {seed: fit for seed, fit in fits.items() if math.isfinite(fit)}
+        row = _together(at, parts, known, len(values))
+        if len(parts) >= len(values) and fits and row.status == NOT_RUN:
+            row.status, row.reason = UNDEFINED, "a slope of logarithms takes positive numbers"
         rows.append(row)
     return summarised(rows)
 
@@ -95,52 +100,39 @@ def _along(numbers: pd.DataFrame, axis: str, values: Sequence[Value], name: str)
 
 
 def _grouped(numbers: pd.DataFrame, place_of: Callable[[Place], Place]) -> Groups:
-    groups: dict[tuple[Place, str, str], list[Any]] = {}
-    for part in records(numbers):
+    groups: dict[tuple[Place, str, str], list[Measured]] = {}
+    for part in records(numbers, Measured):
         groups.setdefault((place_of(part.place), part.method, part.metric), []).append(part)
     return groups.items()
 
 
-def _of_all(
-    at: tuple[Place, str, str], parts: Sequence[Any], values: Mapping[Repeat, float], wanted: int
-) -> dict[str, Any]:
-    """Return what is made of ``wanted`` parts, which is not run where some of them lack."""
-    if len(parts) < wanted:
-        reason = f"only {len(parts)} of its {wanted} values are run"
-        return _together(at, parts, {}, 0) | {"status": NOT_RUN, "reason": reason}
-    return _together(at, parts, values, max(part.n_wanted for part in parts))
-
-
 def _together(
-    at: tuple[Place, str, str], parts: Sequence[Any], values: Mapping[Repeat, float], wanted: int
-) -> dict[str, Any]:
-    """Return the row of what several measurements give together: the worst status among them decides."""
-    status, reason = FINISHED, ""
+    at: tuple[Place, str, str], parts: Sequence[Measured], values: Mapping[Repeat, float], wanted: int
+) -> Measured:
+    """Return what ``wanted`` measurements give together, which is not run where some of them lack.
+
+    The worst status among them decides.
+    """
+    status, reason, seeds = FINISHED, "", max(part.n_wanted for part in parts)
     worst = next((s for s in (DIVERGED, FAILED, UNDEFINED, NOT_REACHED) for p in parts if p.status == s), "")
-    if worst:
+    if len(parts) < wanted:
+        status, reason = NOT_RUN, f"only {len(parts)} of its {wanted} values are run"
+        values, seeds = {}, 0
+    elif worst:
         bad = [part.reason for part in parts if part.status == worst]
         status, reason = worst, f"{len(bad)} of {len(parts)} cells: {'; '.join(_unique(bad))}"
     elif not values:
         status, reason = NOT_RUN, "; ".join(_unique(part.reason for part in parts))
-    elif len(values) < wanted:
-        status, reason = INCOMPLETE, f"{len(values)} of {wanted} runs are done"
-    return (
-        NOTHING
-        | dict(zip(NUMBER, at, strict=True))
-        | {
-            "scale": parts[0].scale,
-            "status": status,
-            "reason": reason,
-            "values": values,
-            "n_wanted": wanted,
-            "n_bad": sum(part.n_bad for part in parts),
-            "commit": " ".join(sorted({commit for part in parts for commit in part.commit.split()})),
-            "key": " ".join(part.key for part in parts),
-            "source": " ".join(_unique(part.source for part in parts)),
-            "shipped": any(part.shipped for part in parts),
-            "signs": {seed: word for part in parts for seed, word in part.signs.items() if seed in values},
-        }
-    )
+    elif len(values) < seeds:
+        status, reason = INCOMPLETE, f"{len(values)} of {seeds} runs are done"
+    return Measured(
+        parts[0].scale, *at, status, reason, seeds, sum(part.n_bad for part in parts), values,
+        signs={seed: word for part in parts for seed, word in part.signs.items() if seed in values},
+        key=" ".join(part.key for part in parts),
+        commit=" ".join(sorted({commit for part in parts for commit in part.commit.split()})),
+        shipped=any(part.shipped for part in parts),
+        source=" ".join(_unique(part.source for part in parts)),
+    )  # fmt: skip
 
 
 def _unique(texts: Iterable[str]) -> list[str]:

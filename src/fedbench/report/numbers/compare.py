@@ -12,16 +12,16 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import combine, rates
-from fedbench.report.numbers.aggregate import NOTHING, NUMBER, Repeat, measurements, summarised
+from fedbench.report.numbers.aggregate import Repeat, measurements, summarised
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.report.numbers.prints import print_of
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.rows import COSTS, frame_of
-from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.rows import COSTS, NUMBER, Measured, frame_of
+from fedbench.report.numbers.runs import runs_of_table
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.numbers.verdicts import judged
-from fedbench.results.places import Place, place_of
+from fedbench.results.places import Place
 from fedbench.results.statistics import least_spread
 
 PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
@@ -46,12 +46,7 @@ def comparisons(
     ``shipped`` holds the runs that travel with the repository, where they have been read already.
 
     Returns:
-        A frame. Where a number stands: ``at`` (the value of each axis), ``place`` (without the method's), ``dataset``,
-        ``method``, ``metric``, ``where`` (the axes that vary, in words), ``slope`` (whether it is one). Ours: those of
-        :func:`~fedbench.report.numbers.aggregate.measurements`, ``here`` (the scale runs it), ``shown`` (there is a
-        number of ours, or will be), ``moving``, ``spread_counted`` (the spread that verdicts take: at least what the
-        steps of the metric give). Its metric: ``label``, ``sign``, ``matters``, ``digits``. Print:
-        :data:`~fedbench.report.numbers.prints.PRINT`. Both: what :func:`~fedbench.report.numbers.verdicts.judged` adds.
+        A frame with the columns of :class:`~fedbench.report.numbers.rows.Compared` up to ``basis``.
     """
     paper = plan.study
     frame = _numbers(plan, spec, _measured(plan, spec, cells, shipped or Shipped(plan)))
@@ -80,12 +75,13 @@ def _numbers(plan: Plan, spec: TableSpec, measured: pd.DataFrame) -> pd.DataFram
     frame = frame_of(
         rows, {"at": dict, "place": tuple, "dataset": str, "method": str, "metric": str, "slope": bool}
     )
-    ours = measured.assign(here=measured["scale"] == scale)
-    if lacking := [dict(zip(NUMBER, at, strict=True)) for at in _at(frame) if at not in known]:
-        nothing = NOTHING | {"scale": scale, "reason": f"not part of scale {scale}"}
-        ours = pd.concat([ours, summarised(nothing | at for at in lacking).assign(here=False)])
+    ours = measured.assign(of_scale=measured["scale"] == scale)
+    if lacking := [at for at in _at(frame) if at not in known]:
+        reason = f"not part of scale {scale}"
+        nothing = summarised(Measured(scale, *at, reason=reason) for at in lacking)
+        ours = pd.concat([ours, nothing.assign(of_scale=False)])
     frame = frame.merge(ours, on=[*NUMBER])
-    return frame.assign(shown=frame["here"] | frame["shipped"])
+    return frame.assign(shown=frame["of_scale"] | frame["shipped"])
 
 
 def _at(numbers: pd.DataFrame) -> dict[tuple[Place, str, str], None]:
@@ -140,9 +136,8 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
     if spec.kind == "rates":
         measured = measurements(rates.table_of_rates(cells, spec, shipped), spec.metrics)
     else:
-        runs = table_of_runs(cells, spec.metrics, shipped)
-        measured = measurements(runs, spec.metrics)
-        measured = pd.concat([measured, _from_elsewhere(shipped, plan, spec, measured)])
+        measured = measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
+        measured = measured[measured["shipped"] | (measured["scale"] == plan.scale.name)]
         measured = combine.pool(measured, spec.pool) if spec.pool else measured
     grid = axes(plan, spec)
     if spec.average is not None:
@@ -151,32 +146,6 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
     if spec.slope is not None:
         measured = pd.concat([measured, combine.slopes(measured, spec.slope, grid[spec.slope][:-1])])
     return measured
-
-
-def _from_elsewhere(shipped: Shipped, plan: Plan, spec: TableSpec, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return shipped numbers for the places that the scale does not run.
-
-    All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
-    from this one, then from the one nearest to the paper.
-    """
-    settings, known = plan.study.values(spec), {(place, method) for place, method, _ in _at(measured)}
-    datasets = dict.fromkeys([*spec.datasets, *(str(place[0][1]) for place in measured["place"])])
-    lacking = [
-        (dataset, setting, method)
-        for dataset, *values in itertools.product(datasets, *settings.values())
-        for setting in [dict(zip(settings, values, strict=True))]
-        for method in spec.methods
-        if (place_of(str(dataset), setting), method) not in known
-    ]
-    scales = dict.fromkeys((plan.scale.name, *shipped.scales))
-    cells = [cell for name in scales for at in lacking if (cell := shipped.cell(name, *at)) is not None]
-    if not cells:
-        return measured.iloc[:0]
-    ours = measurements(table_of_runs(cells, spec.metrics, shipped, trained=False), spec.metrics)
-    ours = ours[ours["shipped"]]
-    count = ours.groupby(["place", "scale"])["metric"].transform("size")
-    ours = ours[count == count.groupby(ours["place"]).transform("max")]
-    return ours[ours["scale"] == ours.groupby("place")["scale"].transform("first")]
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:

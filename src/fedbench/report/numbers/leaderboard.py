@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from fedbench.report.numbers.aggregate import Repeat
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.combine import by_seed
 from fedbench.report.numbers.ranking import Rank, dominators, ranks
-from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED, records
+from fedbench.report.numbers.rows import DIVERGED, FAILED, FINISHED, INCOMPLETE, UNDEFINED, Compared, records
 from fedbench.report.numbers.shipped import Shipped
 
 LOST = (DIVERGED, FAILED, UNDEFINED)
@@ -42,14 +41,14 @@ class Line:
     """
 
     method: str
-    shown: list[Any]
+    shown: list[Compared]
     values: Mapping[Repeat, float]
     rank: Rank | None = None
     lost: bool = False
     twin: str = ""
 
     @property
-    def first(self) -> Any:
+    def first(self) -> Compared:
         """Its first number."""
         return self.shown[0]
 
@@ -151,8 +150,8 @@ def board_of(
 
     ``twins`` names for some methods the one that they are here.
     """
-    by_method: dict[str, list[Any]] = {}
-    for row in records(frame):
+    by_method: dict[str, list[Compared]] = {}
+    for row in records(frame, Compared):
         by_method.setdefault(row.method, []).append(row)
     guessed = _values(by_method[spec.random][0], measure) if spec.random in by_method else {}
     lines = []
@@ -193,7 +192,7 @@ def _ranked(dataset: str | None, measure: Measure, lines: Sequence[Line], contro
     return Board(dataset, measure, [*placed, *rest], seeds)
 
 
-def _values(measured: Any, measure: Measure) -> dict[Repeat, float]:
+def _values(measured: Compared, measure: Measure) -> dict[Repeat, float]:
     if measured.status not in (FINISHED, INCOMPLETE):
         return {}
     return {seed: measure.sign * value for seed, value in measured.values.items() if math.isfinite(value)}

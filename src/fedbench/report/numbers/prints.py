@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
 
 from fedbench.plan.schema import Paper, TableSpec, Value
-from fedbench.report.numbers.aggregate import NUMBER
-from fedbench.report.numbers.published import Published, load
-from fedbench.report.numbers.rows import frame_of
+from fedbench.report.numbers.published import load
+from fedbench.report.numbers.rows import NUMBER, Printed, columns_of, frame_of
 from fedbench.results.places import Place, axes_of, members, shown
-
-PRINT = {name: kind for name, kind in get_type_hints(Published).items() if name != "line"}
-"""Columns of a printed number, with their types."""
 
 
 def print_of(
@@ -24,16 +19,15 @@ def print_of(
 ) -> pd.DataFrame:
     """Return what a table prints of some metrics at the places of its axes, a row for each number.
 
-    The columns are :data:`NUMBER`, those of :data:`PRINT`, and ``print_digits``, with how many decimals the table
-    prints; bounds are printed as whole numbers and shown as their metrics are.
+    The columns are :data:`NUMBER` and those of :class:`~fedbench.report.numbers.rows.Printed`; bounds are printed as
+    whole numbers and shown as their metrics are.
     """
-    tables = [load(paper.key, spec.published, paper.measures)] if spec.published else []
+    known = load(paper.key, spec.published, paper.measures).at(axes, metrics) if spec.published else {}
     rows = [
-        (tuple(place), method, metric, *(getattr(number, name) for name in PRINT), table.decimals)
-        for table in tables
-        for ((*place, (_, method)), metric), number in table.at(axes, metrics).items()
+        (tuple(place), method, metric, *vars(number).values())
+        for ((*place, (_, method)), metric), number in known.items()
     ]
-    frame = frame_of(rows, dict.fromkeys(NUMBER, object) | PRINT | {"print_digits": float})
+    frame = frame_of(rows, dict.fromkeys(NUMBER, object) | columns_of(Printed))
     if spec.kind == "rates":
         frame["print_digits"] = max(paper.measure(metric).decimals for metric in metrics)
     return frame

@@ -7,13 +7,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
 
 from fedbench import measures
 from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper, paper_keys
 from fedbench.plan.schema import Value
+from fedbench.report.numbers.rows import Printed
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results.places import Place, Pooled, words_of
 
@@ -23,26 +23,6 @@ PERCENT = {"mean": "mean_percent", "std": "std_percent"}
 """Columns of numbers, and what they are called where the numbers are in per cent."""
 BESIDE = {"paper", "table", "note", "spread", "n_seeds", *PERCENT, *PERCENT.values(), *COORDINATES}
 """Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
-
-
-class Published(NamedTuple):
-    """One printed number, NaN where nothing is printed, with the line of the file where it is.
-
-    ``printed_text`` and ``printed_std_text`` are the digits as printed (0.801 for 80.1 per cent). ``spread`` says what
-    the printed ± is (``std`` over ``print_seeds`` runs, which is ``comparable_std``; ``device variance``; ``none``).
-    ``doubt`` is the note of a cell that the transcription flags, empty otherwise.
-    """
-
-    line: int
-    printed: float
-    printed_text: str
-    printed_std: float
-    printed_std_text: str
-    note: str
-    doubt: str
-    spread: str
-    print_seeds: float
-    comparable_std: float
 
 
 class PublishedTable:
@@ -84,19 +64,21 @@ class PublishedTable:
         self.values = [
             self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
-        self.decimals = max((len(v.printed_text.partition(".")[2]) for v in self.values), default=3)
+        decimals = max((len(v.printed_text.partition(".")[2]) for v in self.values), default=3)
+        for value in self.values:
+            value.print_digits = decimals
 
     def _value(
         self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: float
-    ) -> Published:
+    ) -> Printed:
         low, high = (known.low, known.high) if known else (-math.inf, math.inf)
         mean, text = self._number(index, "mean", low, high)
         std, std_text = self._number(index, "std", 0, high - low)
         runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, integer=True)
         note, spread = row.get("note") or "", row.get("spread") or spread
         plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
-        return Published(
-            self._csv.lines[index], mean, text, std, std_text, note, "" if plain else note, spread,
+        return Printed(
+            mean, text, std, std_text, note, "" if plain else note, spread,
             print_seeds=n_seeds if math.isnan(runs) else runs,
             comparable_std=std if spread == "std" else math.nan,
         )  # fmt: skip
@@ -148,7 +130,7 @@ class PublishedTable:
 
     def at(
         self, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
-    ) -> dict[tuple[Place, str], Published]:
+    ) -> dict[tuple[Place, str], Printed]:
         """Return the numbers at the places of a table, by place and metric.
 
         An axis counts when the file has a column for it; an empty cell fits every value of a setting, which the paper
@@ -165,20 +147,20 @@ class PublishedTable:
             }
             for name in columns
         }
-        numbers: dict[tuple[Place, str], list[Published]] = {}
-        for row, number in zip(self.rows, self.values, strict=True):
+        fitting: dict[tuple[Place, str], list[int]] = {}
+        for number, row in enumerate(self.rows):
             values = [fits[name][row[name]] if name in fits else axes[name] for name in axes]
             named = [metric for metric in metrics if _parts(metric) == _parts(row["metric"].strip())]
             for *place, metric in itertools.product(*values, named):
-                numbers.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
-        for (at, _), fitting in numbers.items():
-            if len(fitting) > 1:
-                lines = ", ".join(str(number.line) for number in fitting)
+                fitting.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
+        for (at, _), numbers in fitting.items():
+            if len(numbers) > 1:
+                lines = ", ".join(str(self._csv.lines[number]) for number in numbers)
                 raise UserError(
                     f"{self.path}: lines {lines} all fit {words_of(at)}; "
                     "give the cell a setting, or the file a column, that tells them apart"
                 )
-        return {at: fitting[0] for at, fitting in numbers.items()}
+        return {at: self.values[number] for at, (number,) in fitting.items()}
 
 
 def _same(text: str, value: Value, optional: bool) -> bool:

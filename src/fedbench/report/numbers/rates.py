@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.rows import FINISHED, NOT_RUN, OF_ROW, UNDEFINED, Row, frame_of
-from fedbench.report.numbers.runs import OF_CELL, table_of_runs
+from fedbench.report.numbers.rows import FINISHED, NOT_RUN, UNDEFINED, Row, frame_of, records
+from fedbench.report.numbers.runs import of_cells, table_of_runs
 from fedbench.report.numbers.shipped import Shipped, joint_key
 from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import LEAST, slope
@@ -67,21 +66,18 @@ def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | No
         rest = {name: value for name, value in cell.setting.items() if name not in spec.pool}
         groups.setdefault((place_of(cell.dataset, rest), cell.method), []).append(cell)
     rows = []
-    for (place, method), group in groups.items():
-        first = group[0]
-        key = " ".join(cell.key for cell in group)
-        of_group = (first.paper, first.scale, place, method, key, len(first.runs))
-        rows += [(*of_group, *row) for row in _rows(group, spec, shipped)]
-    return frame_of(rows, OF_CELL | OF_ROW)
+    for (place, _), group in groups.items():
+        of_group = of_cells(group, place)
+        rows += [row._replace(**of_group) for row in _rows(group, spec, shipped)]
+    return frame_of(rows, Row)
 
 
 def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> Iterator[Row]:
     """Yield the exponents of a method, and why some lack."""
-    known: dict[int, dict[str, Any]] = {}
+    known: dict[int, dict[str, Row]] = {}
     lacking = ""
     for cell in cells:
-        budget: Iterable[Any] = table_of_runs([cell], [EPSILON]).itertuples(index=False)
-        for row in budget:
+        for row in records(table_of_runs([cell], [EPSILON]), Row):
             said = f"{cell.setting_label}: {row.reason}" if row.reason else ""
             if not row.origin:
                 lacking = "; ".join(filter(None, [lacking, said]))
@@ -89,10 +85,10 @@ def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> It
                 known.setdefault(row.seed, {})[cell.name] = row._replace(reason=said)
     complete = {seed: [*parts.values()] for seed, parts in known.items() if len(parts) == len(cells)}
     fits = [
-        row
+        fit
         for metric in spec.metrics
         for seed, parts in complete.items()
-        if (row := _fitted(cells, seed, metric, parts, spec.epsilon)) is not None
+        if (fit := _fitted(cells, seed, metric, parts, spec.epsilon)) is not None
     ]
     troubled = {row.metric for row in fits if row.status != FINISHED}
     fits = [row for row in fits if row.status != FINISHED or row.metric not in troubled]
@@ -104,7 +100,7 @@ def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> It
         yield Row("", -1, "", status=NOT_RUN, reason=lacking, origin="")
 
 
-def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Any], epsilon: str) -> Row | None:
+def _fitted(cells: Sequence[Cell], seed: int, metric: str, parts: Sequence[Row], epsilon: str) -> Row | None:
     """Fit one exponent to the runs of all budgets with one seed; None where one of them has no curve."""
     spent = SPENT.get(metric)
     if spent is None:

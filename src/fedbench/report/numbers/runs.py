@@ -6,6 +6,7 @@ Whatever is missing stays visible: a cell some of whose runs lack has a row that
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,23 +15,22 @@ import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
+from fedbench.plan.plan import Plan
+from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect, logs
 from fedbench.report.numbers.rows import (
     COSTS,
     FAILED,
     NAN,
     NOT_RUN,
-    OF_ROW,
+    SHIPPED,
     Row,
     Run,
     device_metrics,
     frame_of,
 )
 from fedbench.report.numbers.shipped import Shipped
-from fedbench.results.places import place_of
-
-OF_CELL = {"study": str, "scale": str, "place": tuple, "method": str, "cell": str, "planned": int}
-"""Columns before those of :class:`Row`: ``cell`` is the cell's key, ``planned`` how many seeds are wanted."""
+from fedbench.results.places import Place, place_of
 
 
 def table_of_runs(
@@ -44,18 +44,45 @@ def table_of_runs(
         shipped: runs for the seeds that were not trained here, unless a job failed here.
         trained: whether runs that were trained here count.
     """
-    rows = [
-        (*told, *row)
-        for cell in cells
-        for told in [_told(cell)]
-        for row in _rows(cell, metrics, shipped, trained)
+    rows = []
+    for cell in cells:
+        of_cell = of_cells([cell], place_of(cell.dataset, cell.setting))
+        rows += [row._replace(**of_cell) for row in _rows(cell, metrics, shipped, trained)]
+    return frame_of(rows, Row)
+
+
+def runs_of_table(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> pd.DataFrame:
+    """Return the runs that a table of results shows: those of its cells, and shipped ones where it has no cell.
+
+    All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
+    from this one, then from the one nearest to the paper.
+    """
+    runs = table_of_runs(cells, spec.metrics, shipped)
+    settings, known = plan.study.values(spec), {*zip(runs["place"], runs["method"], strict=True)}
+    datasets = dict.fromkeys([*spec.datasets, *(str(place[0][1]) for place in runs["place"])])
+    scales = dict.fromkeys((plan.scale.name, *shipped.scales))
+    others = [
+        cell
+        for scale in scales
+        for dataset, *values in itertools.product(datasets, *settings.values())
+        for setting in [dict(zip(settings, values, strict=True))]
+        for method in spec.methods
+        if (place_of(str(dataset), setting), method) not in known
+        if (cell := shipped.cell(scale, str(dataset), setting, method)) is not None
     ]
-    return frame_of(rows, OF_CELL | OF_ROW)
+    elsewhere = table_of_runs(others, spec.metrics, shipped, trained=False)
+    elsewhere = elsewhere[elsewhere["origin"] == SHIPPED]
+    count = elsewhere.groupby(["place", "scale"])["method"].transform("nunique")
+    elsewhere = elsewhere[count == count.groupby(elsewhere["place"]).transform("max")]
+    first = elsewhere.groupby("place")["scale"].transform("first")
+    return pd.concat([runs, elsewhere[elsewhere["scale"] == first]], ignore_index=True)
 
 
-def _told(cell: Cell) -> tuple[Any, ...]:
-    """Return what :data:`OF_CELL` names."""
-    return cell.paper, cell.scale, place_of(cell.dataset, cell.setting), cell.method, cell.key, len(cell.runs)
+def of_cells(cells: Sequence[Cell], place: Place) -> dict[str, Any]:
+    """Return what rows say of the cells they are of, which stand together at a place: one, or one for each budget."""
+    first, key = cells[0], " ".join(cell.key for cell in cells)
+    return {"study": first.paper, "scale": first.scale, "place": place, "method": first.method, "cell": key,
+            "planned": len(first.runs)}  # fmt: skip
 
 
 def _rows(cell: Cell, metrics: Sequence[str], shipped: Shipped | None, trained: bool) -> Iterator[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from fedbench.plan.configuration import scale_names
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Value
 from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, NAN, SHIPPED, Row, Run
-from fedbench.report.numbers.strict_csv import StrictCsv
+from fedbench.report.numbers.rows import AVERAGED, DIVERGED, FINISHED, SHIPPED, Row, Run, records
+from fedbench.report.numbers.strict_csv import exported
 from fedbench.results import idle
 
 FIRST = ("paper", "reduced")
@@ -116,28 +115,18 @@ def _read(
     path: Path, _mark: files.Mark | None
 ) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
-    rows = _checked(path).assign(origin=SHIPPED, tried=NAN)
+    rows = _checked(path)
     runs: dict[str, dict[str, Row]] = {}
-    for values in rows[list(Row._fields)].itertuples(index=False, name=None):
-        row = Row(*values)
+    for row in records(rows[[*COLUMNS, "source"]].assign(origin=SHIPPED), Row):
         runs.setdefault(row.key, {}).setdefault(row.metric, row)  # two cells may have a run in common
     seeds = rows.groupby(["dataset", "method"])["seed"].agg(set)
     return runs, dict(zip(seeds.index, seeds, strict=True))
 
 
 def _checked(path: Path) -> pd.DataFrame:
-    """Return the rows of a file, with ``source``; :class:`UserError` where one is none that an export writes."""
-    read = StrictCsv(path)
-    if lacking := [name for name in ("dataset", *COLUMNS) if name not in read.columns]:
-        raise UserError(
-            f"{path} lacks the column {', '.join(lacking)}: it is not a file that `fedbench export` wrote"
-        )
-    texts = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
-    rows = texts.assign(
-        **{name: texts[name].map(_number).astype(float) for name in NUMBERS},
-        **{f"{name}_text": texts[name] for name in NUMBERS},
-        source=[f"{path}:{line}" for line in read.lines],
-    )
+    """Return the rows of a file; :class:`UserError` where one is none that an export writes."""
+    rows = exported(path, ("dataset", *COLUMNS), lambda name: name in NUMBERS)
+    rows = rows.astype(dict.fromkeys(NUMBERS, float))
     known = {str(metric): measures.find(str(metric)) for metric in rows["metric"].unique()}
     for side in ("low", "high"):
         ends = {metric: getattr(measure, side) for metric, measure in known.items() if measure}
@@ -161,24 +150,10 @@ def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
         ),
         ((rows["metric"] == "") != diverged, "a {status} run with the metric {metric!r}"),
         (~rows["sign"].isin(("", *idle.MEANING)), f"sign is {{sign!r}}; known: {', '.join(idle.MEANING)}"),
-        *(
-            (rows[name].isna() & (rows[f"{name}_text"] != ""), f"{name} is {{{name}_text!r}}, no number")
-            for name in NUMBERS
-        ),
-        (
-            (seed % 1 != 0) | (seed < 0) | (value.isna() != diverged),
-            "seed {seed_text} with the value {value_text!r}",
-        ),
+        ((seed % 1 != 0) | (seed < 0) | (value.isna() != diverged), "seed {seed:g} with the value {value:g}"),
         (
             rows["low"].notna() & value.notna() & ~value.between(rows["low"], rows["high"]),
             "value is {value:g}; {metric} lies between {low:g} and {high:g}",
         ),
         ((rows["metric"] != "") & (value != rows["first"]), "{metric} of the run {key} is {first:g} in {at}"),
     ]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text or "nan")
-    except ValueError:
-        return math.nan

@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 
 from fedbench import files
-from fedbench.errors import UserError
 from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.report.files import REPRODUCED, write
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.strict_csv import StrictCsv
+from fedbench.report.numbers.strict_csv import exported
 
 POINTS = 100
 """Evaluations that are kept of a run, at equal distances, the first and the last among them."""
@@ -95,16 +94,4 @@ def _by_key(path: Path, _mark: files.Mark) -> dict[str, pd.DataFrame]:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    read = StrictCsv(path)
-    if lacking := [name for name in ("key", "status", "round") if name not in read.columns]:
-        raise UserError(
-            f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
-        )
-    table = pd.DataFrame(read.rows, columns=read.columns)
-    for name in table.columns.difference([*TEXTS]):
-        numbers = pd.to_numeric(table[name], errors="coerce")
-        if (wrong := numbers.isna() & ~table[name].isin(("", "nan"))).any():
-            row = int(wrong.to_numpy().argmax())
-            raise UserError(f"{path}, line {read.lines[row]}: {name} is {table[name][row]!r}, no number")
-        table[name] = numbers
-    return table
+    return exported(path, ("key", "status", "round"), lambda name: name not in TEXTS).drop(columns="source")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from fedbench import files
 from fedbench.errors import UserError, shortened
@@ -86,3 +88,31 @@ class StrictCsv:
                 f"{self.path}, line {self.lines[row]}: {name} is {shortened(text, 60)!r}, {problem}"
             )
         return value
+
+
+def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool]) -> pd.DataFrame:
+    """Return a CSV that ``fedbench export`` wrote, and ``source``, the file and line of each row.
+
+    Args:
+        path: of the file.
+        needs: columns that it must have.
+        is_number: tells by their names which columns hold numbers: NaN where they are empty, infinities are some.
+
+    Raises:
+        UserError: it is no such file.
+    """
+    read = StrictCsv(path)
+    if lacking := [name for name in needs if name not in read.columns]:
+        raise UserError(
+            f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
+        )
+    table = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
+    for name in filter(is_number, read.columns):
+        numbers = pd.to_numeric(table[name], errors="coerce")
+        if (wrong := numbers.isna() & ~table[name].isin(("", "nan"))).any():
+            row = int(wrong.to_numpy().argmax())
+            raise UserError(
+                f"{path}, line {read.lines[row]}: {name} is {shortened(table[name][row], 60)!r}, no number"
+            )
+        table[name] = numbers
+    return table.assign(source=[f"{path}:{line}" for line in read.lines])

@@ -20,7 +20,7 @@ from fedbench.report.figures.style import style_of
 from fedbench.report.numbers import collect, rule
 from fedbench.report.numbers.logs import Log
 from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.rows import DIVERGED, NOT_RUN
+from fedbench.report.numbers.rows import DIVERGED, NOT_RUN, Compared
 from fedbench.report.page.curves import Columns, Line, chart, read_curve
 from fedbench.report.page.states import TRAINING, TROUBLE, State, state_of
 from fedbench.report.tables.layout import Entry
@@ -36,7 +36,7 @@ class Number:
     """One number of a cell: what a table prints of it, its row of the frame, its case, and where the table is."""
 
     entry: Entry
-    item: Any
+    item: Compared
     state: State
     target: str
 
@@ -67,9 +67,9 @@ class Number:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        said, half = [self.state.meaning], self.item.half_width
+        said, width = [self.state.meaning], self.item.half_width
         if not math.isnan(self.item.difference):
-            half = "" if math.isnan(half) else f", {rule.LEVEL_TEXT} ±{half:.2g}"
+            half = "" if math.isnan(width) else f", {rule.LEVEL_TEXT} ±{width:.2g}"
             said = [f"Δ {self.entry.delta}{half}: {self.state.meaning}"]
         return "; ".join(filter(None, [*said, self.idle, self.moving]))
 

@@ -19,7 +19,7 @@ from fedbench.report.numbers import compare, described, shipped_curves
 from fedbench.report.numbers.logs import log_of
 from fedbench.report.numbers.names import ABSENT, DECIMALS
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.rows import NOT_RUN, records
+from fedbench.report.numbers.rows import NOT_RUN, Compared, records
 from fedbench.report.page.cells import CellView, Number
 from fedbench.report.page.states import ELSEWHERE, STATES, State, counted, state_of
 from fedbench.report.tables import build as tables
@@ -75,7 +75,7 @@ class TableView:
 
     def cell(self, entry: Entry) -> CellView | None:
         """Return the cell behind an entry, None where the scale has none."""
-        return self.views.get(_place(entry.item.at)) if entry.item and entry.item.here else None
+        return self.views.get(_place(entry.item.at)) if entry.item and entry.item.of_scale else None
 
     def state(self, entry: Entry) -> State:
         """Return the case of an entry."""
@@ -223,8 +223,8 @@ def _figure(plan: Plan, name: str, drawing: Drawing, views: Views) -> Drawing:
     cells = plan.cells(name)
     if all(views[_place_of(cell)].numbers.keys() >= {*shared["metrics"]} for cell in cells):
         return drawing
-    for item in records(compare.comparisons(plan, TableSpec(**shared), cells)):
-        behind = views.get(_place(item.at)) if item.here else None
+    for item in records(compare.comparisons(plan, TableSpec(**shared), cells), Compared):
+        behind = views.get(_place(item.at)) if item.of_scale else None
         if behind:
             value, spread = state_text(item, DECIMALS)
             behind.add(Entry(value, spread, item=item), name)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from fedbench.report.numbers import logs, rule
-from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
+from fedbench.report.numbers.rows import (
+    DIVERGED,
+    FAILED,
+    INCOMPLETE,
+    NOT_REACHED,
+    NOT_RUN,
+    UNDEFINED,
+    Compared,
+)
 from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
@@ -57,7 +64,7 @@ TROUBLE = (
 """What needs a reason, the most urgent first."""
 
 
-def state_of(item: Any, without: str = "") -> State:
+def state_of(item: Compared, without: str = "") -> State:
     """Return the case of a number of a table; ``without`` is what is known of a cell without results."""
     if not item.shown:
         return STATES[ELSEWHERE]

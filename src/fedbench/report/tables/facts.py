@@ -18,7 +18,8 @@ from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers import described, shipped_facts
 from fedbench.report.numbers.axes import check_axes
 from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
-from fedbench.report.numbers.published import Published, PublishedTable, load
+from fedbench.report.numbers.published import PublishedTable, load
+from fedbench.report.numbers.rows import Printed
 from fedbench.report.tables.document import Table, origin
 from fedbench.report.tables.fold import NOT_PREPARED
 from fedbench.report.tables.layout import At, Axes, Entry, Grid, arranged
@@ -153,7 +154,7 @@ def _counted(
     return said, rows
 
 
-def _entry(value: float | None, printed: Published | None, decimals: int) -> Entry:
+def _entry(value: float | None, printed: Printed | None, decimals: int) -> Entry:
     """Hold a fact against print, with as many decimals as are printed."""
     if printed and printed.printed_text:
         decimals = len(printed.printed_text.partition(".")[2])

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers.names import ABSENT, together
-from fedbench.report.numbers.rows import frame_of, records
+from fedbench.report.numbers.rows import Compared, frame_of, records
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -41,8 +41,8 @@ class Marks(NamedTuple):
 class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
-    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, a row of
-    :func:`~fedbench.report.numbers.compare.comparisons`, None in a table that compares nothing.
+    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
+    that compares nothing.
     """
 
     value: str
@@ -55,7 +55,7 @@ class Entry:
     delta: str = ""
     symbol: str = ""
     second: bool = False
-    item: Any = None
+    item: Compared | None = None
 
     @property
     def deviation(self) -> str:
@@ -94,12 +94,23 @@ class Block(NamedTuple):
     agreement: list[str]
 
 
-CELLS = {
-    "block": int, "heading": str, "row": int, "label": str, "line": int, "column": int, "at": tuple, "names": tuple,
-    "entry": Entry, "tau": str,
-}  # fmt: skip
-"""Columns of the frame of a table: numbers of its block, row, line (metric) and column with their texts, the place and
-the texts of the column by level, what stands there, and Kendall's tau of the methods that compete there."""
+class Spot(NamedTuple):
+    """A row of the frame of a table: the numbers of block, row, line (metric) and column, and what stands there.
+
+    ``at`` and ``names`` are the place and the texts of the column by level, ``tau`` is Kendall's of the methods that
+    compete there.
+    """
+
+    block: int
+    heading: str
+    row: int
+    label: str
+    line: int
+    column: int
+    at: tuple[int, ...]
+    names: tuple[str, ...]
+    entry: Entry
+    tau: str
 
 
 @dataclass(frozen=True)
@@ -138,9 +149,9 @@ class Grid:
     @cached_property
     def blocks(self) -> list[Block]:
         """The frame as blocks of rows."""
-        return [self._block([*part]) for part in _parts(records(self.cells), "block")]
+        return [self._block([*part]) for part in _parts(records(self.cells, Spot), "block")]
 
-    def _block(self, cells: Sequence[Any]) -> Block:
+    def _block(self, cells: Sequence[Spot]) -> Block:
         rows = []
         for row in _parts(cells, "row"):
             lines = _parts(row, "line")
@@ -169,7 +180,7 @@ class Grid:
         return any(any(row.agreement) for row in self.rows)
 
 
-def _parts(cells: Iterable[Any], column: str) -> list[list[Any]]:
+def _parts(cells: Iterable[Spot], column: str) -> list[list[Spot]]:
     """Part the rows of a table's frame where a column changes."""
     return [[*part] for _, part in itertools.groupby(cells, operator.attrgetter(column))]
 
@@ -213,7 +224,7 @@ def arranged(
         of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
         for (line, *which), column in itertools.product(depths, columns):
             records.append((*of_row, line, *column, *filled.get((row, tuple(which), column[1]), BLANK)))
-    return frame_of(records, CELLS)
+    return frame_of(records, Spot)
 
 
 def _texts(
@@ -237,7 +248,7 @@ def listed(
         for number, (heading, label, entries) in enumerate(rows)
         for column, (name, entry) in enumerate(zip(names, entries, strict=True))
     ]  # fmt: skip
-    return Grid(stub, frame_of(records, CELLS), absent=absent or Grid.absent)
+    return Grid(stub, frame_of(records, Spot), absent=absent or Grid.absent)
 
 
 Line = tuple[str, list[str], str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,7 +14,7 @@ from fedbench.report.numbers import compare, described
 from fedbench.report.numbers.leaderboard import COSTS, Board, Line, boards
 from fedbench.report.numbers.names import ABSENT, DECIMALS, SHIPPED, axis_text
 from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.rows import NOT_REACHED
+from fedbench.report.numbers.rows import NOT_REACHED, Compared
 from fedbench.report.tables import notes
 from fedbench.report.tables.document import Table, origin, stamp
 from fedbench.report.tables.layout import Entry, listed
@@ -108,7 +107,7 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
     return [Entry(rank), *numbers, *last]
 
 
-def _needed(measured: Any) -> str:
+def _needed(measured: Compared) -> str:
     """Return what it took to the target: infinite if a seed missed it, with how many reached it."""
     reached = [value for value in measured.values.values() if math.isfinite(value)]
     if measured.status == NOT_REACHED:
@@ -198,12 +197,12 @@ def _front(paper: Paper, board: Board, line: Line) -> str:
     return said
 
 
-def _shipped(shown: Sequence[Any]) -> str:
+def _shipped(shown: Sequence[Compared]) -> str:
     count = sum(item.shipped for item in shown)
     return f"{SHIPPED}: {count} of {len(shown)} numbers are shipped, not trained here." if count else ""
 
 
-def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Any], name: str) -> pd.DataFrame:
+def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.DataFrame:
     """Return one row per number, with the rank of its method on its dataset."""
     if not items:
         return pd.DataFrame()

@@ -3,11 +3,10 @@ r"""The numbers of a table as LaTeX macros: ``\fedbench{study/table/dataset/sett
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from fedbench.errors import visible
 from fedbench.report.numbers.names import ABSENT, SHIPPED, value_text
-from fedbench.report.numbers.rows import FINISHED, INCOMPLETE
+from fedbench.report.numbers.rows import FINISHED, INCOMPLETE, Compared
 from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.tables.layout import Entry
 
@@ -49,7 +48,7 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
     return "\n".join([f"% {' '.join(visible(comment).split())}", COMMANDS + "\n".join(lines), ""])
 
 
-def _parts(entry: Entry, item: Any) -> Iterator[tuple[str, str, str]]:
+def _parts(entry: Entry, item: Compared) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each part of a place, its text as the table shows it, and why there is none."""
     why = item.status
     finished = why == FINISHED

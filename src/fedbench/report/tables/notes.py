@@ -25,7 +25,7 @@ LONGEST_LENGTH = 60
 
 def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> str:
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
-    ran = frame["here"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
+    ran = frame["of_scale"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
     seeds = sorted({*frame.loc[ran, "n_wanted"]})
     count = " or ".join(str(n) for n in seeds)
     run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
@@ -45,7 +45,7 @@ def below(
     """
     paper, spec, data = plan.study, plan.table(name), Path(plan.config.data_dir)
     prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
-    ran = frame[frame["here"] & (frame["n_seeds"] > 0)]
+    ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
     signs = sentences.signs(frame, plan.config.tolerance, dashes)

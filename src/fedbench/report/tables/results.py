@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -21,6 +20,8 @@ from fedbench.report.numbers.rows import (
     INCOMPLETE,
     NOT_REACHED,
     UNDEFINED,
+    Compared,
+    Measured,
     records,
 )
 from fedbench.report.tables import notes
@@ -33,7 +34,7 @@ def make(plan: Plan, name: str) -> Table:
     """Assemble the table from what is on disk."""
     spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
     frame = verdicts.agreements(compare.comparisons(plan, spec, cells))
-    frame = frame.assign(on_edge=[on_edge(plan, item) for item in records(frame)])
+    frame = frame.assign(on_edge=[on_edge(plan, item) for item in records(frame, Compared)])
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
@@ -52,7 +53,7 @@ def make(plan: Plan, name: str) -> Table:
     )
 
 
-def on_edge(plan: Plan, item: Any) -> bool:
+def on_edge(plan: Plan, item: Compared) -> bool:
     """Say whether a number with a verdict was made with a tuned value that is the least or largest tried."""
     if math.isnan(item.difference) or any(value in MADE_OF for value in item.at.values()):
         return False
@@ -72,7 +73,7 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
         printed_best=verdicts.best(frame, frame["printed"]),
         second=frame["metric"].isin(second),
     )
-    said = [({**item.at, METRIC: item.metric}, _entry(item), _tau(item)) for item in records(frame)]
+    said = [({**item.at, METRIC: item.metric}, _entry(item), _tau(item)) for item in records(frame, Compared)]
     cells = arranged(spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair))
     away = {block: _away([entry.item for entry in part["entry"]]) for block, part in cells.groupby("block")}
     cells["heading"] += cells["block"].map(away).where(cells["heading"] != "", "")
@@ -80,16 +81,18 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
     return Grid(axis_name(paper, spec.rows[-1]), cells, bool(frame["has_print"].any()), tau)
 
 
-def _away(items: Sequence[Any]) -> str:
+def _away(items: Sequence[Compared | None]) -> str:
     """Name the scales of a block that has numbers of other scales alone."""
-    items = [item for item in items if item]
-    scales = sorted({item.scale for item in items if item.shipped})
+    known = [item for item in items if item]
+    scales = sorted({item.scale for item in known if item.shipped})
     return (
-        f" ({SHIPPED} scale {', '.join(scales)})" if scales and not any(item.here for item in items) else ""
+        f" ({SHIPPED} scale {', '.join(scales)})"
+        if scales and not any(item.of_scale for item in known)
+        else ""
     )
 
 
-def _entry(item: Any) -> Entry:
+def _entry(item: Compared) -> Entry:
     """Return what stands in one place."""
     value, spread = state_text(item, item.digits)
     return Entry(
@@ -107,7 +110,7 @@ def _entry(item: Any) -> Entry:
     )
 
 
-def state_text(ours: Any, decimals: int) -> tuple[str, str]:
+def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
     """Return our side of a number and its spread; one without a full mean says why in a word."""
     status = ours.status
     mark = SHIPPED * ours.shipped
@@ -122,7 +125,7 @@ def state_text(ours: Any, decimals: int) -> tuple[str, str]:
     return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
 
 
-def _tau(item: Any) -> str:
+def _tau(item: Compared) -> str:
     """Print Kendall's tau of the methods that a number competes with; over a part of them it says so."""
     if math.isnan(item.tau):
         return ""

@@ -84,7 +84,7 @@ def bounds(frame: pd.DataFrame) -> str:
 
 def absent(frame: pd.DataFrame) -> str:
     """Say why numbers are missing, where that is known."""
-    pending = frame[frame["here"] & (frame["status"] == NOT_RUN)]
+    pending = frame[frame["of_scale"] & (frame["status"] == NOT_RUN)]
     reasons = sorted({*pending["reason"]} - {""})
     return f"Not run: {'; '.join(reasons)}." if reasons else ""
 
