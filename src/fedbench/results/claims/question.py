@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from fedbench import measures
@@ -48,11 +49,14 @@ class Question:
     def verdict(self, effects: Effects, numbers: pd.DataFrame) -> Verdict:
         """Judge effects that were read from ``numbers``, whose values bound the step of the metric on each dataset.
 
-        Of a dataset the closest bound of its places counts, of all datasets the coarsest. What has no ends moves in no
-        steps, nor does a logarithm.
+        Of a dataset the closest bound of its places counts, of all datasets the coarsest. The largest setting moves in
+        the steps of its logarithm. What has no ends moves in no steps, nor does the logarithm of a cost.
         """
         least, ends, read = dict[Value, float](), self.measure.ends, numbers.iloc[effects.read]
-        if ends and self.rule.form != "ratio":
+        if self.claim.ratio and (axis := self.claim.ratio.largest):
+            tried = {float(dict(place)[axis]) for place in self.places}
+            least[axis] = least_spread(np.log(sorted(tried)))
+        elif ends and self.rule.form != "ratio":
             at: dict[Place, list[float]] = {}
             for place, value in zip(read["place"], read["value"], strict=True):
                 at.setdefault(place, [*ends]).append(value)
