@@ -173,7 +173,7 @@ def test_curves_have_a_row_per_evaluation_and_seed(project: Project, reduced: Co
 def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
     project: Project, cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = {"test_auc": {"pace": 0.01, "sign": "flat"}}
+    facts = {"test_auc": {"pace": 0.01, "sign": "flat", "other": 0.5}}  # as runs of before say, too
     made = [run_result(run.seed, run.key, {"test_auc": 0.8}) | {"facts": facts} for run in cell.runs]
     project.write(cell, made)
     monkeypatch.setattr(pd, "read_csv", None)

@@ -98,8 +98,9 @@ def _rows(
             reason = f"the runs have no {metric}, only {', '.join(known)}"
             rows[metric] = fact._replace(metric=metric, status=UNDEFINED, reason=reason)
             continue
-        of_metric: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)
-        rows[metric] = fact._replace(metric=metric, **read)._replace(**of_metric)
+        known_facts: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)
+        of_metric = {name: known_facts[name] for name in ("pace", "sign") if name in known_facts}
+        rows[metric] = fact._replace(metric=metric, **read, **of_metric)
     return rows
 
 
