@@ -98,6 +98,9 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
 def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
     finish(claimed, reduced, lead)
     assert words(reduced)["reduced"] == says
+    (finding, *_) = find(Plan(reduced))
+    assert math.isnan(finding.main.q) == says.startswith("contradicted"), "q is that of the other direction"
+    assert ("q = " in claim_words.seeds_text(finding)) != says.startswith("contradicted")
 
 
 def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
