@@ -84,15 +84,6 @@ def test_a_plain_call_builds_every_table_and_figure_of_the_paper(project: Projec
     assert "train" in said and "gpu=0" in said and "gpu=1" not in said, "on a processor none claims a card"
 
 
-def test_a_second_dry_run_needs_no_torch_until_something_changes(project: Project) -> None:
-    project.snakemake("tables/table1.tex", "-n")
-    without_torch(project)
-    assert "train" in project.snakemake("tables/table1.tex", "-n")
-    with project.edit("config/papers/localscgdam.yaml") as paper:
-        del paper["methods"]["LocalSGDM"]["params"]["momentum"]
-    assert "the workflow imported torch" in project.snakemake("tables/table1.tex", "-n", fails=True)
-
-
 def test_a_dry_run_that_shows_no_jobs_counts_them_and_says_why(project: Project) -> None:
     shown, counted = (project.snakemake("tables/table1.tex", "-n", *quiet) for quiet in ([], ["-q", "rules"]))
     assert "rule train:" in shown and "rule train:" not in counted

@@ -20,7 +20,7 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
 from fedbench.specs import RunSpec, digest
 from fedbench.store import code, results
-from fedbench.workflow import checked, requests, sources
+from fedbench.workflow import requests, sources
 from fedbench.workflow.inputs import EVERY, Inputs
 from fedbench.workflow.requests import Requests
 
@@ -215,17 +215,11 @@ class Call:
         }
 
     def _results(self, paper: str, paths: list[str]) -> list[str]:
-        """Return results; a dry run checks the cells that are to be trained, as the beginning of training does.
-
-        It says nothing new of what it or another has checked.
-        """
+        """Return results; a dry run checks the cells that are to be trained, as the beginning of training does."""
         if self._workflow.dryrun:
             known = self.inputs.cells_by_path(paper)
             new = [path for path in paths if path in known and path not in self._checked]
-            cells = [known[path] for path in new if not Path(path).exists()]
-            if not checked.passed(cells):
-                self.check(cells)
-                checked.note(cells)
+            self.check([known[path] for path in new if not Path(path).exists()])
             self._checked.update(new)
         return paths
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedbench import files
+
 LINES = 8
 """How much of a log is shown."""
 FED = ("table", "figure", "claims", "own_table", "own_figure", "page")
 """Rules, in order, whose jobs are done all the same from what is there."""
-Stamp = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -46,22 +47,13 @@ class Job:
         return shlex.join(self.words)
 
 
-def stamp(path: str) -> Stamp:
-    """Return what changes about a file when it is written anew; None where there is none."""
-    try:
-        status = Path(path).stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def explain(jobs: Iterable[Job], logs_before: Mapping[str, Stamp]) -> None:
+def explain(jobs: Iterable[Job], logs_before: Mapping[str, files.Mark | None]) -> None:
     """Say of each job that was tried how its log ends, and how to run it alone.
 
     A log that is as it was in ``logs_before``, at the start of this call, is an earlier call's.
     """
     for job in sorted(jobs, key=lambda job: job.output):
-        if stamp(job.log) in (None, logs_before.get(job.log)):
+        if files.mark(Path(job.log)) in (None, logs_before.get(job.log)):
             continue
         said = Path(job.log).read_text(errors="replace").splitlines()[-LINES:]
         _say(f"\nnot finished: {job.output}", *(f"    {line}" for line in said))

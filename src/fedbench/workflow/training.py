@@ -8,8 +8,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+from fedbench import files
 from fedbench.jobs import progress
 from fedbench.plan.cells import Cell
 from fedbench.store.runs import STORE, Store
@@ -23,7 +25,7 @@ class Training:
 
     def __init__(self, workflow: Any, call: Call) -> None:
         self._workflow, self._call = workflow, call
-        self._logs_before: dict[str, failures.Stamp] = {}
+        self._logs_before: dict[str, files.Mark | None] = {}
         self._marks: list[tuple[float, float]] = []
         """When this call began and when it first got further, and how much was done: before, processes start."""
         self._end: Callable[[], None] = lambda: None
@@ -39,7 +41,7 @@ class Training:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
         gc.enable()  # off since the first rule was read
         waiting = [*self._workflow.dag.needrun_jobs()]
-        self._logs_before.update({name: failures.stamp(name) for job in waiting for name in job.log})
+        self._logs_before.update({name: files.mark(Path(name)) for job in waiting for name in job.log})
         trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
         written = [str(file) for job in waiting for file in [*job.output, *job.log]]
         or_exit(room.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)])

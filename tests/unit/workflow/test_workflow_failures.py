@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import queue
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fedbench.files import mark
 from fedbench.workflow import follow as following
-from fedbench.workflow.failures import Job, build_from_what_is_there, explain, stamp
+from fedbench.workflow.failures import Job, build_from_what_is_there, explain
 from fedbench.workflow.follow import follow
 
 
@@ -26,26 +26,12 @@ def job(name: str, rule: str = "train", command: str = "false", shown: tuple[str
 def test_only_logs_of_this_call_are_shown_with_their_last_lines(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("old", "tried"):
         Path(f"{name}.log").write_text("\n".join(f"{name} {i}" for i in range(20)))
-    before = {"old.log": stamp("old.log"), "tried.log": None, "never.log": None}
+    before = {"old.log": mark(Path("old.log")), "tried.log": None, "never.log": None}
     explain([job("tried", command="fedbench run 'a b'"), job("old"), job("never")], before)
     said = capsys.readouterr().err
     assert "not finished: tried.json" in said and "run it alone: fedbench run 'a b'\n" in said
     assert "tried 12" in said and "tried 11" not in said, "the last eight lines"
     assert "old" not in said and "never" not in said
-
-
-def test_a_log_that_is_written_anew_has_another_stamp() -> None:
-    assert stamp("x.log") is None
-    Path("x.log").write_text("one")
-    before, written = stamp("x.log"), Path("x.log").stat().st_mtime_ns
-    other = Path("y.log")
-    other.write_text("two")
-    os.utime(other, ns=(written, written))
-    other.replace("x.log")
-    again = stamp("x.log")
-    assert again != before, "another file, though of the same time"
-    os.utime("x.log", (1, 1))
-    assert stamp("x.log") != again, "the same file, written at another time"
 
 
 def test_what_shows_results_is_built_from_those_there_are_tables_before_the_page() -> None:
