@@ -29,7 +29,7 @@ def test_a_missing_hyper_parameter_is_named_by_a_dry_run_and_before_any_job(proj
         said = project.snakemake("tables/table1.tex", *call, fails=True)
         place = "error: config/papers/localscgdam.yaml: methods.LocalSGDM: method 'local_sgdm' needs momentum"
         assert place in said and "Traceback" not in said
-    assert not (project.root / "data").exists() and not (project.root / "results").exists()
+    assert not (project.root / "data").exists() and not (project.root / "results/runs").exists()
 
 
 def without_torch(project: Project) -> None:
@@ -78,7 +78,7 @@ def test_a_plain_call_builds_every_table_and_figure_of_the_paper(project: Projec
     with project.edit("config/papers/localscgdam.yaml") as paper:
         wanted = [f"tables/{name}.tex" for name in paper["tables"]]
         wanted += [f"figures/{name}.pdf" for name in paper["figures"]]
-    inputs = said.partition("rule all:")[2]
+    inputs = said.partition("rule everything:")[2]
     assert len(wanted) > 2 and all(name in inputs for name in wanted)
     assert ("tables/table1.pdf" in inputs) == bool(shutil.which("latexmk") and shutil.which("pdflatex"))
     assert "train" in said and "gpu=0" in said and "gpu=1" not in said, "on a processor none claims a card"

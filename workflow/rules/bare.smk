@@ -16,5 +16,5 @@ class Unknown(SimpleNamespace):
         return lambda wildcards=None: []
 
 
-CALL = Unknown(config=SimpleNamespace(**config), options="", gpu=0, everything=[])
+CALL = Unknown(config=SimpleNamespace(**config), options="", mirror="", gpu=0, everything=[])
 TRAINING = Unknown()

@@ -14,10 +14,10 @@ rule prepare:
     threads: CALL.decoding_cores
     params:
         data_dir=subpath(output.summary, ancestor=2),
-        options=CALL.preparing_options,
+        options=CALL.mirror,
     shell:
         "python data_prep/prepare.py {wildcards.dataset:q} --data-dir {params.data_dir:q}"
-        " {params.options} > {log:q} 2>&1"
+        " {params.options} --cores {threads} > {log:q} 2>&1"
 
 
 rule partition:

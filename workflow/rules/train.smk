@@ -17,9 +17,9 @@ rule train:
         gpu=CALL.gpu,
     params:
         cell=CALL.cell_name,
-        options=CALL.training_options,
+        options=CALL.options,  # nothing of the threads: they would be settled before it is known which cells wait
     shell:
         # status 3: a seed diverged, which is a result; above 128: killed, which the log would not tell
-        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {params.options} > {log:q} 2>&1 || {{ code=$?;"
+        "fedbench run {params.cell:q} --scale {wildcards.scale:q} {params.options} --cores {threads} > {log:q} 2>&1 || {{ code=$?;"
         ' [ $code -le 128 ] || echo "error: killed by signal $((code - 128)) (9: often, memory ran out)" >> {log:q};'
         " [ $code -eq 3 ] || exit $code; }}"

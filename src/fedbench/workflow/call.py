@@ -112,10 +112,6 @@ class Call:
         share = cores // max(1, len([*islice(waiting, cores)]))
         return 1 if self.gpu else max(1, min(share, len(self.cell(wildcards).runs)))
 
-    def training_options(self, wildcards: Any, threads: int) -> str:
-        """Return this call's options for `fedbench`, and how many seeds are trained at a time."""
-        return f"{self.options} --cores {threads}" if threads > 1 else self.options
-
     def prepare_request(self, wildcards: Any) -> list[str]:
         """List the request to prepare a dataset, unless it was prepared by today's description of these raw files."""
         asked = wildcards.dataset, self.config.data_dir
@@ -125,10 +121,6 @@ class Call:
     def decoding_cores(self, wildcards: Any) -> int:
         """Return all of this call's cores for a dataset of pictures, one for any other."""
         return ALL_CORES if or_exit(datasets.get, wildcards.dataset).of_pictures else 1
-
-    def preparing_options(self, wildcards: Any, threads: int) -> str:
-        """Return where raw files may be, and how many processes decode pictures."""
-        return f"{self.mirror} --cores {threads}".strip()
 
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""

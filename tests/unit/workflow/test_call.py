@@ -92,8 +92,7 @@ def test_the_jobs_get_what_the_call_lays_over_the_file() -> None:
     assert options_of(call.config.model_copy(update={"paper": "other"})) == call.options, (
         "and so is the paper"
     )
-    assert call.preparing_options(None, 2) == "--mirror 'raw files' --cores 2"
-    assert call.training_options(None, 1) == call.options != call.training_options(None, 2)
+    assert call.mirror == "--mirror 'raw files'"
     assert Call(workflow(), {}).options == "" == Call(workflow(), {}).mirror
 
 
