@@ -16,7 +16,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers.aggregate import key_of
 from fedbench.report.numbers.rates import table_of_rates
-from fedbench.report.numbers.rows import AVERAGED, COSTS, DIVERGED, HERE, NAN, SHIPPED
+from fedbench.report.numbers.rows import AVERAGED, COSTS, DIVERGED, HERE, NAN, NUMBER, SHIPPED
 from fedbench.report.numbers.runs import table_of_runs
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, members, place_of, places_of, shown
@@ -76,21 +76,18 @@ class Evidence:
 
 def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
-    trained = {*zip(*(runs.loc[runs["origin"] == HERE, name] for name in ("place", "method")), strict=True)}
+    trained = (runs["origin"] == HERE).groupby([runs["place"], runs["method"]]).transform("any")
+    runs = runs.assign(trained=trained)
     broken = runs[(runs["metric"] == "") & (runs["origin"] != "")]
     broken = broken.loc[broken.index.repeat(len(metrics))].assign(metric=[*metrics] * len(broken))
     numbers = pd.concat([runs[runs["metric"].isin(metrics)], broken]).sort_index(kind="stable")
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
     values = numbers["value"].where(numbers["status"] != AVERAGED)
-    at = [*zip(numbers["place"], numbers["method"], numbers["metric"], strict=True)]
-    keys: dict[tuple[Place, str, str], list[str]] = {}
-    for cell, key in zip(at, numbers["key"], strict=True):
-        keys.setdefault(cell, []).append(key)
-    together = {cell: key_of(of_cell) for cell, of_cell in keys.items() if cell[:2] not in trained}
+    of_runs = numbers.groupby([*NUMBER])["key"].transform(lambda keys: key_of([*keys]))
     numbers = numbers.assign(
         value=values.mask(numbers["status"] == DIVERGED, numbers["metric"].map(worst)),
         shipped=numbers["origin"] == SHIPPED,
-        key=[together.get(place, cell) for place, cell in zip(at, numbers["cell"], strict=True)],
+        key=numbers["cell"].where(numbers["trained"], of_runs),
     )
     return numbers[numbers["value"].notna()].copy()  # columns of one type in one array again
 
