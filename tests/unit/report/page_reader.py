@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 VOID = {"meta", "link", "img", "input", "br"}
 
@@ -85,8 +86,11 @@ class Page(HTMLParser):
         return self.root.only("section", "cell", id=anchor)
 
     def rows(self) -> dict[tuple[str, str], Element]:
-        """The rows of the list of all numbers, by cell and metric."""
+        """The rows of the list of all numbers that have a cell, by cell and metric."""
+        rows = self.root.only("table", id="all").only("tbody").all("tr")
+        cells = {id(row): row.only("th").all("a") for row in rows}
         return {
-            (row["data-cell"], row.all("td")[3].text): row
-            for row in self.root.only("table", id="all").only("tbody").all("tr")
+            (unquote(cells[id(row)][0]["href"][1:]), row.all("td")[3].text): row
+            for row in rows
+            if cells[id(row)]
         }

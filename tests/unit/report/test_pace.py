@@ -203,9 +203,7 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
     (project.root / "config/config.yaml").write_text("scale: reduced\n")
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     page = page_build(config).read_text(encoding="utf-8")
-    assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 2 * 12, (
-        "in the table and where it is clicked"
-    )
+    assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 12
 
 
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import math
 import shlex
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 from page_reader import Element, Page
 from report_project import Project, localscgdam, run_result
@@ -24,9 +23,7 @@ from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
 from fedbench.report import processes
 from fedbench.report.page import build as page
-from fedbench.report.page.data import chapter
-from fedbench.report.page.states import STATES
-from fedbench.report.page.text import Row, overview_of
+from fedbench.report.page.gather import chapter
 from fedbench.report.tables import build as tables
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
@@ -79,21 +76,52 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
     rows = tables.make(Plan(config), "table1").rows
     verdicts = Counter(rows["verdict"])
-    shown = read(reported)
-    lines = shown.root.only("table", "overview").all("tbody")[0].all("tr")
-    heads = [e.text for e in shown.root.only("table", "overview").only("thead").all("th")][2:]
-    sums = [dict(zip(heads, [int(e.text) for e in line.all("td", "n")], strict=False)) for line in lines]
-    counts = sums[0]
+    (counts,) = overview(read(reported).root)
     assert counts["match"] == verdicts["matches"] > 0
     assert counts["differ"] == verdicts["above print"] + verdicts["below print"] > 0
     assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
-    cards = {e.only("span").text: int(e.only("b").text) for e in shown.root.all("a", "card")}
-    for name in {*cards} & {*heads}:
-        assert cards[name] == sum(line[name] for line in sums), "cards add up to the columns"
-    listed = shown.root.only("table", id="all").only("tbody").all("tr")
-    assert sum(cards.values()) == len(listed), "a card leads to the rows it counts"
+
+
+def overview(root: Element) -> list[dict[str, int]]:
+    """The rows of the overview: how many numbers of each table are in which case."""
+    table = root.only("table", "overview")
+    heads = [e.text for e in table.only("thead").all("th")][2:]
+    rows = [row for body in table.all("tbody") for row in body.all("tr")]
+    return [dict(zip(heads, [int(e.text) for e in row.all("td", "n")], strict=False)) for row in rows]
+
+
+def headlines(root: Element) -> dict[str, int]:
+    """The headlines, without those that count nothing."""
+    cards = {e.only("span").text: int(e.only("b").text) for e in root.all("a", "card")}
+    return {name: count for name, count in cards.items() if count}
+
+
+def test_a_published_number_counts_once_by_the_scale_nearest_to_the_paper_that_has_it(
+    reported: Project,
+) -> None:
+    """And a run counts in its own scale: another scale that shows it as shipped does not count it again."""
+    from fedbench.report.numbers.export import export_reproduced
+
+    reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
+    alone = headlines(read(reported).root)
+    assert sum(alone.values()) == 90 and alone["not in scale"] == 60
+    paper = cell(reported, CELL, Config(scale="paper"))
+    reported.finish(paper, [0.1] * len(paper.runs))
+    export_reproduced(Plan(Config(scale="reduced")), "table1")
+    shown = read(reported).root
+    after = headlines(shown)
+    moved = Counter(alone) - Counter(["match", *["not in scale"] * 60])
+    assert after == moved + Counter(["differ", *["not run"] * 60])
+    listed = shown.only("table", id="all").only("tbody").all("tr")
+    once = [row for row in listed if "data-once" in row.attributes]
+    assert len(once) == 90, "a card leads to the rows it counts"
+    of_cell = [row for row in once if row.only("th").all("a")[0]["href"].endswith(f"/{CELL}")]
+    assert [row["data-state"] for row in of_cell] == ["below print"]
+    assert len(listed) == sum(
+        count for row in overview(shown) for name, count in row.items() if name != "not in scale"
+    )
 
 
 def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: Project) -> None:
@@ -106,10 +134,10 @@ def test_a_number_stands_beside_the_published_one_and_opens_its_cell(reported: P
     cells = [e.text for e in row.all("td")]
     at = cells.index("0.810 ±0.010")
     assert cells[at : at + 3] == ["0.810 ±0.010", "0.890", "−0.080 ↓"]
-    assert row.only("th").text == "CoDA"
+    assert row.only("th").text == "■ CoDA"
     entry = shown.rows()[ANCHOR, "test AUC"]
-    values = [e.attributes.get("data-value") for e in entry.all("td", "n")]
-    assert [float(v) for v in values[:4] if v] == pytest.approx([0.81, 0.01, 0.89, -0.08])
+    values = [e.attributes.get("data-value") for e in entry.all("td")[4:8]]
+    assert [float(v) for v in values if v] == pytest.approx([0.81, 0.01, 0.89, -0.08])
     section = shown.cell(ANCHOR)
     assert [run.text.split()[:3] for run in section.only("table", "runs").only("tbody").all("tr")] == [
         ["0", "finished", "0.8000"], ["1", "finished", "0.8100"], ["2", "finished", "0.8200"],
@@ -184,7 +212,7 @@ def test_a_log_of_old_does_not_speak_for_a_result_that_is_there(reported: Projec
     log.write_text("error: an error of last week\n")
     shown = read(reported)
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "not run"
-    said = shown.cell(ANCHOR).only("div", "reason").text
+    said = shown.cell(ANCHOR).text
     assert "other hyper-parameters" in said and "last week" not in said
 
 
@@ -197,10 +225,10 @@ def test_diverged_and_incomplete_cells_give_their_reason_once(reported: Project)
     reported.forget(part.runs[2:])
     shown = read(reported)
     assert shown.rows()[ANCHOR, "test AUC"]["data-state"] == "diverged"
-    assert shown.cell(ANCHOR).only("div", "reason").text.count("alpha became infinite in round 3") == 1
-    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("div", "reason").text
-    cross = shown.cell(ANCHOR).all("path", "cross")
-    assert {e.only("title").text for e in cross} == {"seed 1 diverged after this"}
+    assert shown.cell(ANCHOR).only("p", "reason").text.count("alpha became infinite in round 3") == 1
+    assert "2 of 3 seeds are done" in shown.cell(f"reduced/{part.name}").only("p", "reason").text
+    (group,) = [e for e in shown.root.all("div", "group") if shown.cell(ANCHOR) in e.walk()]
+    assert "CoDA: diverged in 1 of 3 seeds" in drawn(group.only("img"))
     kinds = [
         e
         for e in shown.root.only("section", id="trouble").children
@@ -287,21 +315,45 @@ def test_nothing_run_is_a_page_too(project: Project) -> None:
     shown = read(project, Config(scale="paper"))
     assert not shown.root.all("section", id="trouble")
     assert {row["data-state"] for row in shown.rows().values()} == {"not run"}
-    assert "nothing run" in shown.root.only("section", id="provenance").text
+    assert "nothing run here" in shown.root.all("dl", "pairs")[0].text
 
 
 def test_provenance_names_code_hardware_versions_and_time(reported: Project) -> None:
-    said = read(reported).root.only("section", id="provenance").text
+    said = read(reported).root.all("dl", "pairs")[0].text
     seconds = 1.5 * 3 * 30
     assert "0123456789ab" in said and "2 cores" in said and "numpy 2.4" in said
     assert f"training {math.floor(seconds / 60 + 0.5)} min in all" in said
 
 
+def drawn(image: Element) -> str:
+    """The SVG of a picture; broken XML is an error."""
+    kind, _, content = image["src"].partition(",")
+    assert kind == "data:image/svg+xml"
+    return " ".join(text for text in ElementTree.fromstring(unquote(content)).itertext() if text.strip())
+
+
 def test_figures_hold_their_words_as_text(reported: Project) -> None:
     (figure, *_) = read(reported).root.only("article", id="reduced/localscgdam/figure1").all("img")
-    kind, _, content = figure["src"].partition(";base64,")
-    drawn = base64.b64decode(content).decode()
-    assert kind == "data:image/svg+xml" and "FashionMNIST</text>" in drawn
+    assert "FashionMNIST" in drawn(figure)
+
+
+def test_a_click_shows_the_curves_of_all_methods_in_the_setting(reported: Project) -> None:
+    shown = read(reported)
+    (group,) = [e for e in shown.root.all("div", "group") if shown.cell(ANCHOR) in e.walk()]
+    methods = [section["id"].rpartition("/")[2] for section in group.all("section", "cell")]
+    words = drawn(group.only("img"))
+    assert len(methods) == 5 and all(method in words for method in (*methods, "test AUC", "published"))
+
+
+def test_neither_an_endless_value_of_a_curve_nor_a_damaged_curve_stops_the_page(reported: Project) -> None:
+    endless = {"round": [0, 1, 2, 3], "iteration": [0, 4, 8, 12], "test_auc": [0.5, np.nan, np.inf, 0.7]}
+    for run in cell(reported, CELL).runs:
+        reported.write_curve(run.key, endless)
+    reported.finish(cell(reported, CELL), [0.8, 0.81, 0.82])
+    damaged = cell(reported, "localscgdam/CIFAR10/p8_imratio0.1/CoDA")
+    reported.write_curve(damaged.runs[0].key, endless)
+    shown = read(reported)
+    assert {ANCHOR, f"reduced/{damaged.name}"} <= {e["id"] for e in shown.root.all("section", "cell")}
 
 
 def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
@@ -310,8 +362,8 @@ def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
     for link in shown.only("p", "files").all("a"):
         suffix = Path(link["download"]).suffix
         assert suffix == ".csv"
-        content = base64.b64decode(link["href"].partition("base64,")[2])
-        assert content == (reported.root / f"tables/localscgdam/table1{suffix}").read_bytes()
+        content = unquote(link["href"].partition(",")[2])
+        assert content == (reported.root / f"tables/localscgdam/table1{suffix}").read_text()
 
 
 def test_shipped_rows_have_their_spread_and_their_best(reported: Project) -> None:
@@ -359,12 +411,6 @@ def test_a_number_is_listed_with_its_table_and_with_a_figure_where_no_table_show
     config = reduced.model_copy(update={"datasets": ["CATvsDOG"]})
     for target in ("figure1", "figure4"):
         reported.fill("localscgdam", target, config, ("test_auc", "test_ap"))
-    listed = {(number.target, number.item.metric) for _, number in chapter(Plan(config)).drawn}
+    made = chapter(Plan(config))
+    listed = {(n.target, n.item.metric) for n in made.listed if n.target in paper["figures"]}
     assert listed == {("figure1", "test_ap"), ("figure4", "test_auc")}
-
-
-def test_what_figures_alone_show_is_a_row_of_the_overview_and_a_table_without_numbers_is_none() -> None:
-    number = SimpleNamespace(state=STATES["diverged"])
-    empty = SimpleNamespace(entries=[], shipped=0, states={}, table=SimpleNamespace(name="table1"))
-    chapter: Any = SimpleNamespace(tables=[empty], drawn=[(None, number), (None, number)])
-    assert overview_of(chapter) == [Row("", 0, {"diverged": 2})]

@@ -65,8 +65,8 @@ def test_the_page_has_none_either(stood_in: Project) -> None:
     assert states == {"no reference", "not run"}
     tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
     assert tags == [("tag absent", "Digits, no verdict: shown at 3 of 3")]
-    body = text.partition("</details>")[2].partition("<script>")[0]  # behind the legend
-    shown = re.sub(r"<[^>]*>", " ", body.partition('<section id="provenance">')[0])
+    body = text.partition("</details>")[2].partition("<dialog")[0]  # behind the legend
+    shown = re.sub(r"<[^>]*>", " ", body.partition("<h3>This page")[0])
     assert VERDICTS.search(shown) is None
 
 

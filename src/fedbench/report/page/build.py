@@ -1,6 +1,6 @@
 """The report page: one HTML file with every table, figure, curve, configuration, failure and origin in it.
 
-The template is plain Jinja2; styles, script, pictures and data are inside, so the file opens from disk, without a
+The templates are plain Jinja2; styles, script, pictures and data are inside, so the file opens from disk, without a
 server and without a network. The same results give the same bytes.
 """
 
@@ -8,61 +8,73 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from fedbench import measures
+from fedbench.jobs import progress
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
+from fedbench.report.figures.style import style_of
 from fedbench.report.files import write
-from fedbench.report.numbers.rows import DIVERGED, FAILED, INCOMPLETE, NOT_REACHED, NOT_RUN, UNDEFINED
-from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
-from fedbench.report.page.data import chapters, studies
-from fedbench.report.page.states import STATES, TRAINING, TROUBLE, UNFINISHED, in_order
-from fedbench.report.page.text import TEMPLATES, ChapterText, text_of
+from fedbench.report.numbers.finding import AtScale
+from fedbench.report.numbers.names import target_name
+from fedbench.report.numbers.shipped import FIRST
+from fedbench.report.numbers.verdicts import NO_REFERENCE
+from fedbench.report.page.curves import address, picture
+from fedbench.report.page.gather import chapters, studies
+from fedbench.report.page.states import CARDS, ELSEWHERE, NO_RESULT, STATES, TROUBLE, in_order
+from fedbench.report.page.view import Chapter, Number
 from fedbench.report.processes import at_once
-from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.report.tables.claim_words import effect_text, seeds_text
+from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.store.provenance import commit, package_version
 
 PAGE = Path("report.html")
 
 
-@dataclass(frozen=True)
-class Card:
-    """A headline: the cases it counts together, and the class of its colour."""
+class Row(NamedTuple):
+    """A row of the overview: a table, or the figures of a chapter where its name is empty, and its numbers by case."""
 
+    table: str
+    shipped: int
+    states: dict[str, int]
+
+
+class Case(NamedTuple):
+    """A cell that is not finished, and why."""
+
+    anchor: str
     name: str
-    css: str
-    states: tuple[str, ...]
-
-    def of(self, counts: Mapping[str, int]) -> int:
-        """Return how many of ``counts`` belong to it."""
-        return sum(counts.get(name, 0) for name in self.states)
-
-    def detail(self, counts: Mapping[str, int]) -> str:
-        """Say which cases make the count, unless its name says so."""
-        present = [name for name in self.states if name in counts]
-        said = present in ([self.name], [MATCHES])
-        words = {name: name.replace(MATCHES, "match") for name in present}
-        return "" if said else ", ".join(f"{counts[name]} {word}" for name, word in words.items())
+    scale: str
+    why: str
 
 
-def _both(*kinds: str) -> tuple[str, ...]:
-    """Name verdicts over several seeds and on one."""
-    return tuple(f"{kind}{one}" for kind in kinds for one in ("", f" ({ONE_SEED})"))
+@dataclass(frozen=True)
+class ChapterText:
+    """A chapter as text, made in the process that gathered it, so that little goes from one to the other.
 
+    ``html`` is the chapter, ``rows`` its part of the list of all numbers, the rest what the head of the page says of
+    it: ``published`` counts published numbers, each at one scale of the study.
+    """
 
-CARDS = (
-    Card("match", "match", _both(MATCHES)),
-    Card("differ", "below", _both(ABOVE, BELOW)),
-    Card(INCONCLUSIVE, "open", (INCONCLUSIVE,)),
-    Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
-    Card("diverged", "diverged", (DIVERGED,)),
-    Card("failed", "failed", (FAILED,)),
-    Card("partly done", "partial", (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED)),
-    Card("not run", "absent", (NOT_RUN,)),
-)
+    study: str
+    title: str
+    scale: str
+    anchor: str
+    overview: list[Row]
+    published: Counter[str]
+    troubled: dict[str, list[Case]]
+    has_claims: bool
+    html: Markup
+    rows: Markup
 
 
 def build(config: Config) -> Path:
@@ -80,22 +92,119 @@ def gathered(config: Config) -> list[ChapterText]:
 
 def texts_of(config: Config, study: tuple[str, list[str]]) -> list[ChapterText]:
     """Return the chapters of a study, given with its scales."""
-    return [*map(text_of, chapters(config, *study))]
+    made = chapters(config, *study)
+    best = best_scales(made)
+    return [text_of(chapter, [number for at, number in best if at is chapter]) for chapter in made]
 
 
-def render(chapters_: Sequence[ChapterText], config: Config) -> str:
+def best_scales(made: Sequence[Chapter]) -> list[tuple[Chapter, Number]]:
+    """Return each published number of a study once: at the scale nearest to the paper that has a result of it."""
+    best: dict[object, tuple[Chapter, Number]] = {}
+    for chapter in made:
+        for key, number in chapter.numbers.items():
+            if number.compares and number.item.has_print:
+                best[key] = min(best.get(key, (chapter, number)), (chapter, number), key=_distance)
+    return [*best.values()]
+
+
+def _distance(of: tuple[Chapter, Number]) -> tuple[int, int]:
+    """Tell how far a number is from being the paper's result: what it lacks, then its scale."""
+    scale, state = of[0].scale.name, of[1].counts_as
+    return (
+        NO_RESULT.index(state) + 1 if state in NO_RESULT else 0,
+        FIRST.index(scale) if scale in FIRST else len(FIRST),
+    )
+
+
+def text_of(chapter: Chapter, published: Sequence[Number]) -> ChapterText:
+    """Write a chapter, of which some published numbers count."""
+    once = {number.key for number in published}
+    macros = vars(TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter, "once": once}))
+    return ChapterText(
+        chapter.paper.key,
+        chapter.paper.title,
+        chapter.scale.name,
+        chapter.anchor,
+        overview_of(chapter),
+        Counter(number.counts_as for number in published),
+        {
+            name: [Case(v.anchor, v.cell.name, v.cell.scale, "; ".join(v.reasons)) for v in views]
+            for name, views in chapter.troubled().items()
+        },
+        chapter.claims is not None,
+        macros["content"](),
+        macros["rows"](),
+    )
+
+
+def overview_of(chapter: Chapter) -> list[Row]:
+    """Return the rows of the overview: a table each, then what figures alone show."""
+    rows = [Row(name, chapter.shipped(name), chapter.states(name)) for name in chapter.paper.tables]
+    drawn = sum((Counter(chapter.states(name)) for name in chapter.paper.figures), Counter[str]())
+    return [row for row in (*rows, Row("", 0, in_order(drawn))) if row.states]
+
+
+def render(made: Sequence[ChapterText], config: Config) -> str:
     """Return the page as HTML."""
-    counts = in_order(sum((chapter.counts for chapter in chapters_), Counter()))
-    by_state = {
-        name: [case for chapter in chapters_ for case in chapter.troubled.get(name, ())] for name in TROUBLE
-    }
+    counts = sum((Counter(row.states) for chapter in made for row in chapter.overview), Counter[str]())
+    published = sum((chapter.published for chapter in made), Counter[str]())
+    troubled = {name: [c for chapter in made for c in chapter.troubled.get(name, ())] for name in TROUBLE}
     return TEMPLATES.get_template("report.html").render(
-        chapters=chapters_,
-        troubled={name: cases for name, cases in by_state.items() if cases},
-        cards=CARDS,
+        chapters=made,
+        troubled={name: cases for name, cases in troubled.items() if cases},
+        cards=[card for card in CARDS if card.name != NO_REFERENCE],
+        published=in_order(published),
         columns=[card for card in CARDS if card.of(counts)],
-        counts=counts,
+        counts={name: count for name, count in in_order(counts).items() if name != ELSEWHERE},
         states=STATES,
         config=config.model_dump(exclude_none=True),
         made_by=f"fedbench {package_version('fedbench')}, code {commit()}",
     )
+
+
+def colour_of_claim(at: AtScale) -> str:
+    """Return the class of a verdict's colour; what decides nothing is grey."""
+    if at.stand_in or not at.ran:
+        return "absent"
+    return {SUPPORTED: "match", CONTRADICTED: "below", UNSUPPORTED: "below"}.get(at.verdict.kind, "plain")
+
+
+def exact(value: float | None) -> str:
+    """Return what a column is sorted by: the number in full, nothing where there is none."""
+    return "" if value is None or not math.isfinite(value) else f"{value:.9g}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time for a reader, a dash where it is unknown."""
+    return "–" if seconds is None or not math.isfinite(seconds) else progress.duration(seconds)
+
+
+def sent(metrics: Mapping[str, float | None]) -> str:
+    """Return how many MB a client sent and received in a run."""
+    sides = [metrics.get(name) for name in ("floats_up", "floats_down")]
+    return " / ".join(f"{4 * side / 1e6:.3g}" for side in sides if side is not None)
+
+
+def short(value: float | None) -> str:
+    """Return a metric of one run."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.4f}"
+
+
+TEMPLATES = Environment(
+    loader=PackageLoader("fedbench.report.page", "assets"), autoescape=True, undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+TEMPLATES.filters |= {
+    "duration": duration,
+    "exact": exact,
+    "short": short,
+    "sent": sent,
+    "name": target_name,
+    "metric": measures.label,
+    "colour_of_claim": colour_of_claim,
+    "effect": effect_text,
+    "seeds": seeds_text,
+    "csv": lambda text: Markup(address("text/csv", text)),
+    "picture": picture,
+    "colour": lambda method: style_of(method).colour,
+}

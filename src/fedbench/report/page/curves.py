@@ -1,119 +1,98 @@
-"""A cell's curve as a small inline SVG: the seeds as thin lines, their mean in the colours of the figures."""
+"""Pictures inside the page: figures, and the curves of all methods in one setting."""
 
 from __future__ import annotations
 
-import csv
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-from matplotlib.ticker import MaxNLocator
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
-from fedbench import measures
-from fedbench.report.figures.style import Style
+from fedbench.errors import UserError
+from fedbench.plan.cells import Cell
+from fedbench.plan.schema import Paper
+from fedbench.report.figures.panels import Printed, curve_of
+from fedbench.report.figures.parts import Across, Content, Panel
+from fedbench.report.figures.plot import draw, render
+from fedbench.report.figures.style import styles_of
+from fedbench.report.numbers import collect
 
-WIDTH, HEIGHT = 350, 220
-LEFT, RIGHT, TOP, BOTTOM = 46, 18, 26, 34
-Points = list[tuple[float, float]]
-Columns = dict[str, list[float]]
-
-
-def read_curve(content: bytes) -> Columns:
-    """Read the content of a ``curve.csv``, column by column, NaN where a place is empty."""
-    rows = list(csv.DictReader(content.decode().splitlines()))
-    return {name: [float(row[name] or "nan") for row in rows] for name in (rows[0] if rows else ())}
-
-
-@dataclass(frozen=True)
-class Line:
-    """One seed of a chart: its points, and whether it diverged after the last."""
-
-    seed: int
-    points: Points
-    diverged: bool
-
-    @classmethod
-    def of(cls, seed: int, curve: Columns, x: str, metric: str, diverged: bool) -> Line:
-        """Take the finite points of one metric from a curve."""
-        pairs = zip(curve.get(x, []), curve.get(metric, []), strict=False)
-        return cls(seed, [pair for pair in pairs if all(map(math.isfinite, pair))], diverged)
+LOSS = "train_loss"
+PIXELS = 130
+"""Of the page for an inch of a figure."""
+POINTS, TICKS = 50, 4
+"""At most, of a curve and of an axis of a cell's panels, which are some 200 pixels wide."""
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """One direction of a chart: data limits onto pixels, with ticks."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    @classmethod
-    def over(cls, values: Sequence[float], start: float, end: float, margin: float) -> _Axis:
-        low, high = min(values), max(values)
-        room = (high - low) * margin if high > low else abs(high) * 0.05 or 1.0
-        return cls(low - room, high + room, start, end)
-
-    def __call__(self, value: float) -> str:
-        share = (value - self.low) / (self.high - self.low)
-        return f"{self.start + share * (self.end - self.start):.1f}".removesuffix(".0")
-
-    def ticks(self, most: int) -> list[float]:
-        """Return round values inside the limits."""
-        ticks = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
-        slack = 1e-9 * (self.high - self.low)
-        return [float(tick) for tick in ticks if self.low - slack <= tick <= self.high + slack]
+UNUSED = re.compile(
+    r"^.*?(?=<svg)|<metadata>.*?</metadata>| id='[\w.]+_\d+'| transform='rotate\(-0 .*?\)'", re.DOTALL
+)
+"""Of an SVG: what stands before it, whose it is, names that nothing refers to, turns by nothing."""
 
 
-def chart(lines: Sequence[Line], metric: str, x: str, style: Style, printed: float = math.nan) -> Markup:
-    """Draw one metric over training; empty where no seed has a point of it.
+PLAIN = " <>/:;,=()!*+-@[]{}|'"
+"""Stands as it is in an address between double quotes, besides letters and digits."""
+
+
+class Picture(NamedTuple):
+    """A picture's data address, and how many pixels of the page it is wide."""
+
+    address: str
+    width: int
+
+
+def address(kind: str, content: str) -> str:
+    """Return content as a data address, to stand in an attribute between double quotes."""
+    return f"data:{kind},{quote(content, safe=PLAIN)}"
+
+
+def picture(figure: Figure) -> Picture:
+    """Return a figure as lines and text, to a tenth of a point: letters as lines would take the most room."""
+    drawn = render(figure, "svg", text=True).decode()
+    drawn = re.sub(r"'([\w ]+)'(?=[,;\"])", r"\1", drawn).replace('"', "'").replace("xlink:href", "href")
+    drawn = re.sub(UNUSED, "", drawn)
+    drawn = " ".join(re.sub(r"(\.\d)\d{3,}", r"\1", drawn).split())
+    return Picture(address("image/svg+xml", drawn), round(figure.get_figwidth() * PIXELS))
+
+
+def chart(
+    paper: Paper, cells: Sequence[Cell], metrics: Sequence[str], printed: Printed, shipped: collect.Tables
+) -> Picture | None:
+    """Draw metrics and the training loss of the methods of one setting, a panel each; None without any curve.
 
     Args:
-        lines: the seeds of a cell.
-        metric: what is drawn, a column of ``curve.csv``.
-        x: what it is drawn over, ``iteration`` or ``round``.
-        style: the looks of the method in the figures.
-        printed: the published final value, a dashed line unless it is NaN.
+        paper: the study.
+        cells: of one dataset and setting, of a method each.
+        metrics: what its tables and figures show of them.
+        printed: the published final values, thin lines.
+        shipped: curves of runs that were not trained here, by key.
     """
-    lines = [line for line in lines if line.points]
-    if not lines:
-        return Markup("")
-    published = f"published {printed:g}" if math.isfinite(printed) else ""
-    values = [y for line in lines for _, y in line.points] + [printed] * bool(published)
-    across = _Axis.over([at for line in lines for at, _ in line.points], LEFT, WIDTH - RIGHT, 0.0)
-    up = _Axis.over(values, HEIGHT - BOTTOM, TOP, 0.06)
-    name, mean, stroke = measures.label(metric), _mean(lines), style.width + 0.4
-    ends = f"from {mean[0][1]:.4g} to {mean[-1][1]:.4g}" if mean else "without a point that all seeds have"
-    drawn = ASSETS.get_template("chart.svg").render(
-        lines=lines, name=name, x=x, style=style, printed=printed, across=across, up=up, mean=mean,
-        published=published, summary="; ".join(filter(None, [f"{name} over {x}s, {ends}", published])),
-        stroke=f"{stroke:g}", width=WIDTH, height=HEIGHT,
-        dashes="" if style.dash == "-" else " ".join(f"{length * stroke:.3g}" for length in style.dash[1]),
-        path=lambda points: " ".join(f"{across(at)},{up(y)}" for at, y in points),
-        margin={"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
-    )  # fmt: skip
-    return Markup(drawn)
+    x = "round" if cells[0].runs[0].train.rounds is not None else "iteration"
+    panels: list[Panel] = []
+    for metric in dict.fromkeys([*metrics, LOSS]):
+        measure, curves = paper.measure(metric), []
+        for cell in cells:
+            with contextlib.suppress(UserError):  # a damaged curve is not drawn, its run's record is whole
+                if curve := curve_of(cell.method, cell, metric, x, printed, shipped):
+                    remark = "" if panels else curve.remark
+                    curves.append(replace(curve, points=_thinned(curve.points), remark=remark))
+        if curves:
+            panels.append(Panel(measure.label, metric, measure.label, curves, measure.better == "lower"))
+    methods: Mapping[str, str] = {cell.method: cell.method for cell in cells}
+    styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
+    if not panels:
+        return None
+    figure = draw(Content(panels, Across(x), styles, (), str))
+    for axes in figure.axes:
+        axes.locator_params(nbins=TICKS)
+    return picture(figure)
 
 
-def _mean(lines: Sequence[Line]) -> Points:
-    """Average the seeds where each has a value, so a diverged one ends the mean, as in the figures."""
-    by_x: dict[float, list[float]] = {}
-    for line in lines:
-        for at, y in line.points:
-            by_x.setdefault(at, []).append(y)
-    return [(at, sum(ys) / len(ys)) for at, ys in sorted(by_x.items()) if len(ys) == len(lines)]
-
-
-def _short(value: float) -> str:
-    text = f"{value / 1000:g}k" if 10_000 <= abs(value) < 1e7 else f"{value:.4g}"
-    return text.replace("-", "−")
-
-
-ASSETS = Environment(
-    loader=PackageLoader("fedbench.report.page", "assets"), autoescape=True, undefined=StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True,
-)  # fmt: skip
-"""The templates of the page."""
-ASSETS.filters["thousands"] = _short
+def _thinned(points: pd.DataFrame) -> pd.DataFrame:
+    """Return :data:`POINTS` of a curve's points at most, the first and the last among them."""
+    return points.iloc[np.linspace(0, len(points) - 1, min(len(points), POINTS)).round().astype(int)]

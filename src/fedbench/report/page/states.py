@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from fedbench.report.numbers import logs, rule
 from fedbench.report.numbers.rows import (
@@ -20,19 +20,16 @@ from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
+COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """One case: its name, its symbol (it has to be told without colour), the class of its colour, its meaning."""
 
     name: str
     symbol: str
     css: str
     meaning: str
-
-
-COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
 
 
 def _compared(verdict: str, css: str, basis: str = "") -> State:
@@ -58,10 +55,46 @@ STATES = {
     )
 }
 """In the order of legends and counts."""
-TROUBLE = (
-    FAILED, DIVERGED, UNFINISHED, TRAINING, UNDEFINED, NOT_REACHED, INCOMPLETE,
-)  # fmt: skip
+TROUBLE = (FAILED, DIVERGED, UNFINISHED, TRAINING, UNDEFINED, NOT_REACHED, INCOMPLETE)
 """What needs a reason, the most urgent first."""
+NO_RESULT = (INCOMPLETE, FAILED, UNFINISHED, TRAINING, NOT_RUN, ELSEWHERE)
+"""Cases in which a scale has no result yet, the nearest to one first."""
+
+
+class Card(NamedTuple):
+    """A headline: the cases it counts together, and the class of its colour."""
+
+    name: str
+    css: str
+    states: tuple[str, ...]
+
+    def of(self, counts: Mapping[str, int]) -> int:
+        """Return how many of ``counts`` belong to it."""
+        return sum(counts.get(name, 0) for name in self.states)
+
+    def detail(self, counts: Mapping[str, int]) -> str:
+        """Say which cases make the count, unless its name says so."""
+        present = [name for name in self.states if counts.get(name)]
+        words = (f"{counts[name]} {name.replace(MATCHES, 'match')}" for name in present)
+        return "" if present in ([self.name], [MATCHES]) else ", ".join(words)
+
+
+def _both(*kinds: str) -> tuple[str, ...]:
+    """Name verdicts over several seeds and on one."""
+    return tuple(rule.name(kind, basis) for kind in kinds for basis in ("", ONE_SEED))
+
+
+CARDS = (
+    Card("match", "match", _both(MATCHES)),
+    Card("differ", "below", _both(ABOVE, BELOW)),
+    Card(INCONCLUSIVE, "open", (INCONCLUSIVE,)),
+    Card(NO_REFERENCE, "plain", (NO_REFERENCE, BOUND)),
+    Card("diverged", "diverged", (DIVERGED,)),
+    Card("failed", "failed", (FAILED,)),
+    Card("partly done", "partial", (TRAINING, UNFINISHED, INCOMPLETE, UNDEFINED, NOT_REACHED)),
+    Card("not run", "absent", (NOT_RUN,)),
+    Card(ELSEWHERE, "absent", (ELSEWHERE,)),
+)
 
 
 def state_of(item: Compared, without: str = "") -> State:
@@ -70,11 +103,6 @@ def state_of(item: Compared, without: str = "") -> State:
         return STATES[ELSEWHERE]
     kind = rule.name(item.verdict, item.basis)
     return STATES[without if kind == NOT_RUN and without else kind]
-
-
-def counted(states: Iterable[State]) -> dict[str, int]:
-    """Count the states that occur."""
-    return in_order(Counter(state.name for state in states))
 
 
 def in_order(counts: Counter[str]) -> dict[str, int]:

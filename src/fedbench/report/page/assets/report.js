@@ -3,64 +3,57 @@
   const byId = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const table = byId("all"), body = table.tBodies[0], rows = [...body.rows];
-  const dialog = byId("dialog"), inside = byId("dialog-body"), store = byId("cells");
+  const dialog = byId("dialog"), inside = byId("dialog-body");
 
   // ---- search and filter: every word ("p = 8" is one) must occur, and the verdict must be among the pressed ones
-  const search = byId("search"), chips = all("[data-state]", document.querySelector(".chips"));
+  const search = byId("search"), once = byId("once"), chips = all(".chips [data-state]");
   const folded = (text) => text.toLowerCase().replace(/\s*=\s*/g, "=").replace(/\s+/g, " ").trim();
-  const texts = new Map(rows.map((row) => [row, folded(row.textContent)]));
+  const texts = new Map(rows.map((row) => [row, folded([...row.cells].map((cell) => cell.textContent).join(" "))]));
   const filter = () => {
     const words = folded(search.value).split(" ");
-    const states = new Set(chips.filter((c) => c.ariaPressed === "true").map((c) => c.dataset.state));
-    let shown = 0;
-    for (const row of rows) {
-      const fits = (!states.size || states.has(row.dataset.state)) && words.every((word) => texts.get(row).includes(word));
-      row.hidden = !fits;
-      shown += fits;
-    }
-    byId("shown").textContent = `${shown} of ${rows.length} numbers`;
+    const states = new Set(chips.filter((chip) => chip.ariaPressed === "true").map((chip) => chip.dataset.state));
+    for (const row of rows)
+      row.hidden = (states.size && !states.has(row.dataset.state)) || (once.checked && row.dataset.once === undefined)
+        || !words.every((word) => texts.get(row).includes(word));
+    byId("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} numbers`;
   };
   search.addEventListener("input", filter);
+  once.addEventListener("change", filter);
   search.form.addEventListener("submit", (event) => event.preventDefault());
-  for (const chip of chips) {
+  for (const chip of chips)
     chip.addEventListener("click", () => {
       chip.ariaPressed = String(chip.ariaPressed !== "true");
       filter();
     });
-  }
-  for (const card of all(".card")) {
+  for (const card of all(".card"))
     card.addEventListener("click", () => {
       const wanted = card.dataset.states.split("|");
       for (const chip of chips) chip.ariaPressed = String(wanted.includes(chip.dataset.state));
       search.value = "";
+      once.checked = true;
       filter();
     });
-  }
 
   // ---- sort: numbers by value, words naturally, what is missing always last
   const collator = new Intl.Collator("en", { numeric: true });
-  const content = (row, column) => {
-    const cell = row.cells[column];
-    return cell.dataset.value ?? cell.textContent.trim();
-  };
   all("thead th", table).forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
       const falling = head.ariaSort === "ascending";
       const numeric = rows.some((row) => row.cells[column].dataset.value !== undefined);
+      const content = ({ cells }) => cells[column].dataset.value ?? cells[column].textContent.trim();
       const order = numeric ? (a, b) => Number(a) - Number(b) : collator.compare;
       for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
       head.ariaSort = falling ? "descending" : "ascending";
-      const sorted = [...rows].sort((left, right) => {
-        const a = content(left, column), b = content(right, column);
+      body.append(...[...rows].sort((left, right) => {
+        const a = content(left), b = content(right);
         if (a === "" || b === "") return (a === "") - (b === "");
         return falling ? order(b, a) : order(a, b);
-      });
-      body.append(...sorted);
+      }));
     });
   });
 
-  // ---- one cell: the address names it, the dialog shows it
-  let opener = null;
+  // ---- one cell: the address names it, the dialog shows it with the curves of its setting
+  let opener = null, place = null; // the link that was followed; where the cell's group stands in the page
   const target = () => {
     try {
       return byId(decodeURIComponent(location.hash.slice(1)));
@@ -68,40 +61,41 @@
       return null;
     }
   };
-  const put_back = () => store.append(...inside.children);
-  const reveal = (part) => {
-    for (let box = part?.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
-    const chapter = part?.querySelector(":scope > details");
-    if (chapter) chapter.open = true;
-    part?.scrollIntoView();
+  const putBack = () => {
+    place?.replaceWith(...inside.children);
+    place = null;
   };
   const follow = () => {
-    const cell = target();
-    if (!cell?.classList.contains("cell")) {
+    const part = target();
+    putBack();
+    if (!part?.classList.contains("cell")) {
       if (dialog.open) dialog.close();
-      reveal(cell);
+      for (let box = part?.querySelector("summary > h2")?.closest("details") ?? part?.closest("details"); box; box = box.parentElement.closest("details"))
+        box.open = true;
+      part?.scrollIntoView();
       return;
     }
-    put_back();
-    inside.append(cell);
-    byId("dialog-title").textContent = cell.dataset.title;
+    place = document.createComment("");
+    const group = part.closest(".group");
+    for (const cell of all(".cell", group)) cell.hidden = cell !== part;
+    group.replaceWith(place);
+    inside.append(group);
     if (!dialog.open) {
       dialog.showModal();
-      // not by the attribute autofocus: browsers complain of it where a link has the focus while the page still loads
-      byId("close").focus();
+      byId("close").focus(); // the attribute autofocus complains where a link has the focus while the page still loads
     }
     dialog.scrollTop = 0;
   };
   const step = (by) => {
-    const order = [...new Set([...body.rows].filter((row) => !row.hidden).map((row) => row.dataset.cell).filter(Boolean))];
-    const here = order.indexOf(inside.firstElementChild?.id);
+    const links = [...body.rows].filter((row) => !row.hidden).map((row) => row.querySelector("th a")?.hash);
+    const order = [...new Set(links.filter(Boolean))];
     if (!order.length) return;
-    const next = order[(here + by + order.length) % order.length];
-    history.replaceState(null, "", `#${encodeURIComponent(next).replaceAll("%2F", "/")}`); // no jump: the focus stays
+    const next = order[(order.indexOf(location.hash) + by + order.length) % order.length];
+    history.replaceState(null, "", next); // no jump: the focus stays
     follow();
   };
   dialog.addEventListener("close", () => {
-    put_back();
+    putBack();
     if (target()?.classList.contains("cell")) history.pushState(null, "", "#");
     opener?.focus?.({ preventScroll: true });
   });
