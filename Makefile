@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture test paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture test test-fast paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,9 @@ report: $(INSTALLED)  ## all tables, figures, curves and configurations as one p
 
 test: $(INSTALLED)  ## linters, types and the whole test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-fast: $(INSTALLED)  ## linters, types and unit tests: what needs no LaTeX, browser or scheduler
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/unit tests/workflow/test_style.py
 
 paper-scale: $(INSTALLED)  ## train for HOURS (8) at the papers' own scale what reproduced/paper lacks, and add it there
 	$(BIN)/python benchmarks/paper_scale.py --hours $(or $(HOURS),8)

@@ -28,9 +28,12 @@ def test_paths_and_make_targets_of_contributing_exist() -> None:
 
 
 def test_the_forge_runs_what_we_run_on_every_python_that_is_allowed() -> None:
-    job = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["test"]
-    assert job["strategy"]["matrix"]["python"] == PYTHONS
-    assert job["steps"][-1]["run"] == "bash .ci/run"
+    jobs = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]
+    assert jobs["fast"]["strategy"]["matrix"]["python"] == PYTHONS
+    runs = {name: job["steps"][-1]["run"] for name, job in jobs.items()}
+    assert runs == {"fast": "bash .ci/run fast", "all": "bash .ci/run"}
+    script = (ROOT / ".ci/run").read_text()
+    assert "exec make test-fast" in script and script.endswith("make test\nmake test-cluster\n")
     lowest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     allowed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][0]
     assert lowest == f">={PYTHONS[0]}" and allowed == f"python >={PYTHONS[0]},<3.14"

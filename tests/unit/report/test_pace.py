@@ -183,7 +183,7 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     said = tables.make(Plan(config), "table1").markdown()
-    note = "12 of 15 results were still changing at the end of training (by more than 0.005 in a fifth of it"
+    note = "12 of 15 curves had not levelled off (more than 0.005 in the last fifth"
     assert note in said
     assert (
         "Still changing: FashionMNIST, p = 4, CoDA: +0.006." in said and "… and 4 more, see the CSV." in said

@@ -128,7 +128,7 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
         where=list("abcde"),
         matters=[0.01] * 4 + [0.0],
     )
-    assert sentences.moving(frame).startswith("2 of 3 results were still changing")
+    assert sentences.moving(frame).startswith("2 of 3 curves had not levelled off")
     assert sentences.moved(frame) == "Still changing: a: +0.030. b: −0.020."
     assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0, 0.0])).startswith("Still changing: b")
 
@@ -164,10 +164,10 @@ def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
     frame = pd.DataFrame(
         {"printed_std": [0.1, 0.1, math.nan], "spread": "std", "print_seeds": [10.0, 3.0, 5.0]}
     )
-    assert "standard deviation over 3 or 10 runs, as printed" in sentences.printed(frame)
+    assert "standard deviation over 3 or 10 runs." in sentences.printed(frame)
     mixed = sentences.printed(frame.assign(spread=["std", "device variance", ""]))
-    assert mixed.endswith("its ± is a device variance or std (see the CSV).")
-    assert "standard deviation over runs," in sentences.printed(frame.assign(print_seeds=math.nan))
+    assert mixed.endswith("published ± is a device variance or std (see the CSV).")
+    assert "standard deviation over runs." in sentences.printed(frame.assign(print_seeds=math.nan))
 
 
 def test_an_order_of_a_part_of_the_methods_is_explained_where_one_is_shown() -> None:
@@ -210,7 +210,7 @@ def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_no
         frame["difference"].round(6).tolist()[:2] == [-0.001, 0.05] and frame["difference"][2:].isna().all()
     )
     assert resemblance(frame, 0.01) == (2, 2), "0.900 would match both prints of 0.9"
-    assert notes.resembling(frame, 0.01).endswith("in 2 of 2 cases.")
+    assert notes.resembling(frame, 0.01).startswith("2 of the 2 comparisons")
     apart = compared(mean=[0.9, 0.8, 0.7, 0.6], printed=[0.9, 0.8, 0.7, 0.6])
     assert resemblance(apart, 0.01) == (0, 12) and notes.resembling(apart, 0.01) == ""
     assert set(judged(frame, 0.01, bound=True)["verdict"]) == {"bound", "no reference", "incomplete"}

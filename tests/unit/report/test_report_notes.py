@@ -134,7 +134,7 @@ def test_own_methods_and_rivals_are_counted_apart(project: Project, reduced: Con
     text = tables.make(Plan(reduced), "table1").markdown()
     assert "Verdicts: LocalSCGDAM 1 match; rivals 1 match, 1 above." in text
     # .979 and .978 within .01 of all other prints but LocalSGDM's .963: of 8 comparisons with another method 6
-    assert "published value in 6 of 8 cases." in text
+    assert "6 of the 8 comparisons of a match" in text
 
 
 def test_bounds_give_no_verdict() -> None:
@@ -143,7 +143,7 @@ def test_bounds_give_no_verdict() -> None:
     printed = table.rows[table.rows["published_mean"] != ""]
     assert set(printed["verdict"]) == {"bound"} and printed["difference"].isna().all()
     text = table.markdown()
-    assert "The paper prints bounds: 6 of 6 means lie within theirs." in text
+    assert "The paper gives bounds: 6 of 6 means lie within theirs." in text
     assert "τ" not in text and "≈" not in text
 
 

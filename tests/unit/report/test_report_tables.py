@@ -148,7 +148,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     row = line(table.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "standard deviation over 3 runs" in table.markdown()
-    assert "print counts as its own runs with their spread" in table.markdown()
+    assert "the published value counts as its own runs with their spread" in table.markdown()
     kinds = table.rows.set_index("method")["verdict"]
     assert kinds["CoDA"] == "no reference"
 

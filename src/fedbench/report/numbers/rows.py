@@ -206,7 +206,7 @@ class Compared(Printed, Measured):
         tau: Kendall's, of the methods it competes with, NaN where there is none.
         ordered: over how many of them.
         methods: of how many.
-        on_edge: whether it was made with a tuned value on an edge of what was tried.
+        on_edge: whether it was made with a tuned value at the end of what was tried.
         best: whether it is the best of its methods.
         printed_best: whether its print is.
         second: whether it is a second metric in its place.

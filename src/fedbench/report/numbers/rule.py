@@ -41,12 +41,11 @@ def sentences(tolerance: float, several: bool, single: bool, print_runs: str) ->
         single: whether numbers of one seed are.
         print_runs: how many runs print counts as.
     """
-    short = f"the {INTERVAL.replace('the difference', 'Δ')} (print counts as {print_runs})"
     rules = [
-        f"≈ matches: {short} lies within ±{tolerance:g}. ↑ above, ↓ below print: it lies outside."
-        " ? inconclusive: partly."
+        f"Verdicts by the {LEVEL_TEXT} of Δ (the published value counts as {print_runs}). ≈ matches: it lies inside"
+        f" ±{tolerance:g}; ↑, ↓: outside, higher or lower; ?: it overlaps the limit."
     ]
     alone = [f"¹ one seed: there is no interval, so Δ alone is compared with ±{tolerance:g}."]
     if not several:
-        rules = ["≈ matches, ↑ above, ↓ below print."]
+        rules = ["≈ matches, ↑ above, ↓ below the published value."]
     return " ".join([*rules, *alone * single])

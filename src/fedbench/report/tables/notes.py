@@ -133,7 +133,7 @@ def untuned(cells: Sequence[Cell]) -> str:
 def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
     """Name the datasets that are ours, with what is said of each."""
     ours = sorted(name for name, entry in paper.datasets.items() if name in datasets and not entry.printed)
-    first = f"{', '.join(ours)}: our addition, not in the paper, so nothing to compare with."
+    first = f"{', '.join(ours)}: not in the paper; there is no published value."
     return [first] * bool(ours) + [
         f"{note.rstrip('.')}." for name in ours if (note := paper.datasets[name].note)
     ]
@@ -142,8 +142,10 @@ def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
 def resembling(frame: pd.DataFrame, tolerance: float) -> str:
     """Say how many matching numbers would match the published value of another method too; empty where none does."""
     same, total = verdicts.resemblance(frame, tolerance)
-    said = "Matching numbers would also match another method's published value in"
-    return f"{said} {same} of {total} cases." if same else ""
+    said = (
+        f"{same} of the {total} comparisons of a match with another method's published value would match too"
+    )
+    return f"{said}: matches say little about the order." if same else ""
 
 
 def bold(spec: TableSpec, frame: pd.DataFrame) -> str:
@@ -153,7 +155,7 @@ def bold(spec: TableSpec, frame: pd.DataFrame) -> str:
     tau = ""
     if frame["tau"].notna().any():
         part = ((frame["ordered"] >= LEAST) & (frame["ordered"] < frame["methods"])).any()
-        tau = " τ: Kendall's rank agreement of our order of the methods with the paper's"
+        tau = " τ: Kendall correlation of our ranking of the methods with the published one"
         tau += "; (3/5): computed on 3 of 5 methods." if part else "."
     line = "row" if "method" in spec.columns else "column"
     side = " (ours and paper separately)" if frame["has_print"].any() else ""

@@ -79,7 +79,7 @@ def bounds(frame: pd.DataFrame) -> str:
     """Say how measured numbers lie to printed bounds, which give no verdict; empty where there are none."""
     pairs = frame[frame["verdict"] == BOUND]
     within = (pairs["mean"] <= pairs["printed"]).sum()
-    return f"The paper prints bounds: {within} of {len(pairs)} means lie within theirs." if len(pairs) else ""
+    return f"The paper gives bounds: {within} of {len(pairs)} means lie within theirs." if len(pairs) else ""
 
 
 def absent(frame: pd.DataFrame) -> str:
@@ -113,8 +113,8 @@ def moving(frame: pd.DataFrame) -> str:
         return ""
     limits = " or ".join(sorted({f"{limit:g}" for limit in late["matters"]}))
     return (
-        f"{len(late)} of {len(known)} results were still changing at the end of training (by more than {limits} in a "
-        "fifth of it, before step sizes fell); longer training may change them."
+        f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last "
+        "fifth before the step size was reduced); longer training may change these results."
     )
 
 
@@ -158,13 +158,13 @@ def printed(frame: pd.DataFrame) -> str:
     with_spread = frame[frame["printed_std"].notna()]
     spreads = sorted({*with_spread["spread"]})
     if not spreads:
-        return "Δ: ours − paper. Paper: as printed, without a spread."
+        return "Δ: ours − published. Published without a spread."
     if spreads == ["std"]:
         counts = sorted({*with_spread["print_seeds"].dropna().astype(int)})
         runs = " ".join(filter(None, [" or ".join(map(str, counts)), "runs"]))
-        return f"Δ: ours − paper. Paper: mean ± standard deviation over {runs}, as printed."
+        return f"Δ: ours − published. Published: mean ± standard deviation over {runs}."
     kind = " or ".join(spreads) + ", not a spread over seeds" * ("std" not in spreads)
-    return f"Δ: ours − paper. Paper: as printed; its ± is a {kind} (see the CSV)."
+    return f"Δ: ours − published. The published ± is a {kind} (see the CSV)."
 
 
 def verdicts(frame: pd.DataFrame, tolerance: float) -> str:
@@ -185,5 +185,5 @@ def devices(frame: pd.DataFrame) -> str:
         return ""
     return (
         f"Variance over devices, which is what the paper's ± is: at most {ours.max():.2g} in ours, "
-        f"at most {in_print.max():g} in print (each value is in the CSV)."
+        f"at most {in_print.max():g} published (each value is in the CSV)."
     )
