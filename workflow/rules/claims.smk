@@ -5,7 +5,6 @@ rule claims:
     input:
         request=CALL.claims_request,
         shown=CALL.claims_inputs,
-        others=CALL.other_results,
         configuration=CALL.configuration,
         published=CALL.published,
         shipped=CALL.shipped,

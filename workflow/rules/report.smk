@@ -5,7 +5,6 @@ rule page:
     input:
         request=CALL.page_request,
         shown=CALL.page_inputs,
-        others=CALL.other_results,
         configuration=CALL.configuration,
         published=CALL.published,
         shipped=CALL.shipped,

@@ -18,7 +18,7 @@ from fedbench.errors import UserError, explain
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
-from fedbench.specs import RunSpec, digest
+from fedbench.specs import RunSpec
 from fedbench.store import code, results
 from fedbench.workflow import requests, sources
 from fedbench.workflow.inputs import EVERY, Inputs
@@ -195,7 +195,7 @@ class Call:
     def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
         asked = or_exit(self.asked, target[0] if target[1:] else EVERY)
         asked["config"] |= given
-        return or_exit(self._requests.ask, target, asked | ({"others": digest(others)} if others else {}))
+        return or_exit(self._requests.ask, target, asked | {"others": sources.digests(others)})
 
     def asked(self, paper: str) -> dict[str, Any]:
         """Return what tables and figures of a paper, or of all, are made of besides results."""

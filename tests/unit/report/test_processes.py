@@ -16,7 +16,7 @@ os.cpu_count = lambda: 2
 from fedbench.report.processes import at_once
 
 def work(n):
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # in one piece
     time.sleep(0 if n else 3600)
 
 list(at_once(work, range(3)))

@@ -294,7 +294,9 @@ def test_nothing_is_fetched(browser: Reader) -> None:
     browser.open(DESK)
     events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
     asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
-    assert {url for url in asked if not url.startswith(("data:", "about:"))} == {browser.path.as_uri()}
+    assert {url for url in asked if not url.startswith(("data:", "about:", "chrome:"))} == {
+        browser.path.as_uri()
+    }
 
 
 def test_it_can_be_read_without_scripts(browser: Reader) -> None:

@@ -117,7 +117,7 @@ def _distance(of: tuple[Chapter, Number]) -> tuple[int, int]:
 
 
 def text_of(chapter: Chapter, published: Sequence[Number]) -> ChapterText:
-    """Write a chapter, of which some published numbers count."""
+    """Write a chapter; some of its published numbers count."""
     once = {number.key for number in published}
     macros = vars(TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter, "once": once}))
     return ChapterText(
