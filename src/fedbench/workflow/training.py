@@ -99,7 +99,8 @@ class Training:
     def _stop_for_disk(self) -> None:
         """Begin no more jobs: each would find out alone that the disk is full. Those at work go on."""
         tell(["a job failed because of the disk: no more are begun, those at work finish"])
-        os.kill(os.getpid(), signal.SIGTERM)  # which Snakemake documents for this
+        # at SIGTERM Snakemake takes locks that the main thread may hold: it then waits for ever
+        os.kill(os.getpid(), signal.SIGINT)
 
     def explain_failures(self) -> None:
         """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
