@@ -110,6 +110,21 @@ def test_a_run_that_diverged_here_has_none_of_the_numbers_it_had_elsewhere(
     assert broken == "diverged" and len(after) == len(before) + 1 - len(before.loc[cell.runs[0].key])
 
 
+def test_a_run_that_two_cells_share_has_one_number(project: Project, reduced: Config) -> None:
+    """Else the file contradicts itself, and is refused when it is read."""
+    project.fill("localscgdam", "table1", reduced)
+    exported(reduced)
+    path = project.root / FILE
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    twin = rows[rows["key"] == rows["key"].iloc[0]].assign(p="99", value="0.123456", commit="elsewhere")
+    pd.concat([rows, twin]).to_csv(path, index=False)
+    export_reproduced(Plan(reduced), "table1")
+    made = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert (made["p"] == "99").sum() == len(twin), "the other place stays"
+    of_run = made[made["key"] == twin["key"].iloc[0]].groupby("metric")
+    assert (of_run["value"].nunique() == 1).all() and "0.123456" not in {*made["value"]}
+
+
 def test_rows_are_in_the_order_of_their_numbers() -> None:
     """0.01 and 0.1 are no tie, 16 comes after 4, words after numbers."""
     settings = ["none", "16", "0.1", "4", "0.01"]

@@ -69,8 +69,17 @@ def _as_texts(runs: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
 
 
 def _with_others(new: pd.DataFrame, before: pd.DataFrame, run: list[str]) -> pd.DataFrame:
-    """Add the rows of a file that are of other runs, or of metrics that a run's new rows lack."""
+    """Add the rows of a file that are of other runs, or of metrics that a run's new rows lack.
+
+    A run that stands at another place too, as cells may share it, gets its new numbers there.
+    """
     before = before.reindex(columns=list(new.columns), fill_value="")
+    ours = new.drop_duplicates(["key", "metric"]).set_index(["key", "metric"])
+    shared = before.set_index(["key", "metric"]).index
+    for name in ours.columns.difference(run):
+        before[name] = [
+            ours[name].get(number, value) for number, value in zip(shared, before[name], strict=True)
+        ]
     of_new = new.groupby(run)["key"].first().to_dict()
     keys = before.set_index(run).index.map(of_new)
     measured = before.set_index([*run, "metric"]).index.isin(new.set_index([*run, "metric"]).index)
