@@ -56,6 +56,15 @@ def test_where_nothing_was_run_print_is_laid_out_with_blanks(project: Project, r
     assert table.tex().count("--") >= 90 and "0.936" in table.tex()
 
 
+@pytest.mark.parametrize(("scale", "marked"), [("paper", True), ("reduced", False)])
+def test_verdicts_on_values_from_the_edge_of_a_grid_are_marked(scale: str, marked: bool) -> None:
+    """Tuning for scale paper chose 16 such values, that for reduced none."""
+    table = tables.make(Plan(Config(scale=scale), "localscgdam"), "table1")
+    symbols = [entry.symbol for entry in table.shown.entries if entry.symbol]
+    assert len(symbols) >= 12 and all(symbol.endswith("°") == marked for symbol in symbols)
+    assert ("°: a tuned value" in table.markdown()) == marked
+
+
 def test_long_notes_go_to_the_end(tiny: Project) -> None:
     table = tables.make(Plan(Config(scale="reduced")), "table1")
     below, _, end = table.tex().partition("\\end{table}")
