@@ -97,9 +97,12 @@ class Training:
         return [str(log) for job in _single(self._workflow.scheduler.failed) for log in job.log]
 
     def _stop_for_disk(self) -> None:
-        """Begin no more jobs: each would find out alone that the disk is full. Those at work go on."""
-        tell(["a job failed because of the disk: no more are begun, those at work finish"])
-        # at SIGTERM Snakemake takes locks that the main thread may hold: it then waits for ever
+        """Begin no more jobs: each would find out alone that the disk is full.
+
+        Snakemake lets those at work here finish, and cancels those of a cluster.
+        """
+        tell(["a job failed because of the disk: no more are begun"])
+        # at SIGTERM Snakemake takes a lock that the main thread may hold, and would wait for ever
         os.kill(os.getpid(), signal.SIGINT)
 
     def explain_failures(self) -> None:
