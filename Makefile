@@ -92,5 +92,4 @@ picture: $(INSTALLED)  ## the picture of the README, from reproduced/ and the pu
 	$(BIN)/python benchmarks/picture.py
 
 clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
-	rm -rf figures logs report.html
-	find tables -mindepth 1 -maxdepth 1 ! -name published -exec rm -rf {} +
+	rm -rf tables figures logs report.html

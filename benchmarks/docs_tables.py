@@ -29,7 +29,7 @@ WORDS = {"not reached": "never"}
 @cache
 def _folder() -> TemporaryDirectory[str]:
     folder = TemporaryDirectory()
-    for part in ("config", "tables", "reproduced"):
+    for part in ("config", "published", "reproduced"):
         (Path(folder.name) / part).symlink_to(ROOT / part)
     return folder
 
@@ -186,7 +186,7 @@ def glance(papers: list[str]) -> str:
         study = studied(key).study
         tables = {name: table for name, table in study.tables.items() if table.kind == "results"}
         firsts = {table.published: name for name, table in reversed(tables.items()) if table.published}
-        folder = ROOT / "tables/published" / key
+        folder = ROOT / "published" / key
         printed = _printed([folder / file for file in firsts])
         held, others = {"paper": set[str](), "reduced": set[str]()}, set[str]()
         for scale, name in itertools.product(held, tables):

@@ -79,7 +79,7 @@ def dry_run(_: Path) -> None:
 def project(folder: Path, iterations: int) -> Path:
     """Copy the project, with a scale ``bench``: the demo's cells with one seed and so many iterations."""
     folder.mkdir(exist_ok=True)
-    for part in ("workflow", "config", "data_prep", "tables/published"):
+    for part in ("workflow", "config", "data_prep", "published"):
         shutil.copytree(ROOT / part, folder / part)
     train = {"epochs": None, "iterations": iterations, "evaluations": 15}
     plan = {PAPER: {"datasets": ["Digits"], "stand_in": "Digits", "train": train}}

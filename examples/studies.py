@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-PUBLISHED = Path("tables/published")
+PUBLISHED = Path("published")
 
 
 def norm(value):

@@ -39,7 +39,7 @@ class Project:
         for part in PARTS:
             shutil.copytree(ROOT / part, root / part)
         shutil.rmtree(root / "config/tuned", ignore_errors=True)
-        shutil.copytree(ROOT / "tables/published", root / "tables/published")
+        shutil.copytree(ROOT / "published", root / "published")
         project = cls(root)
         tiny = {"datasets": ["Digits"], "stand_in": "Digits"}
         tiny["train"] = {"epochs": None, "iterations": 12, "evaluations": 3}

@@ -92,7 +92,7 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
         results.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
-    shutil.copytree(ROOT / "tables/published", "tables/published")
+    shutil.copytree(ROOT / "published", "published")
     Path(SHIPPED).parent.mkdir(parents=True)
     shutil.copy(ROOT / SHIPPED, SHIPPED)
     Path(TUNED).parent.mkdir(parents=True, exist_ok=True)
@@ -179,8 +179,8 @@ def test_a_changed_byte_is_the_same_number_or_an_error(kind: str) -> None:
 
 TRACKED: dict[str, Callable[[], Any]] = {
     SHIPPED: read_shipped,
-    "tables/published/localscgdam/localscgdam_table1.csv": read_published,
-    "tables/published/index.csv": read_published,
+    "published/localscgdam/localscgdam_table1.csv": read_published,
+    "published/index.csv": read_published,
 }
 
 

@@ -135,7 +135,7 @@ def test_one_seed_is_trained_where_the_call_names_several(clone: Path, archive: 
 def test_an_artifact_has_its_own_study_alone(received: Path) -> None:
     code = received / "code"
     assert [path.name for path in (code / "config/papers").iterdir()] == ["localscgdam.yaml"]
-    assert {path.name for path in (code / "tables/published").iterdir()} == {"localscgdam", "index.csv"}
+    assert {path.name for path in (code / "published").iterdir()} == {"localscgdam", "index.csv"}
     assert {path.stem for path in (code / "reproduced").rglob("*.csv")} == {"localscgdam"}
     assert not (code / "my").exists() and not (code / "config/datasets/patients.yaml").exists()
 

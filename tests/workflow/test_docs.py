@@ -88,7 +88,7 @@ def test_rows_of_shipped_numbers_on_pages_are_what_ships_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder without runs; a page may show the first columns alone, and without the star of the best."""
-    for part in ("config", "reproduced", "tables"):
+    for part in ("config", "reproduced", "published"):
         (tmp_path / part).symlink_to(ROOT / part)
     monkeypatch.chdir(tmp_path)
     table = build.make(Plan(load_config(), "localscgdam"), "table1").markdown()

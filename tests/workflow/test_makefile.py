@@ -43,7 +43,7 @@ def test_the_scale_is_the_configurations_unless_one_is_given(
 
 
 def test_clean_removes_every_table_but_the_published_ones(tmp_path: Path) -> None:
-    kept = ("tables/published/climb/a.csv", "data/raw/a", "results/runs/a/run.json", "config/config.yaml")
+    kept = ("published/climb/a.csv", "data/raw/a", "results/runs/a/run.json", "config/config.yaml")
     built = (
         "tables/table1.tex",
         "tables/table1.json",

@@ -41,7 +41,7 @@ def text(study: str) -> str:
 
 def beside(folder: Path) -> None:
     """Make a project in ``folder`` in which nothing was trained or prepared."""
-    for part in ("config", "reproduced", "tables"):
+    for part in ("config", "reproduced", "published"):
         (folder / part).symlink_to(ROOT / part)
 
 

@@ -51,7 +51,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     Snakemake is called once, with the targets of all sections.
     """
     project = Project(tmp_path_factory.mktemp("clone"))
-    for part in (*PARTS, "src", "tables/published", "tests/unit"):
+    for part in (*PARTS, "src", "published", "tests/unit"):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         (project.root / part).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / part, project.root / part)

@@ -51,7 +51,7 @@ def trials(lr: float) -> Change:
 
 
 SHIPPED = "reproduced/reduced/localscgdam.csv"
-PRINT = ("tables/published/localscgdam/localscgdam_table1.csv", "tables/published/index.csv")
+PRINT = ("published/localscgdam/localscgdam_table1.csv", "published/index.csv")
 NOTES, TYPESET = ("src/fedbench/report/tables/notes.py", "src/fedbench/report/tables/pdf.py")
 DIGESTED: dict[str, Change] = {
     "shipped rows": replaced(SHIPPED, "test_auc,0.981359,finished", "test_auc,0.971359,finished"),
@@ -72,7 +72,7 @@ CHANGES: dict[str, tuple[Change, set[str]]] = {
 """What else is changed, and which rules have work then."""
 OPTIONS = {"shipped": False, "constants": "paper", "set": "train.batch_size=8"}
 """Keys of the configuration that change no run here, and words around the numbers."""
-READ = ("config", "reproduced", "tables/published")
+READ = ("config", "reproduced", "published")
 """What is digested, but for the library's code."""
 REQUEST = "results/requests/localscgdam/table1/request.json"
 CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
@@ -132,7 +132,7 @@ def test_each_thing_that_is_shown_is_changed_and_it_is_made_again(
         change(complete)
     options = [f"{key}={OPTIONS[key]}" for key in ("constants", "set")]
     complete.snakemake(*TARGETS, "--config", *options)
-    for name in ("config", "data", "reproduced", "results", "src", "tables/published"):
+    for name in ("config", "data", "reproduced", "results", "src", "published"):
         shutil.copytree(complete.root / name, kept / name)
     options = [f"--set={option.removeprefix('set=')}" for option in options]
     for command, target in (("table", TABLE), ("figure", FIGURE)):

@@ -9,7 +9,7 @@ from fedbench.plan.layers import overlaid
 
 ENTRIES = ("datasets", "methods", "settings")
 OVERLAID = ("defaults", *ENTRIES)
-PUBLISHED = "tables/published"
+PUBLISHED = "published"
 
 
 def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class TableSpec(Spec):
     epsilon: Literal["mean", "end"] = "mean"
     """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
     published: str | None = None
-    """A CSV of printed numbers in `tables/published/PAPER`, or a path."""
+    """A CSV of printed numbers in `published/PAPER`, or a path."""
     caption: str = ""
     """A sentence below the table."""
     board: BoardSpec | None = None

@@ -33,7 +33,7 @@ from fedbench.store.provenance import commit_of, package_version
 from fedbench.store.runs import STORE
 
 CODE = "src/* workflow/* data_prep/* examples/* docs/*.md Makefile pyproject.toml requirements.lock LICENSE README.md"
-OF_STUDY = ("config/papers/{}.yaml", "config/tuned/{}/*", "tables/published/{}/*", "reproduced/*/{}.csv")
+OF_STUDY = ("config/papers/{}.yaml", "config/tuned/{}/*", "published/{}/*", "reproduced/*/{}.csv")
 README = """# {target} at scale {scale}, rebuilt by fedbench
 
 `code/` is fedbench at commit {commit}, with the files of this study, a row for each run and metric in `reproduced/`, curves in
@@ -98,7 +98,7 @@ def build(plan: Plan, table: str, options: Sequence[str] = ()) -> Path:
 def _patterns(plan: Plan, cells: Sequence[Cell]) -> Iterator[str]:
     """Yield which files of the commit belong to the code and to the study: another one may not be public."""
     study, used = plan.study, [name for cell in cells for name in cell.runs[0].data.datasets]
-    yield from (*CODE.split(), "config/config.yaml", "config/scales/*", "tables/published/index.csv")
+    yield from (*CODE.split(), "config/config.yaml", "config/scales/*", "published/index.csv")
     yield from (place.format(key) for key in (study.key, study.extends) if key for place in OF_STUDY)
     yield from (str(locate(study.key, table.published)) for table in study.tables.values() if table.published)
     for path in (FOLDER / f"{name}.yaml" for name in used):

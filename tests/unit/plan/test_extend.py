@@ -88,7 +88,7 @@ def test_claims_are_left_behind() -> None:
 
 
 def test_published_numbers_come_along_with_what_their_spread_is() -> None:
-    folder = Path("tables/published")
+    folder = Path("published")
     write_yaml(Path("config/papers/toy.yaml"), PAPER | {"tables": {"table1": PAPER["tables"]["table1"] | {
         "published": "numbers.csv"}}})  # fmt: skip
     for path in (folder / "toy/numbers.csv", folder / "mine/numbers.csv", Path("elsewhere.csv")):
@@ -97,7 +97,7 @@ def test_published_numbers_come_along_with_what_their_spread_is() -> None:
     (folder / "index.csv").write_text("file,spread,n_seeds\ntoy/numbers.csv,device variance,\n")
     write(tables={"table1": {}})
     inherited = load_paper("mine").tables["table1"].published
-    assert inherited == "tables/published/toy/numbers.csv"
+    assert inherited == "published/toy/numbers.csv"
     table = PAPER["tables"]["table1"] | {"published": inherited}
     write_yaml(Path("config/papers/path.yaml"), PAPER | {"tables": {"table1": table}})
     write("other", extends="path", tables={"table1": {}})

@@ -24,7 +24,7 @@ from fedbench.specs import RunSpec
 from fedbench.store import results
 from fedbench.streams import stream
 
-PUBLISHED = Path(__file__).parents[3] / "tables" / "published"
+PUBLISHED = Path(__file__).parents[3] / "published"
 METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]
 DATASETS = ["CATvsDOG", "CIFAR10", "CIFAR100", "STL10", "FashionMNIST", "Melanoma"]
 TRAIN = {"iterations": 100, "period": 4, "batch_size": 8}
@@ -160,7 +160,7 @@ class Project:
         for name, (papers, seeds) in SCALES.items():
             scale = {"description": f"the {name} protocol", "seeds": seeds, "papers": papers}
             (root / "config" / "scales" / f"{name}.yaml").write_text(dumped(scale))
-        shutil.copytree(PUBLISHED, root / "tables" / "published")
+        shutil.copytree(PUBLISHED, root / "published")
 
     def save_paper(self, key: str, paper: dict[str, Any]) -> None:
         """Write a paper's YAML (again)."""

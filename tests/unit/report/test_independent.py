@@ -74,12 +74,12 @@ def test_every_verdict_of_a_study_that_extends_another(
     program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its runs: Mine and, with a step of its own, LocalSGDAM; LocalSGDM is that of the study it extends."""
-    for name in ("config", "tables/published", "reproduced"):
+    for name in ("config", "published", "reproduced"):
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     Path("config/papers/mine.yaml").write_text(EXTENDING)
-    Path("tables/published/mine").mkdir()
-    Path("tables/published/mine/own.csv").write_text(PRINTED)
+    Path("published/mine").mkdir()
+    Path("published/mine/own.csv").write_text(PRINTED)
     plan = Plan(
         load_config(overrides={"scale": "reduced", "datasets": ["FashionMNIST"], "seeds": "0,1,2,3,4"}),
         "mine",

@@ -179,7 +179,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Acc-FCSG-M's epsilon falls faster: exponents 4 and 2 instead of 6 and 3, one place for all budgets."""
-    for part in ("config", "tables"):
+    for part in ("config", "published"):
         shutil.copytree(ROOT / part, tmp_path / part)
     monkeypatch.chdir(tmp_path)
     config = load_config(overrides={"scale": "reduced", "paper": "fcsg", "seeds": [0, 1, 2]})

@@ -78,7 +78,7 @@ def test_an_average_over_datasets_is_that_of_the_papers_own(project: Project, re
 
 
 def test_the_published_average_is_what_the_average_is_held_against(project: Project, reduced: Config) -> None:
-    file = project.root / "tables" / "published" / "localscgdam" / "averages.csv"
+    file = project.root / "published" / "localscgdam" / "averages.csv"
     file.write_text("dataset,method,p,metric,mean,std,note\nCIFAR10,CoDA,AVG,test_auc,0.95,,\n")
     table(project, average="p", published="averages.csv")
     for cell in cells(project, reduced).values():

@@ -61,7 +61,7 @@ def made(
     paper["datasets"]["Digits"]["data"]["validation"] = 0.1
     paper["tables"]["table2"] = TABLE | changes
     write_yaml(Path("config/papers/toy.yaml"), paper)
-    folder = Path("tables/published/toy")
+    folder = Path("published/toy")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.csv").write_text(printed)
     return tables.make(Plan(load_config(overrides={"set": given}), "toy"), "table2")

@@ -39,7 +39,7 @@ COMPARABLE = list(FILE)
 
 
 def test_index_lists_every_file_with_its_rows() -> None:
-    folder = ROOT / "tables" / "published"
+    folder = ROOT / "published"
     with (folder / "index.csv").open(newline="") as stream:
         index = {row["file"]: int(row["rows"]) for row in csv.DictReader(stream)}
     on_disk = {str(path.relative_to(folder)) for path in folder.glob("*/*.csv")}

@@ -1,4 +1,4 @@
-"""The printed numbers of a paper: ``tables/published/<paper>/*.csv`` at the places of its tables."""
+"""The printed numbers of a paper: ``published/<paper>/*.csv`` at the places of its tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedbench.report.numbers.rows import Printed
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results.places import Place, Pooled, words_of
 
-FOLDER = Path("tables", "published")
+FOLDER = Path("published")
 COORDINATES = ("dataset", "method", "metric")
 PERCENT = {"mean": "mean_percent", "std": "std_percent"}
 """Columns of numbers, and what they are called where the numbers are in per cent."""
@@ -190,15 +190,15 @@ def _measure(metric: str, additions: Mapping[str, Measure]) -> Measure | None:
 
 
 def locate(paper: str, filename: str) -> Path:
-    """Return ``tables/published/<paper>/<filename>``, else ``filename`` itself where that is a file ."""
+    """Return ``published/<paper>/<filename>``, else ``filename`` itself where that is a file ."""
     usual = FOLDER / paper / filename
     return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
 
 
 def load(paper: str, filename: str, additions: Mapping[str, Measure] | None = None) -> PublishedTable:
-    """Open ``tables/published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
+    """Open ``published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
-    What its ± means comes from ``tables/published/index.csv`` for the files listed there; in any other it is a
+    What its ± means comes from ``published/index.csv`` for the files listed there; in any other it is a
     standard deviation over runs, unless its column ``spread`` says something else. ``additions`` are metrics that the
     paper adds.
     """
