@@ -201,7 +201,7 @@ def glance(papers: list[str]) -> str:
                 others |= {*places[~known]}
         only = held["reduced"] - held["paper"]
         left = printed - len(held["paper"] | only)
-        said = f"[`{key}`](docs/results/{key}.md)", study.title
+        said = f"[`{key}`](docs/reference/results/{key}.md)", study.title
         lines.append([*said, *map(str, (printed, len(held["paper"]), len(only), left, len(others)))])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -2,7 +2,8 @@
 
     python examples/verdicts.py localscgdam reduced
 
-prints how each shipped number stands to print. examples/claims.py judges the claims; docs/verdicts.md has the rules.
+compares each reference result with the published number. examples/claims.py judges the claims; the rules are in
+docs/background/verdicts.md.
 """
 
 import itertools

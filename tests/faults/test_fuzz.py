@@ -339,7 +339,7 @@ def test_a_case_has_its_bounds() -> None:
 
 
 def test_the_counts_are_those_of_the_documentation() -> None:
-    text = (ROOT / "docs" / "reliability.md").read_text()
+    text = (ROOT / "docs/background/developers/reliability.md").read_text()
     assert all(f"{count:,}" in text for count in TRIED.values())
     assert f"{TRIED['flips'] * len(READERS):,}" in text
     assert Config().scale  # the configuration of the defaults is one

@@ -1,4 +1,4 @@
-"""docs/architecture.md names every room of the library, each once, in the order that import-linter checks."""
+"""The architecture page names every room of the library, each once, in the order that import-linter checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs/architecture.md").read_text()
+TEXT = (ROOT / "docs/background/developers/architecture.md").read_text()
 
 
 def named() -> list[list[str]]:

@@ -92,9 +92,9 @@ def test_importing_fedbench_imports_neither_torch_nor_pandas() -> None:
 def test_the_notebook_runs(in_project: Project) -> None:
     with in_project.edit("config/scales/demo.yaml") as scale:  # the same cells in seconds
         scale["papers"]["localscgdam"]["train"] |= {"iterations": 40, "evaluations": 3}
-    notebook = nbformat.read(ROOT / "docs/notebooks/first_steps.ipynb", as_version=4)
+    notebook = nbformat.read(ROOT / "docs/tutorial/first_steps.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "committed without outputs"
-    folder = in_project.root / "docs/notebooks"  # where Jupyter and VS Code start it
+    folder = in_project.root / "docs/tutorial"  # where Jupyter and VS Code start it
     folder.mkdir(parents=True, exist_ok=True)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     shown = [cell.outputs[-1]["data"]["text/plain"] for cell in notebook.cells if cell.get("outputs")]
@@ -104,7 +104,7 @@ def test_the_notebook_runs(in_project: Project) -> None:
 
 
 def test_what_the_page_shows_is_there() -> None:
-    text = (ROOT / "docs/python.md").read_text()
+    text = (ROOT / "docs/reference/python.md").read_text()
     for name in fedbench.__all__:
         assert f"fedbench.{name}" in text, name
         assert getattr(fedbench, name).__doc__

@@ -65,7 +65,7 @@ def test_what_is_built_here_stays_out_of_the_docker_image() -> None:
 
 def test_uv_knows_the_command_of_the_documentation() -> None:
     """Nothing is fetched: offline, uv reads its arguments and stops; it tells its usage only for a slip in them."""
-    text = (ROOT / "docs/layout.md").read_text()
+    text = (ROOT / "docs/tutorial/install.md").read_text()
     (command,) = re.findall(r"^uv pip install (.*)$", text, flags=re.M)
     arguments = [BIN / "uv", "pip", "install", "--offline", "--dry-run", "--python", sys.executable]
     done = subprocess.run(

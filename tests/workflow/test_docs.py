@@ -44,7 +44,7 @@ def said(page: Path) -> str:
 
 @OF_PAGE
 def test_a_page_and_its_cells_are_short(page: Path) -> None:
-    if page.name == "reference.md":
+    if page.name == "keys.md":
         return
     text = said(page)
     assert words(re.sub(r"^\|.*$", "", text, flags=re.M)) <= LONGEST_PAGE
@@ -143,4 +143,4 @@ def test_the_site_builds_without_a_dead_link(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=False, env={"NO_MKDOCS_2_WARNING": "1"},
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    assert (tmp_path / "site/results/index.html").is_file()
+    assert (tmp_path / "site/reference/results/overview/index.html").is_file()

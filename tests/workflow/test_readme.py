@@ -26,12 +26,12 @@ def section(page: str, title: str) -> dict[str, list[tuple[str, str, str]]]:
 
 EXAMPLES = (
     section("README.md", "Your method")
-    | section("docs/data.md", "A CSV, from file to table")
-    | section("docs/data.md", "A dataset in one file")
-    | section("docs/paper.md", "A paper, with its published numbers")
-    | section("docs/network.md", "A network")
+    | section("docs/howto/data.md", "A CSV, from file to table")
+    | section("docs/howto/data.md", "A dataset in one file")
+    | section("docs/howto/paper.md", "A paper, with its published numbers")
+    | section("docs/howto/network.md", "A network")
 )
-PACKAGE = BLOCK.findall((ROOT / "docs/package.md").read_text())
+PACKAGE = BLOCK.findall((ROOT / "docs/howto/package.md").read_text())
 OFFLINE = {"PIP_TARGET": "site", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 """For pip: into a folder of the clone, with nothing from a network (0 is how its variable says that it is on)."""
 ROWS = {

@@ -163,7 +163,7 @@ def doctor(set_: SetOption = None) -> None:
 def schema(
     kind: Annotated[str, typer.Argument(help="config, study, scale or dataset")] = "study",
     write: Annotated[
-        bool, typer.Option("--write", help="write all into config/schema, and docs/reference.md")
+        bool, typer.Option("--write", help="write all into config/schema, and docs/reference/keys.md")
     ] = False,
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, by which editors complete and check what you write."""

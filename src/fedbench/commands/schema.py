@@ -20,7 +20,7 @@ from fedbench.plan.schema import Config, Paper, Scale
 from fedbench.specs import RunSpec
 
 FOLDER = Path("config/schema")
-REFERENCE = Path("docs/reference.md")
+REFERENCE = Path("docs/reference/keys.md")
 FILES: dict[str, tuple[type[BaseModel], str]] = {
     "config": (Config, "config/config.yaml"),
     "study": (Paper, "config/papers/NAME.yaml"),

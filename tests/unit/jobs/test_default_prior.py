@@ -39,7 +39,7 @@ CLINICS = {
         }
     },
 }  # fmt: skip
-"""The recipe of docs/hospitals.md."""
+"""The recipe of docs/howto/hospitals.md."""
 
 
 @pytest.fixture(autouse=True)

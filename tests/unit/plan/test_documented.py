@@ -11,7 +11,7 @@ from fedbench import registry
 from fedbench.data import partitions
 from fedbench.specs import ImbalanceSpec, LabelSpec, PartitionSpec
 
-DOCS = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[3] / "docs/reference/rules.md").read_text(encoding="utf-8")
 RULES = {
     "labels": typing.get_args(LabelSpec.model_fields["rule"].annotation),
     "imbalance": typing.get_args(ImbalanceSpec.model_fields["rule"].annotation),

@@ -333,7 +333,7 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Conf
 def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(
     claimed: Project, reduced: Config
 ) -> None:
-    """Its words are explained in docs/verdicts.md."""
+    """Its words are explained in docs/background/verdicts.md."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     table = tables.make(Plan(reduced))
     assert 60 < len(" ".join(table.legend).split()) <= 120

@@ -1,4 +1,4 @@
-"""The runs that are kept in git: sound, of today's configuration, and what docs/results.md says they are."""
+"""The runs that are kept in git: sound, of today's configuration, and as docs/reference/results/overview.md says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedbench.report.tables import facts
 ROOT = Path(__file__).parents[3]
 CURVES = sorted(ROOT.glob("reproduced/*/curves/*.csv"))
 FILES = sorted(ROOT.glob("reproduced/*/*.csv"))
-RESULTS = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs/reference/results/overview.md").read_text(encoding="utf-8")
 PATHS = pytest.mark.parametrize("path", FILES, ids=lambda path: "-".join(path.parts[-2:]))
 
 

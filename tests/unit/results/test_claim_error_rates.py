@@ -79,7 +79,7 @@ class TestFalsePositives:
 
 
 RATES = {"normal": (0.05, 0.05), "skewed": (0.05, 0.17), "failing": (0.05, 0.37)}
-"""How often a verdict is wrong where nothing is there, at most, as docs/verdicts.md says.
+"""How often a verdict is wrong where nothing is there, at most, as docs/background/verdicts.md says.
 
 First where both methods' runs are of this kind, then where those of one are and its rival's are steady.
 """

@@ -12,7 +12,7 @@ from error_draws import DRAWS, KINDS, lognormal, slack, third_failing
 from fedbench.report.numbers import rule
 from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED, hold_against_print
 
-RULES = (Path(__file__).parents[3] / "docs/verdicts.md").read_text(encoding="utf-8")
+RULES = (Path(__file__).parents[3] / "docs/background/verdicts.md").read_text(encoding="utf-8")
 TOLERANCE, PRINTED = 0.01, 0.933
 SPREAD = 0.002
 HALF = 2.919986 * SPREAD * math.sqrt(1 / 3 + 1)  # of the 90 % interval of three seeds less one printed run
@@ -61,7 +61,7 @@ def test_one_seed_is_held_against_the_tolerance_alone_and_marked(mean: float, ki
 
 
 RATES = {"normal": 0.051, "skewed": 0.11, "failing": 0.13, "lognormal": 0.125, "third failing": 0.115}
-"""How often a verdict is wrong at the limit of the tolerance, at most, as docs/verdicts.md says."""
+"""How often a verdict is wrong at the limit of the tolerance, at most, as docs/background/verdicts.md says."""
 TWICE = {3: 0.15, 5: 0.19, 10: 0.22}
 """The same by seeds, of normal runs, where the printed one comes from twice our spread."""
 

@@ -19,7 +19,7 @@ RULES = (
     "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
     "matters. A diverged run is lost, a rival's is won.",
     "Decides: the place and rival that determine the verdict, with a 90 % interval. q: false discovery rate. "
-    "Examples: docs/verdicts.md.",
+    "Examples: docs/background/verdicts.md.",
 )
 
 
