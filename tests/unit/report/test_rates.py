@@ -81,8 +81,8 @@ def put(
 
 def measured(root: Path, budgets: tuple[int, ...] = (16, 256, 4096)) -> dict[str, Any]:
     with contextlib.chdir(root):
-        runs = rates.table_of_rates([cell_of(t) for t in budgets], SPEC)
-        return {one.metric: one for one in measurements(runs, SPEC.metrics).itertuples()}
+        runs = rates.rates_of_cells([cell_of(t) for t in budgets], SPEC)
+        return {one.metric: one for one in measurements(runs, SPEC.metrics)}
 
 
 def test_planted_exponents_are_found(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from fedbench.plan.schema import Config
 from fedbench.report.numbers import collect
 from fedbench.report.numbers.aggregate import measure_cells, measurements
 from fedbench.report.numbers.compare import comparisons
-from fedbench.report.numbers.rows import Compared, Measured, Row, columns_of
-from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.rows import Compared, Measured, Row, columns_of, frame_of
+from fedbench.report.numbers.runs import runs_of_cells
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.numbers.verdicts import agreements
 
@@ -30,7 +30,7 @@ def cell(project: Project, reduced: Config) -> Cell:
 
 
 def row(cell: Cell, metric: str = "test_auc") -> Any:
-    return next(measure_cells([cell], [metric]).itertuples())
+    return measure_cells([cell], [metric])[0]
 
 
 def test_mean_and_sample_standard_deviation_over_seeds(project: Project, cell: Cell) -> None:
@@ -58,9 +58,9 @@ def test_frames_have_the_columns_that_are_written_down_and_their_types(
 ) -> None:
     project.finish(cell, [0.8, 0.9, 1.0], device_mean_test_auc=0.7, samples=64.0)
     plan = Plan(reduced)
-    runs = table_of_runs([cell], ["test_auc", "test_auc_within_rounds_10"], Shipped(plan))
-    holds(runs, Row)
-    holds(measurements(runs, ["test_auc"]), Measured)
+    runs = runs_of_cells([cell], ["test_auc", "test_auc_within_rounds_10"], Shipped(plan))
+    holds(frame_of(runs, Row), Row)
+    holds(frame_of(measurements(runs, ["test_auc"]), Measured), Measured)
     frame = agreements(comparisons(plan, plan.table("table1"), plan.cells("table1")))
     of_layout = dict.fromkeys(("on_edge", "best", "printed_best", "second"), False)
     holds(frame.assign(**of_layout), Compared)

@@ -14,7 +14,6 @@ from report_project import Project, localscgdam
 from fedbench.errors import UserError
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
-from fedbench.report.numbers.aggregate import summarised
 from fedbench.report.numbers.combine import averages, pool, slope, slopes
 from fedbench.report.numbers.rows import Measured
 from fedbench.report.tables import build as tables
@@ -93,18 +92,13 @@ def measured(status: str, values: dict[int, float], p: int = 4, **more: Any) -> 
     return Measured("b", place, "m", "x", status, **{"n_wanted": 2, "values": values, **more})
 
 
-def only(numbers: pd.DataFrame) -> Any:
-    """The one row of a frame."""
-    (row,) = numbers.itertuples()
-    return row
-
-
 def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     full = measured("finished", {0: 0.2, 1: 0.4}, paces={0: 0.01, 1: 0.02})
     rest = measured("finished", {0: 7.0, 1: 7.0}, 16)
 
-    def averaged(*rows: Measured, over: Sequence[int] = (4, 8)) -> Any:
-        return only(averages(summarised([*rows, rest]), "p", over))
+    def averaged(*rows: Measured, over: Sequence[int] = (4, 8)) -> Measured:
+        (number,) = averages([*rows, rest], "p", over)
+        return number
 
     part = averaged(full, measured("incomplete", {1: 0.8}, 8))
     assert (part.status, part.values) == ("incomplete", {1: pytest.approx(0.6)})
@@ -119,7 +113,7 @@ def test_an_average_needs_all_its_values_and_is_as_bad_as_the_worst() -> None:
     assert averaged(full, fast).paces == {1: pytest.approx(0.03)}
     few = averaged(full, over=(4, 8, 32))
     assert (few.status, few.reason, few.values) == ("not run", "only 1 of its 3 values are run", {})
-    pooled = only(pool(summarised([full, fast]), ["p"]))
+    (pooled,) = pool([full, fast], ["p"])
     assert (pooled.place, pooled.n_seeds, pooled.n_wanted) == ((("dataset", "c"),), 2, 2)
     assert pooled.values == averaged(full, fast).values and pooled.paces == {1: pytest.approx(0.03)}
 
@@ -263,8 +257,9 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
 def test_a_slope_needs_all_its_points() -> None:
     full = [measured("finished", {0: 8 / p, 1: float(p)}, p) for p in (1, 2, 4)]
 
-    def sloped(*rows: Measured, over: Sequence[int] = (1, 2, 4)) -> Any:
-        return only(slopes(summarised(rows), "p", over))
+    def sloped(*rows: Measured, over: Sequence[int] = (1, 2, 4)) -> Measured:
+        (number,) = slopes(rows, "p", over)
+        return number
 
     assert sloped(*full).values == {0: pytest.approx(-1), 1: pytest.approx(1)}
     assert sloped(*full).place == (("dataset", "c"), ("p", "slope"))
@@ -275,7 +270,7 @@ def test_a_slope_needs_all_its_points() -> None:
     assert zero.status == "undefined" and "positive" in zero.reason and not zero.values
     apart = sloped(*full[:2], measured("incomplete", {2: 3.0}, 4))
     assert apart.status == "not run", "no seed has all"
-    assert slopes(summarised(full[:2]), "p", (1, 2)).empty and math.isnan(slope([1, 2], [3, 4]))
+    assert not slopes(full[:2], "p", (1, 2)) and math.isnan(slope([1, 2], [3, 4]))
 
 
 def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config) -> None:

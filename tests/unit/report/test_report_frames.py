@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -35,18 +35,28 @@ def table(*said: tuple[str, str, int, str, str]) -> Grid:
     return Grid("method", arranged(SPEC, AXES, entries, lambda axis, value: f"{axis} {value}"), taus="column")
 
 
+class Literal(NamedTuple):
+    """A row of each type."""
+
+    place: tuple[Any, ...]
+    seeds: int
+    word: str
+    mean: float
+    shipped: bool
+
+
 def test_rows_make_a_frame_of_the_types_that_are_named() -> None:
     """Places stay tuples, also where all are of one length, and no row has the types of the others."""
-    columns = {"place": tuple, "seeds": int, "word": str, "mean": float, "shipped": bool}
     places = [(("dataset", "A"), ("p", 4)), (("dataset", "B"), ("p", 8))]
-    frame = frame_of([(places[0], 3, "a", None, True), (places[1], 1, "", 0.5, False)], columns)
+    rows = [Literal(places[0], 3, "a", math.nan, True), Literal(places[1], 1, "", 0.5, False)]
+    frame = frame_of(rows, Literal)
     assert frame["place"].tolist() == places and frame["word"].tolist() == ["a", ""]
     assert (
         math.isnan(frame["mean"][0])
         and frame["mean"][1] == 0.5
         and frame["shipped"].tolist() == [True, False]
     )
-    none = frame_of([], columns)
+    none = frame_of([], Literal)
     assert [*none] == [*frame] == ["place", "word", "seeds", "mean", "shipped"], (
         "columns of one type stand together"
     )
@@ -281,25 +291,27 @@ def test_a_figure_is_a_function_of_one_frame() -> None:
     of_seeds = {8: {0: 0.8, 1: 0.82}, 4: {0: 0.9}, 16: {0: 0.7}}
     status = {8: "finished", 4: "incomplete", 16: "diverged"}
     places = {p: (("dataset", "Toy"), ("p", p)) for p in of_seeds}
-    frame = summarised(
-        Measured("reduced", places[p], "CoDA", "test_auc", status[p], "", 2, values=values, shipped=p == 4)
+    numbers = [
+        summarised(
+            Measured("reduced", places[p], "CoDA", "test_auc", status[p], values=values, shipped=p == 4)
+        )
         for p, values in of_seeds.items()
-    )
-    curve = final_of("CoDA", "p", frame, {(places[4], "CoDA", "test_auc"): 0.95})
+    ]
+    curve = final_of("CoDA", "p", numbers, {(places[4], "CoDA", "test_auc"): 0.95})
     assert curve is not None and curve.shipped and curve.remark == "incomplete at 4, diverged at 16"
     points = curve.points.round(3)
     assert points["x"].tolist() == [4, 8] and points["mean"].tolist() == [0.9, 0.81]
     assert points["low"].tolist() == [0.9, 0.747] and points["high"].tolist() == [0.9, 0.873]
     assert points["published"].tolist()[0] == 0.95 and math.isnan(points["published"][1])
     assert curve.repeats is not None and len(curve.repeats) == 3 and curve.averaged == 2
-    assert final_of("CoDA", "p", frame[frame["status"] == "diverged"], {}) is None
+    assert final_of("CoDA", "p", numbers[2:], {}) is None
 
 
-def runs_of(rows: list[tuple[str, Row]]) -> pd.DataFrame:
+def runs_of(rows: list[tuple[str, Row]]) -> list[Row]:
     """The runs of cells of three seeds, by the cells' keys, which are their methods too."""
     place = (("dataset", "FashionMNIST"), ("p", 4))
     of_cells = {"study": "localscgdam", "scale": "demo", "place": place, "planned": 3}
-    return frame_of((row._replace(method=cell, cell=cell, **of_cells) for cell, row in rows), Row)
+    return [row._replace(method=cell, cell=cell, **of_cells) for cell, row in rows]
 
 
 def test_a_cost_is_that_of_each_run_where_all_have_it_and_none_is_an_average() -> None:
@@ -317,8 +329,8 @@ def test_a_cost_is_that_of_each_run_where_all_have_it_and_none_is_an_average() -
 
 def only(rows: list[tuple[str, Row]], metric: str = "test_auc") -> Any:
     """The one measurement of runs."""
-    (row,) = measurements(runs_of(rows), [metric]).to_dict("records")
-    return row
+    (number,) = measurements(runs_of(rows), [metric])
+    return vars(number)
 
 
 def test_of_a_run_alone_no_count_is_said() -> None:

@@ -180,21 +180,13 @@ def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduc
 
 
 def test_neither_a_pool_nor_an_average_hides_them() -> None:
-    numbers = summarised(
-        Measured(
-            "demo",
-            (("dataset", "D"), ("cut", n)),
-            "CoDA",
-            "test_auc",
-            "finished",
-            "",
-            2,
-            values={0: value, 1: 0.9},
-        )
-        for n, value in enumerate((0.5, 0.9))
-    )
-    assert averages(numbers, "cut", (0, 1))["idle"].tolist() == [{idle.CONSTANT: [0]}]
-    assert pool(numbers, ["cut"])["idle"].tolist() == [{idle.CONSTANT: [0]}]
+    places = [(("dataset", "D"), ("cut", n)) for n in range(2)]
+    numbers = [
+        summarised(Measured("demo", place, "CoDA", "test_auc", "finished", values={0: value, 1: 0.9}))
+        for place, value in zip(places, (0.5, 0.9), strict=True)
+    ]
+    for made in (averages(numbers, "cut", (0, 1)), pool(numbers, ["cut"])):
+        assert [number.idle for number in made] == [{idle.CONSTANT: [0]}]
 
 
 @pytest.mark.parametrize("word", idle.MEANING)

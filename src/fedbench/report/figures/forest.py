@@ -16,7 +16,7 @@ from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel
 from fedbench.report.figures.style import styles_of
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.rows import FINISHED, Measured, records
+from fedbench.report.numbers.rows import FINISHED, Measured
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.auc_interval import auc_interval
 from fedbench.results.statistics import COVERAGE
@@ -88,15 +88,14 @@ def height(panels: Sequence[Panel], across: Across) -> float:
     return ROW * len(across.rows) * max((len(panel.curves) for panel in panels), default=1)
 
 
-def curve_of(label: str, measured: pd.DataFrame, counts: Mapping[str, Counts]) -> Curve | None:
+def curve_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Counts]) -> Curve | None:
     """Return the values of a method, a row for each of its measurements; None where it has none."""
-    of_metrics = records(measured, Measured)
-    rows = [_row(place, one, counts) for place, one in enumerate(of_metrics) if math.isfinite(one.mean)]
+    rows = [_row(place, one, counts) for place, one in enumerate(measured) if math.isfinite(one.mean)]
     if not rows:
         return None
-    repeats = pd.concat(repeats_of(place, measured) for place, measured in enumerate(of_metrics))
-    remark = ", ".join(measured.loc[measured["status"] != FINISHED, "status"].unique())
-    shipped = bool(measured["shipped"].any())
+    repeats = pd.concat(repeats_of(place, one) for place, one in enumerate(measured))
+    remark = ", ".join(dict.fromkeys(one.status for one in measured if one.status != FINISHED))
+    shipped = any(one.shipped for one in measured)
     return Curve(label, pd.DataFrame(rows), remark, repeats=repeats, shipped=shipped)
 
 

@@ -30,7 +30,7 @@ from fedbench.report.numbers import collect, shipped_curves
 from fedbench.report.numbers.aggregate import measure_cells
 from fedbench.report.numbers.names import axis_name, axis_text
 from fedbench.report.numbers.prints import printed_results
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, Measured, records
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, Measured
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
 
@@ -191,13 +191,13 @@ def curve_of(
     return Curve(label, points, remark, broken=bool(bad), shipped=not by_seed["here"].all(), seeds=seeds)
 
 
-def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Curve | None:
+def final_of(label: str, x: str, numbers: Sequence[Measured], printed: Printed) -> Curve | None:
     """Return measurements of one metric against a setting, None where none has a value.
 
     A cell without a full mean has no point; what became of it stands in the remark, unless it is only not run yet.
     """
     rows, repeats, remarks = [], list[pd.DataFrame](), list[str]()
-    for measured in records(numbers, Measured):
+    for measured in numbers:
         at = float(dict(measured.place)[x])
         if measured.status not in (FINISHED, NOT_RUN):
             remarks.append(f"{measured.status} at {at:g}")
@@ -208,7 +208,7 @@ def final_of(label: str, x: str, numbers: pd.DataFrame, printed: Printed) -> Cur
     if not rows:
         return None
     points = pd.DataFrame(rows).sort_values("x", ignore_index=True)
-    shipped = bool(numbers["shipped"].any())
+    shipped = any(measured.shipped for measured in numbers)
     return Curve(label, points, ", ".join(remarks), repeats=pd.concat(repeats), shipped=shipped)
 
 

@@ -1,4 +1,4 @@
-"""From the frame of runs to the frame of measurements: a row for each metric of a cell, or why there is no number."""
+"""From runs to measurements: what the seeds of a cell give of each metric, or why there is no number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
@@ -30,10 +29,8 @@ from fedbench.report.numbers.rows import (
     Row,
     Run,
     device_metrics,
-    frame_of,
-    records,
 )
-from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.runs import runs_of_cells
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results import idle
 from fedbench.results.places import Place
@@ -47,46 +44,41 @@ SAME = 1e-5
 
 def measure_cells(
     cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None
-) -> pd.DataFrame:
-    """Return a measurement for each cell and metric, cell after cell; see :func:`table_of_runs`."""
-    return measurements(table_of_runs(cells, metrics, shipped), metrics)
+) -> list[Measured]:
+    """Return a measurement for each cell and metric, cell after cell; see :func:`runs_of_cells`."""
+    return measurements(runs_of_cells(cells, metrics, shipped), metrics)
 
 
-def measurements(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each cell of a table of runs and each metric, cell after cell.
+def measurements(runs: Iterable[Row], metrics: Sequence[str]) -> list[Measured]:
+    """Return a measurement for each cell of some runs and each metric, cell after cell.
 
     The seeds that are wanted are those of the configuration; of a cell without any run of this machine, those that
-    were shipped. No mean is taken over a part of the seeds unless it says so. The columns are those of
-    :class:`~fedbench.report.numbers.rows.Measured`.
+    were shipped. No mean is taken over a part of the seeds unless it says so.
     """
     cells: dict[tuple[str, Place, str], list[Row]] = {}
-    for row in records(runs, Row):
+    for row in runs:
         cells.setdefault((row.scale, row.place, row.method), []).append(row)
-    return summarised(one for rows in cells.values() for one in _of_cell(rows, metrics))
+    return [summarised(one) for rows in cells.values() for one in _of_cell(rows, metrics)]
 
 
-def summarised(rows: Iterable[Measured]) -> pd.DataFrame:
-    """Return measurements as a frame, with what follows from the values of their seeds."""
-    return frame_of((replace(row, **_summary(row)) for row in rows), Measured)
-
-
-def _summary(row: Measured) -> dict[str, Any]:
-    """Return what follows from the values of a measurement's seeds."""
+def summarised(row: Measured) -> Measured:
+    """Return a measurement with what follows from the values of its seeds."""
     paces, source = [*row.paces.values()], row.source.split()
     known = [*row.values.values()] if row.status in (FINISHED, INCOMPLETE) else []
     signs = {**row.signs} | {
         seed: idle.CONSTANT for seed, value in row.values.items() if idle.constant(row.metric, value)
     }
     seeds = {word: [seed for seed in signs if signs[seed] == word] for word in idle.MEANING}
-    return {
-        "n_seeds": len(row.values),
-        "mean": float(np.mean(known)) if known else NAN,
-        "std": float(np.std(known, ddof=1)) if len(known) > 1 else NAN,
-        "pace": float(np.mean(paces)) if paces else NAN,
-        "signs": signs,
-        "idle": {word: of_word for word, of_word in seeds.items() if of_word},
-        "partly": row.shipped and not all(part.startswith(str(REPRODUCED)) for part in source),
-    }
+    return replace(
+        row,
+        n_seeds=len(row.values),
+        mean=float(np.mean(known)) if known else NAN,
+        std=float(np.std(known, ddof=1)) if len(known) > 1 else NAN,
+        pace=float(np.mean(paces)) if paces else NAN,
+        signs=signs,
+        idle={word: of_word for word, of_word in seeds.items() if of_word},
+        partly=row.shipped and not all(part.startswith(str(REPRODUCED)) for part in source),
+    )
 
 
 def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measured]:

@@ -1,7 +1,4 @@
-"""Measurements made of others: the average over settings or along an axis of a table, and the slope along one.
-
-Each takes a frame of :func:`~fedbench.report.numbers.aggregate.measurements` and groups it by the places it makes.
-"""
+"""Measurements made of others: the average over settings or along an axis of a table, and the slope along one."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fedbench.plan.schema import Value
 from fedbench.report.numbers.aggregate import Repeat, summarised
@@ -26,7 +22,6 @@ from fedbench.report.numbers.rows import (
     NOT_RUN,
     UNDEFINED,
     Measured,
-    records,
 )
 from fedbench.results.places import Place
 from fedbench.results.statistics import LEAST, slope
@@ -35,7 +30,7 @@ Groups = Iterable[tuple[tuple[Place, str, str], list[Measured]]]
 """Places, methods and metrics with the measurements that something is made of there."""
 
 
-def pool(numbers: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
+def pool(numbers: Sequence[Measured], settings: Sequence[str]) -> list[Measured]:
     """Return the averages of cells that differ in ``settings`` alone, at the place without these.
 
     They are taken as :func:`averages` are: a spread over seeds holds no difference between settings, and there are as
@@ -46,7 +41,7 @@ def pool(numbers: pd.DataFrame, settings: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:
+def averages(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> list[Measured]:
     """Return the averages over ``values`` of an axis, at the place that calls its value :data:`AVERAGE`.
 
     They are taken seed by seed, so that the spread is that of the average over seeds; only seeds that all parts have
@@ -55,17 +50,15 @@ def averages(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Da
     return _averaged(_along(numbers, axis, values, AVERAGE), len(values))
 
 
-def _averaged(groups: Groups, wanted: int = 1) -> pd.DataFrame:
-    return summarised(
-        replace(
-            _together(at, parts, by_seed([part.values for part in parts], np.mean), wanted),
-            paces=by_seed([part.paces for part in parts], np.mean),
-        )
-        for at, parts in groups
-    )
+def _averaged(groups: Groups, wanted: int = 1) -> list[Measured]:
+    rows = []
+    for at, parts in groups:
+        row = _together(at, parts, by_seed([part.values for part in parts], np.mean), wanted)
+        rows.append(summarised(replace(row, paces=by_seed([part.paces for part in parts], np.mean))))
+    return rows
 
 
-def slopes(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.DataFrame:
+def slopes(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> list[Measured]:
     """Return the slopes of log value over log setting, at the place that calls the setting's value :data:`SLOPE`.
 
     They are fitted seed by seed, to seeds that all parts have. What was not reached somewhere has no slope, nor has a
@@ -81,8 +74,8 @@ def slopes(numbers: pd.DataFrame, axis: str, values: Sequence[Value]) -> pd.Data
         row = _together(at, parts, known, len(values))
         if len(parts) >= len(values) and fits and row.status == NOT_RUN:
             row.status, row.reason = UNDEFINED, "a slope of logarithms takes positive numbers"
-        rows.append(row)
-    return summarised(rows)
+        rows.append(summarised(row))
+    return rows
 
 
 def by_seed(
@@ -93,15 +86,15 @@ def by_seed(
     return {seed: float(made_of([part[seed] for part in parts])) for seed in seeds}
 
 
-def _along(numbers: pd.DataFrame, axis: str, values: Sequence[Value], name: str) -> Groups:
+def _along(numbers: Sequence[Measured], axis: str, values: Sequence[Value], name: str) -> Groups:
     """Group what differs in ``axis`` alone, at the place that calls the axis's value ``name``."""
-    chosen = numbers.loc[[dict(place)[axis] in values for place in numbers["place"]]]
+    chosen = [number for number in numbers if dict(number.place)[axis] in values]
     return _grouped(chosen, lambda place: tuple((a, name if a == axis else value) for a, value in place))
 
 
-def _grouped(numbers: pd.DataFrame, place_of: Callable[[Place], Place]) -> Groups:
+def _grouped(numbers: Iterable[Measured], place_of: Callable[[Place], Place]) -> Groups:
     groups: dict[tuple[Place, str, str], list[Measured]] = {}
-    for part in records(numbers, Measured):
+    for part in numbers:
         groups.setdefault((place_of(part.place), part.method, part.metric), []).append(part)
     return groups.items()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -12,12 +13,12 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers import combine, rates
-from fedbench.report.numbers.aggregate import Repeat, measurements, summarised
+from fedbench.report.numbers.aggregate import Repeat, measurements
 from fedbench.report.numbers.axes import axes
 from fedbench.report.numbers.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.report.numbers.prints import print_of
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.rows import COSTS, NUMBER, Measured, frame_of
+from fedbench.report.numbers.rows import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.report.numbers.runs import runs_of_table
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.report.numbers.verdicts import judged
@@ -34,8 +35,6 @@ IN_CSV = (
     "scale", "commit", "shipped", "device_mean", "device_variance", "source", "key",
 )  # fmt: skip
 """What a table's CSV has after its axes."""
-TEXTS = ("printed_text", "printed_std_text", "note", "doubt", "spread")
-"""Columns of print that hold words, empty where nothing is printed; numbers are NaN there."""
 
 
 def comparisons(
@@ -46,105 +45,96 @@ def comparisons(
     ``shipped`` holds the runs that travel with the repository, where they have been read already.
 
     Returns:
-        A frame with the columns of :class:`~fedbench.report.numbers.rows.Compared` up to ``basis``.
+        A frame with the columns of :class:`~fedbench.report.numbers.rows.Compared`.
     """
-    paper = plan.study
-    frame = _numbers(plan, spec, _measured(plan, spec, cells, shipped or Shipped(plan)))
-    print_ = print_of(paper, spec, axes(plan, spec), spec.metrics)
+    paper, grid = plan.study, axes(plan, spec)
+    measured = _measured(plan, spec, cells, shipped or Shipped(plan))
     # of a dataset that is our addition nothing can be compared with print
     ours = [name for name, entry in paper.datasets.items() if not entry.printed]
-    print_ = print_.loc[[place[0][1] not in ours for place in print_["place"]]]
-    frame = frame.merge(print_, "left", [*NUMBER])
-    has = frame["print_digits"].notna()
-    frame = frame.assign(has_print=has, **{name: frame[name].where(has, "") for name in TEXTS})
-    frame = judged(_with_measures(paper, spec, frame), plan.config.tolerance, bound=spec.kind == "rates")
-    return frame.copy()  # columns of one type in one array again
+    printed = print_of(paper, spec, grid, spec.metrics)
+    printed = {at: number for at, number in printed.items() if at[0][0][1] not in ours}
+    frame = frame_of(
+        _rows(plan, spec, {(m.place, m.method, m.metric): m for m in measured}, printed), Compared
+    )
+    return judged(_with_spreads(paper, frame), plan.config.tolerance, bound=spec.kind == "rates")
 
 
-def _numbers(plan: Plan, spec: TableSpec, measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each number of ours in the order of the axes; none at a place where the table has no cell."""
-    paper, scale, grid, rows = plan.study, plan.scale.name, axes(plan, spec), []
-    known = _at(measured)
+Number = tuple[Place, str, str]
+"""Where a number stands: its place, its method, its metric."""
+
+
+def _rows(
+    plan: Plan, spec: TableSpec, measured: Mapping[Number, Measured], printed: Mapping[Number, Printed]
+) -> Iterator[Compared]:
+    """Yield each number of ours in the order of the axes; none at a place where the table has no cell."""
+    paper, scale, grid = plan.study, plan.scale.name, axes(plan, spec)
     for values in itertools.product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
-        place, method = tuple(at.items())[:-1], str(at["method"])
+        place, method, slope = tuple(at.items())[:-1], str(at["method"]), SLOPE in values
         has = paper.methods[method].has({axis: value for axis, value in at.items() if value not in MADE_OF})
-        slope = SLOPE in values
-        if has and (not slope or (place, method, spec.metrics[0]) in known):
-            rows += [(at, place, at["dataset"], method, metric, slope) for metric in spec.metrics]
-    frame = frame_of(
-        rows, {"at": dict, "place": tuple, "dataset": str, "method": str, "metric": str, "slope": bool}
-    )
-    ours = measured.assign(of_scale=measured["scale"] == scale)
-    if lacking := [at for at in _at(frame) if at not in known]:
-        reason = f"not part of scale {scale}"
-        nothing = summarised(Measured(scale, *at, reason=reason) for at in lacking)
-        ours = pd.concat([ours, nothing.assign(of_scale=False)])
-    frame = frame.merge(ours, on=[*NUMBER])
-    return frame.assign(shown=frame["of_scale"] | frame["shipped"])
+        if not has or (slope and (place, method, spec.metrics[0]) not in measured):
+            continue
+        for metric in spec.metrics:
+            number, measure = (place, method, metric), paper.measure(metric)
+            ours = measured.get(number) or Measured(scale, *number, reason=f"not part of scale {scale}")
+            print_ = printed.get(number, Printed())
+            of_scale = number in measured and ours.scale == scale
+            yield Compared(
+                **vars(ours), **vars(print_), at=at, dataset=str(at["dataset"]), slope=slope,
+                of_scale=of_scale, shown=of_scale or ours.shipped, moving=_moving(ours, measure, slope),
+                label=measure.label, sign=measure.sign, matters=measure.matters,
+                digits=2 if slope else measure.decimals, has_print=number in printed,
+            )  # fmt: skip
 
 
-def _at(numbers: pd.DataFrame) -> dict[tuple[Place, str, str], None]:
-    """Return where numbers stand: their places, methods and metrics."""
-    return dict.fromkeys(zip(*(numbers[name] for name in NUMBER), strict=True))
+def _moving(ours: Measured, measure: Measure, slope: bool) -> str:
+    """Say by how much a number was still changing, nothing where that is not known or no matter."""
+    late = measure.matters > 0 and abs(ours.pace) > measure.matters and not math.isnan(ours.mean)
+    return signed(ours.pace, 2 if slope else measure.decimals) if late else ""
 
 
-def _with_measures(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> pd.DataFrame:
-    """Add what is known of the metrics, the places in words, and by how much numbers were still changing.
-
-    That is empty where it is not known or no matter.
-    """
-    known = {metric: paper.measure(metric) for metric in spec.metrics}
-    measures = [known[metric] for metric in frame["metric"]]
-    label = [measure.label for measure in measures]
-    matters = pd.Series([measure.matters for measure in measures], frame.index, dtype=float)
-    decimals = pd.Series([measure.decimals for measure in measures], frame.index, dtype=int)
-    decimals = decimals.mask(frame["slope"], 2)
-    digits = frame.groupby("metric")["print_digits"].transform("max").fillna(decimals)
-    late = frame["mean"].notna() & (matters > 0) & (frame["pace"].abs() > matters)
-    paces = zip(frame["pace"], decimals, late, strict=True)
+def _with_spreads(paper: Paper, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add what follows from the numbers of a table together: spreads to be believed, digits, places in words."""
     axes_ = frame["at"].iloc[0] if len(frame) else ()
     varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
-    names = [[axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"]]
     several = frame["metric"].nunique() > 1
+    names = ([axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"])
+    digits = frame.groupby("metric")["print_digits"].transform("max").fillna(frame["digits"])
     return frame.assign(
-        spread_counted=frame["std"].clip(lower=_least_spreads(frame, known)),
-        label=label,
-        sign=[measure.sign for measure in measures],
-        matters=matters,
+        spread_counted=frame["std"].clip(lower=_least_spreads(paper, frame)),
         digits=digits.astype(int),
-        moving=[signed(pace, int(places)) if moves else "" for pace, places, moves in paces],
-        where=[", ".join([*of, text] if several else of) for of, text in zip(names, label, strict=True)],
+        where=[", ".join([*of, *[text] * several]) for of, text in zip(names, frame["label"], strict=True)],
     )
 
 
-def _least_spreads(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Series[float]:
+def _least_spreads(paper: Paper, frame: pd.DataFrame) -> pd.Series[float]:
     """Return the least spread of each number to be believed, of all values that its metric has at its place.
 
     A share can be its ends, too; what has no ends moves in no steps, nor does a slope.
     """
+    ends = {metric: paper.measure(metric).ends for metric in frame["metric"].unique()}
     values: dict[tuple[Place, str], list[float]] = {}
     for place, metric, by_seed in zip(frame["place"], frame["metric"], frame["values"], strict=True):
-        values.setdefault((place, metric), [*measures[metric].ends]).extend(by_seed.values())
-    least = {at: least_spread(of) if measures[at[1]].ends else 0.0 for at, of in values.items()}
+        values.setdefault((place, metric), [*ends[metric]]).extend(by_seed.values())
+    least = {at: least_spread(of) if ends[at[1]] else 0.0 for at, of in values.items()}
     of_rows = [least[at] for at in zip(frame["place"], frame["metric"], strict=True)]
     return pd.Series(of_rows, frame.index, dtype=float).where(~frame["slope"], 0.0)
 
 
-def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> pd.DataFrame:
+def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> list[Measured]:
     """Return the numbers of ours that a table may show, also those that are made of several cells."""
     if spec.kind == "rates":
-        measured = measurements(rates.table_of_rates(cells, spec, shipped), spec.metrics)
+        measured = measurements(rates.rates_of_cells(cells, spec, shipped), spec.metrics)
     else:
         measured = measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
-        measured = measured[measured["shipped"] | (measured["scale"] == plan.scale.name)]
+        measured = [number for number in measured if number.shipped or number.scale == plan.scale.name]
         measured = combine.pool(measured, spec.pool) if spec.pool else measured
     grid = axes(plan, spec)
     if spec.average is not None:
         over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
-        measured = pd.concat([measured, combine.averages(measured, spec.average, over)])
+        measured += combine.averages(measured, spec.average, over)
     if spec.slope is not None:
-        measured = pd.concat([measured, combine.slopes(measured, spec.slope, grid[spec.slope][:-1])])
+        measured += combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
     return measured
 
 

@@ -15,9 +15,9 @@ from fedbench.plan.cells import Cell, path_of
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers.aggregate import key_of
-from fedbench.report.numbers.rates import table_of_rates
-from fedbench.report.numbers.rows import AVERAGED, COSTS, DIVERGED, HERE, NAN, NUMBER, SHIPPED
-from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.rates import rates_of_cells
+from fedbench.report.numbers.rows import AVERAGED, COSTS, DIVERGED, HERE, NAN, SHIPPED, Row, frame_of
+from fedbench.report.numbers.runs import runs_of_cells
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, members, place_of, places_of, shown
 
@@ -47,14 +47,14 @@ class Evidence:
         )
         cells = {at: self._cell(*at) for at in (*self.planned, *printed)}
         self.cells = {at: cell for at, cell in cells.items() if cell is not None}
-        runs = [table_of_runs([*self.cells.values()], metrics, self._shipped)]
+        runs = runs_of_cells([*self.cells.values()], metrics, self._shipped)
         for target, spec in specs.items():
             if not isinstance(spec, TableSpec) or spec.kind != "rates":
                 continue
             if any(at in self.cells for at in self.planned):
-                fitted = table_of_rates(plan.cells(target), spec, self._shipped)
-                runs.append(fitted[fitted["value"].notna()])
-        numbers = numbers_of(pd.concat(runs, ignore_index=True), metrics, plan.study)
+                fitted = rates_of_cells(plan.cells(target), spec, self._shipped)
+                runs += [row for row in fitted if not math.isnan(row.value)]
+        numbers = numbers_of(runs, metrics, plan.study)
         self._numbers = {metric: numbers[numbers["metric"] == metric] for metric in metrics}
 
     def of(self, metric: str) -> pd.DataFrame:
@@ -74,22 +74,25 @@ class Evidence:
         return self._shipped.cell(scale, dataset, setting, method)
 
 
-def numbers_of(runs: pd.DataFrame, metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
+def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.DataFrame:
     """Return runs in the form of claims: one that diverged has the worst value of each metric, ``key`` is a cell's."""
-    trained = (runs["origin"] == HERE).groupby([runs["place"], runs["method"]]).transform("any")
-    runs = runs.assign(trained=trained)
-    broken = runs[(runs["metric"] == "") & (runs["origin"] != "")]
-    broken = broken.loc[broken.index.repeat(len(metrics))].assign(metric=[*metrics] * len(broken))
-    numbers = pd.concat([runs[runs["metric"].isin(metrics)], broken]).sort_index(kind="stable")
     worst = {name: -paper.measure(name).sign * math.inf if is_end(name) else NAN for name in metrics}
-    values = numbers["value"].where(numbers["status"] != AVERAGED)
-    of_runs = numbers.groupby([*NUMBER])["key"].transform(lambda keys: key_of([*keys]))
-    numbers = numbers.assign(
-        value=values.mask(numbers["status"] == DIVERGED, numbers["metric"].map(worst)),
-        shipped=numbers["origin"] == SHIPPED,
-        key=numbers["cell"].where(numbers["trained"], of_runs),
-    )
-    return numbers[numbers["value"].notna()].copy()  # columns of one type in one array again
+    trained = {(row.place, row.method) for row in runs if row.origin == HERE}
+    keys: dict[tuple[Place, str, str], list[str]] = {}
+    rows = []
+    for row in (row for row in runs if row.origin):
+        for metric in metrics if row.metric == "" else [row.metric] * (row.metric in worst):
+            keys.setdefault((row.place, row.method, metric), []).append(row.key)
+            value = worst[metric] if row.status == DIVERGED else NAN if row.status == AVERAGED else row.value
+            rows.append(row._replace(metric=metric, value=value))
+    of_runs = {at: key_of(of) for at, of in keys.items() if at[:2] not in trained}
+    rows = [
+        row._replace(key=of_runs.get((row.place, row.method, row.metric), row.cell))
+        for row in rows
+        if not math.isnan(row.value)
+    ]
+    numbers = frame_of(rows, Row)
+    return numbers.assign(shipped=numbers["origin"] == SHIPPED)
 
 
 def is_end(metric: str) -> bool:

@@ -12,9 +12,9 @@ from fedbench.plan.cells import Cell
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import TableSpec
 from fedbench.report.files import write
-from fedbench.report.numbers.rates import table_of_rates
-from fedbench.report.numbers.rows import DIVERGED, FINISHED
-from fedbench.report.numbers.runs import table_of_runs
+from fedbench.report.numbers.rates import rates_of_cells
+from fedbench.report.numbers.rows import DIVERGED, FINISHED, Row, frame_of
+from fedbench.report.numbers.runs import runs_of_cells
 from fedbench.report.numbers.shipped import COLUMNS, path_of
 from fedbench.report.numbers.strict_csv import StrictCsv
 
@@ -51,10 +51,10 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
 def _trained(cells: Sequence[Cell], spec: TableSpec) -> pd.DataFrame:
     """Return the numbers of the runs of cells that were trained here and ended."""
     if spec.kind == "rates":
-        runs = table_of_rates(cells, spec)
+        rows = rates_of_cells(cells, spec)
     else:
-        tables = [table_of_runs([cell], spec.metrics_on(cell.dataset)) for cell in cells]
-        runs = pd.concat(tables, ignore_index=True)
+        rows = [row for cell in cells for row in runs_of_cells([cell], spec.metrics_on(cell.dataset))]
+    runs = frame_of(rows, Row)
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
     return runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
 

@@ -1,50 +1,45 @@
-"""What a study prints, as one frame: a row for each number, with the table that prints it as a part of its place."""
+"""What the tables of a study print, at their places."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from fedbench.plan.schema import Paper, TableSpec, Value
 from fedbench.report.numbers.published import load
-from fedbench.report.numbers.rows import NUMBER, Printed, columns_of, frame_of
+from fedbench.report.numbers.rows import NUMBER, Printed
 from fedbench.results.places import Place, axes_of, members, shown
 
 
 def print_of(
     paper: Paper, spec: TableSpec, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
-) -> pd.DataFrame:
-    """Return what a table prints of some metrics at the places of its axes, a row for each number.
+) -> dict[tuple[Place, str, str], Printed]:
+    """Return what a table prints of some metrics by place, method and metric; ``axes`` end with the method.
 
-    The columns are :data:`NUMBER` and those of :class:`~fedbench.report.numbers.rows.Printed`; bounds are printed as
-    whole numbers and shown as their metrics are.
+    Bounds are printed as whole numbers and shown as their metrics are.
     """
     known = load(paper.key, spec.published, paper.measures).at(axes, metrics) if spec.published else {}
-    rows = [
-        (tuple(place), method, metric, *vars(number).values())
+    bounds = spec.kind == "rates"
+    return {
+        (tuple(place), str(method), metric): replace(number, print_digits=math.nan) if bounds else number
         for ((*place, (_, method)), metric), number in known.items()
-    ]
-    frame = frame_of(rows, dict.fromkeys(NUMBER, object) | columns_of(Printed))
-    if spec.kind == "rates":
-        frame["print_digits"] = max(paper.measure(metric).decimals for metric in metrics)
-    return frame
+    }
 
 
 def printed(paper: Paper, targets: Sequence[str], metrics: Sequence[str] = ()) -> pd.DataFrame:
     """Return what tables print of some metrics, else of their own, as if it were one seed."""
-    parts = []
+    rows = list[tuple[str | Place | float, ...]]()
     for target in targets:
         spec = shown(paper, target)
         if isinstance(spec, TableSpec) and spec.published:
             axes: dict[str, list[Value]] = {**axes_of(paper, spec), "method": [*spec.methods]}
-            numbers = print_of(paper, spec, axes, metrics or spec.metrics).dropna(subset="printed")
-            parts.append(numbers.assign(target=target, seed=0, value=numbers["printed"], tried=math.nan))
-    if not parts:
-        return pd.DataFrame(columns=["target", *NUMBER, "seed", "value", "tried"])
-    return pd.concat(parts, ignore_index=True)
+            numbers = print_of(paper, spec, axes, metrics or spec.metrics).items()
+            rows += [(target, *at, 0, one.printed, math.nan) for at, one in numbers if one.printed_text]
+    return pd.DataFrame(rows, columns=["target", *NUMBER, "seed", "value", "tried"])
 
 
 def printed_in(numbers: pd.DataFrame, targets: Sequence[str], metric: str) -> pd.DataFrame:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
-
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import TableSpec
 from fedbench.report.numbers import collect
-from fedbench.report.numbers.rows import FINISHED, NOT_RUN, UNDEFINED, Row, frame_of, records
-from fedbench.report.numbers.runs import of_cells, table_of_runs
+from fedbench.report.numbers.rows import FINISHED, NOT_RUN, UNDEFINED, Row
+from fedbench.report.numbers.runs import of_cells, runs_of_cells
 from fedbench.report.numbers.shipped import Shipped, joint_key
 from fedbench.results.places import Place, place_of
 from fedbench.results.statistics import LEAST, slope
@@ -55,8 +53,8 @@ def exponent(epsilons: Sequence[float], spent: Sequence[float]) -> float:
     return round(fitted, 9) + 0.0  # what is 0 but for rounding has no sign
 
 
-def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None = None) -> pd.DataFrame:
-    """Return the exponents of cells that differ in the budget alone, in the form of :func:`table_of_runs`.
+def rates_of_cells(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None = None) -> list[Row]:
+    """Return the exponents of cells that differ in the budget alone, in the form of :func:`runs_of_cells`.
 
     A row for each seed and exponent, under the keys of its budgets' runs; a budget that failed is named, never fitted.
     Where nothing could be fitted here, ``shipped`` gives the exponents that travel with the repository.
@@ -69,7 +67,7 @@ def table_of_rates(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | No
     for (place, _), group in groups.items():
         of_group = of_cells(group, place)
         rows += [row._replace(**of_group) for row in _rows(group, spec, shipped)]
-    return frame_of(rows, Row)
+    return rows
 
 
 def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> Iterator[Row]:
@@ -77,7 +75,7 @@ def _rows(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | None) -> It
     known: dict[int, dict[str, Row]] = {}
     lacking = ""
     for cell in cells:
-        for row in records(table_of_runs([cell], [EPSILON]), Row):
+        for row in runs_of_cells([cell], [EPSILON]):
             said = f"{cell.setting_label}: {row.reason}" if row.reason else ""
             if not row.origin:
                 lacking = "; ".join(filter(None, [lacking, said]))

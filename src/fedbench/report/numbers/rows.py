@@ -1,15 +1,14 @@
-"""The frames of numbers and their columns, written down as the classes of their rows: of runs, of cells, of tables.
+"""What a number passes through, each column with its type and meaning.
 
-:class:`Row` is a number of a run, trained here or shipped, from which every other is made; :class:`Measured` what the
-seeds of a cell give; :class:`Compared` that beside print, as a table has it.
+:class:`Row` is a number of a run, trained here or shipped, from which every other is made; :class:`Measured` is what
+the seeds of a cell give; :class:`Compared` holds that against print and is a row of the frame of a table.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -38,49 +37,29 @@ NUMBER = ("place", "method", "metric")
 
 
 class Row(NamedTuple):
-    """A number of a run; costs are metrics like any other.
+    """A number of a run; costs are metrics like any other."""
 
-    Attributes:
-        key: the run's key; a fitted exponent has those of its budgets' runs, separated by blanks.
-        seed: the run's seed.
-        metric: what was measured; empty where the run broke, which then has this row alone.
-        value: NaN where it is undefined, infinite where a target was not reached.
-        status: finished, averaged, undefined, diverged or failed; not run where runs lack.
-        reason: why it is that, or how near it came to a target.
-        pace: how much the metric still changed in the last fifth of training, NaN where it is not known.
-        sign: the word of :mod:`idle` for what shows that the run learned nothing, else empty.
-        commit: of the code that made it; several are separated by blanks.
-        hardware: what it ran on; several are separated by semicolons.
-        source: the file it was read from, with the line of one that was shipped.
-        tried: of a target, how much the run spent as a whole, NaN where it is not known.
-        origin: trained here or shipped; empty in a row that says why runs of its cell lack.
-        study: whose cell it is.
-        scale: at which it ran.
-        place: dataset and setting, all of them.
-        method: its name in the study.
-        cell: the key of its cell.
-        planned: how many seeds of the cell are wanted.
-    """
-
-    key: str
-    seed: int
-    metric: str
-    value: float = NAN
-    status: str = FINISHED
-    reason: str = ""
-    pace: float = NAN
-    sign: str = ""
-    commit: str = ""
-    hardware: str = ""
-    source: str = ""
-    tried: float = NAN
-    origin: str = HERE
-    study: str = ""
-    scale: str = ""
-    place: Place = ()
-    method: str = ""
-    cell: str = ""
-    planned: int = 0
+    key: str  # the run's key; a fitted exponent has those of its budgets' runs, separated by blanks
+    seed: int  # the run's seed
+    metric: str  # what was measured; empty where the run broke, which then has this row alone
+    value: float = NAN  # NaN where it is undefined, infinite where a target was not reached
+    status: str = FINISHED  # finished, averaged, undefined, diverged or failed; not run where runs lack
+    reason: str = ""  # why it is that, or how near it came to a target
+    pace: float = (
+        NAN  # how much the metric still changed in the last fifth of training, NaN where it is not known
+    )
+    sign: str = ""  # the word of :mod:`idle` for what shows that the run learned nothing, else empty
+    commit: str = ""  # of the code that made it; several are separated by blanks
+    hardware: str = ""  # what it ran on; several are separated by semicolons
+    source: str = ""  # the file it was read from, with the line of one that was shipped
+    tried: float = NAN  # of a target, how much the run spent as a whole, NaN where it is not known
+    origin: str = HERE  # trained here or shipped; empty in a row that says why runs of its cell lack
+    study: str = ""  # whose cell it is
+    scale: str = ""  # at which it ran
+    place: Place = ()  # dataset and setting, all of them
+    method: str = ""  # its name in the study
+    cell: str = ""  # the key of its cell
+    planned: int = 0  # how many seeds of the cell are wanted
 
 
 Run = Mapping[str, Row]
@@ -89,153 +68,91 @@ Run = Mapping[str, Row]
 
 @dataclass
 class Measured:
-    """What the seeds of a cell give of a metric, or why there is no number.
+    """What the seeds of a cell give of a metric, or why there is no number."""
 
-    Attributes:
-        scale: at which the cell ran.
-        place: dataset and setting.
-        method: its name.
-        metric: its name.
-        status: ``finished``, or what became of it.
-        reason: why it is not finished.
-        n_wanted: how many seeds are wanted.
-        n_bad: how many of them diverged or failed.
-        values: the metric of each run that ended by its seed: NaN where it is undefined, infinite where a target was
-            not reached.
-        paces: how much it still changed when the run ended, where that is known.
-        signs: the word of :mod:`~fedbench.results.idle` for what shows that a run learned nothing.
-        device_mean: the mean over the clients' own models, over seeds.
-        device_variance: their variance, over seeds.
-        floats_up: what a run costs, the mean over seeds; so ``floats_down``, ``samples`` and ``seconds``.
-        equal_costs: which of those all seeds share.
-        key: of the cell.
-        commit: of the code.
-        hardware: what its runs ran on.
-        shipped: whether some of its seeds came with the repository.
-        source: the files it was read from.
-        n_seeds: how many seeds ended as they should.
-        mean: over the seeds there are, NaN unless finished or incomplete.
-        std: likewise (ddof 1), NaN for one seed.
-        pace: the mean over seeds.
-        idle: the seeds that learned nothing by the word of ``signs``, in which an AUC of 0.5 shows it, too.
-        partly: whether not all seeds of a shipped number were shipped.
-    """
-
-    scale: str = ""
-    place: Place = ()
-    method: str = ""
-    metric: str = ""
-    status: str = NOT_RUN
-    reason: str = ""
-    n_wanted: int = 0
-    n_bad: int = 0
+    scale: str = ""  # at which the cell ran
+    place: Place = ()  # dataset and setting
+    method: str = ""  # its name
+    metric: str = ""  # its name
+    status: str = NOT_RUN  # ``finished``, or what became of it
+    reason: str = ""  # why it is not finished
+    n_wanted: int = 0  # how many seeds are wanted
+    n_bad: int = 0  # how many of them diverged or failed
+    # the metric of each run that ended, by seed: NaN where it is undefined, infinite where a target was not reached
     values: Mapping[int, float] = field(default_factory=dict)
+    # how much it still changed when the run ended, where that is known
     paces: Mapping[int, float] = field(default_factory=dict)
+    # the word of :mod:`~fedbench.results.idle` for what shows that a run learned nothing
     signs: Mapping[int, str] = field(default_factory=dict)
-    device_mean: float = NAN
-    device_variance: float = NAN
-    floats_up: float = NAN
+    device_mean: float = NAN  # the mean over the clients' own models, over seeds
+    device_variance: float = NAN  # their variance, over seeds
+    floats_up: float = (
+        NAN  # what a run costs, the mean over seeds; so ``floats_down``, ``samples`` and ``seconds``
+    )
     floats_down: float = NAN
     samples: float = NAN
     seconds: float = NAN
-    equal_costs: str = ""
-    key: str = ""
-    commit: str = ""
-    hardware: str = ""
-    shipped: bool = False
-    source: str = ""
-    n_seeds: int = 0
-    mean: float = NAN
-    std: float = NAN
-    pace: float = NAN
+    equal_costs: str = ""  # which of those all seeds share
+    key: str = ""  # of the cell
+    commit: str = ""  # of the code
+    hardware: str = ""  # what its runs ran on
+    shipped: bool = False  # whether some of its seeds came with the repository
+    source: str = ""  # the files it was read from
+    n_seeds: int = 0  # how many seeds ended as they should
+    mean: float = NAN  # over the seeds there are, NaN unless finished or incomplete
+    std: float = NAN  # likewise (ddof 1), NaN for one seed
+    pace: float = NAN  # the mean over seeds
+    # the seeds that learned nothing by the word of ``signs``, in which an AUC of 0.5 shows it, too
     idle: Mapping[str, list[int]] = field(default_factory=dict)
-    partly: bool = False
+    partly: bool = False  # whether not all seeds of a shipped number were shipped
 
 
 @dataclass
 class Printed:
-    """A number of a paper, NaN where nothing is printed.
+    """A number of a paper, NaN where nothing is printed."""
 
-    Attributes:
-        printed: the number.
-        printed_text: its digits as printed (0.801 for 80.1 per cent).
-        printed_std: the printed ±.
-        printed_std_text: its digits.
-        note: what is said of it.
-        doubt: the note of a cell that the transcription flags, empty otherwise.
-        spread: what the printed ± is (``std`` over runs, ``device variance``, ``none``).
-        print_seeds: over how many runs it is.
-        comparable_std: the printed ± where it is a standard deviation over runs.
-        print_digits: how many decimals its table prints.
-    """
-
-    printed: float = NAN
-    printed_text: str = ""
-    printed_std: float = NAN
-    printed_std_text: str = ""
-    note: str = ""
-    doubt: str = ""
-    spread: str = ""
-    print_seeds: float = NAN
-    comparable_std: float = NAN
-    print_digits: float = NAN
+    printed: float = NAN  # the number
+    printed_text: str = ""  # its digits as printed (0.801 for 80.1 per cent)
+    printed_std: float = NAN  # the printed ±
+    printed_std_text: str = ""  # its digits
+    note: str = ""  # what is said of it
+    doubt: str = ""  # the note of a cell that the transcription flags, empty otherwise
+    spread: str = ""  # what the printed ± is (``std`` over runs, ``device variance``, ``none``)
+    print_seeds: float = NAN  # over how many runs it is
+    comparable_std: float = NAN  # the printed ± where it is a standard deviation over runs
+    print_digits: float = NAN  # how many decimals its table prints
 
 
 @dataclass
 class Compared(Printed, Measured):
-    """A number of a table: ours, print, and what both say.
+    """A number of a table: ours, print, and what both say."""
 
-    Attributes:
-        at: the value of each axis.
-        dataset: one of them.
-        where: the axes that vary, in words.
-        slope: whether it is the slope along a setting.
-        of_scale: whether the scale runs it.
-        shown: whether there is a number of ours, or will be.
-        moving: by how much it was still changing, in words; empty where that is not known or no matter.
-        spread_counted: the spread that verdicts take: at least what the steps of the metric give.
-        label: what its metric is called.
-        sign: of its metric, 1 where higher is better, else -1.
-        matters: the smallest difference of its metric that matters.
-        digits: how many decimals are shown.
-        has_print: whether its table prints it.
-        difference: ours minus print, NaN where nothing is compared.
-        half_width: of the interval of the difference.
-        verdict: a word of :mod:`~fedbench.report.numbers.verdicts`.
-        basis: what the verdict rests on where it is one seed.
-        tau: Kendall's, of the methods it competes with, NaN where there is none.
-        ordered: over how many of them.
-        methods: of how many.
-        on_edge: whether it was made with a tuned value at the end of what was tried.
-        best: whether it is the best of its methods.
-        printed_best: whether its print is.
-        second: whether it is a second metric in its place.
-    """
-
-    at: Mapping[str, Value] = field(default_factory=dict)
-    dataset: str = ""
-    where: str = ""
-    slope: bool = False
-    of_scale: bool = False
-    shown: bool = False
-    moving: str = ""
-    spread_counted: float = NAN
-    label: str = ""
-    sign: int = 1
-    matters: float = NAN
-    digits: int = 3
-    has_print: bool = False
-    difference: float = NAN
-    half_width: float = NAN
-    verdict: str = ""
-    basis: str = ""
-    tau: float = NAN
-    ordered: int = 0
-    methods: int = 0
-    on_edge: bool = False
-    best: bool = False
-    printed_best: bool = False
-    second: bool = False
+    at: Mapping[str, Value] = field(default_factory=dict)  # the value of each axis
+    dataset: str = ""  # one of them
+    where: str = ""  # the axes that vary, in words
+    slope: bool = False  # whether it is the slope along a setting
+    of_scale: bool = False  # whether the scale runs it
+    shown: bool = False  # whether there is a number of ours, or will be
+    moving: str = (
+        ""  # by how much it was still changing, in words; empty where that is not known or no matter
+    )
+    spread_counted: float = NAN  # the spread that verdicts take: at least what the steps of the metric give
+    label: str = ""  # what its metric is called
+    sign: int = 1  # of its metric, 1 where higher is better, else -1
+    matters: float = NAN  # the smallest difference of its metric that matters
+    digits: int = 3  # how many decimals are shown
+    has_print: bool = False  # whether its table prints it
+    difference: float = NAN  # ours minus print, NaN where nothing is compared
+    half_width: float = NAN  # of the interval of the difference
+    verdict: str = ""  # a word of :mod:`~fedbench.report.numbers.verdicts`
+    basis: str = ""  # what the verdict rests on where it is one seed
+    tau: float = NAN  # Kendall's, of the methods it competes with, NaN where there is none
+    ordered: int = 0  # over how many of them
+    methods: int = 0  # of how many
+    on_edge: bool = False  # whether it was made with a tuned value at the end of what was tried
+    best: bool = False  # whether it is the best of its methods
+    printed_best: bool = False  # whether its print is
+    second: bool = False  # whether it is a second metric in its place
 
 
 Kind = TypeVar("Kind")
@@ -246,28 +163,23 @@ def columns_of(kind: type) -> dict[str, type]:
     return get_type_hints(kind)
 
 
-def frame_of(rows: Iterable[Any], columns: type | Mapping[str, Any]) -> pd.DataFrame:
-    """Return rows as a frame.
+def frame_of(rows: Iterable[Kind], kind: type[Kind]) -> pd.DataFrame:
+    """Return objects of a class as a frame with its columns.
 
     Columns of one type stand together and lie in one array, what is no int, float or bool as objects: on an array for
     each column pandas works many times as long.
-
-    Args:
-        rows: tuples, or objects of the class that ``columns`` is.
-        columns: the class of the rows, else names and types.
     """
-    of_class = isinstance(columns, type) and dataclasses.is_dataclass(columns)
-    types = columns_of(columns) if isinstance(columns, type) else columns
-    values = [[getattr(row, name) for name in types] for row in rows] if of_class else [*rows]
+    types = columns_of(kind)
+    values = [[getattr(row, name) for name in types] for row in rows]
     of_kind = dict[type, dict[str, int]]()
-    for at, (name, kind) in enumerate(types.items()):
-        of_kind.setdefault(kind if kind in (int, float, bool) else object, {})[name] = at
+    for at, (name, of) in enumerate(types.items()):
+        of_kind.setdefault(of if of in (int, float, bool) else object, {})[name] = at
     table = np.empty((len(values), len(types)), dtype=object)
     if values:
         table[:] = values
     parts = [
-        pd.DataFrame(table[:, [*of.values()]].astype(kind), columns=[*of], dtype=kind)
-        for kind, of in of_kind.items()
+        pd.DataFrame(table[:, [*at.values()]].astype(of), columns=[*at], dtype=of)
+        for of, at in of_kind.items()
     ]
     return pd.concat(parts, axis=1)
 

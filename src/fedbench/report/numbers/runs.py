@@ -1,6 +1,6 @@
-"""One table of runs: a row for each run and metric, trained here or shipped, of the cells that are asked for.
+"""The runs of the cells that are asked for: a row for each run and metric, trained here or shipped.
 
-All that is said of results is made of it: measurements, what claims are compared with, exports, what was trained where.
+All that is said of results is made of them: measurements, what claims are compared with, exports.
 Whatever is missing stays visible: a cell some of whose runs lack has a row that says why.
 """
 
@@ -10,8 +10,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
-
-import pandas as pd
 
 from fedbench import measures
 from fedbench.plan.cells import Cell
@@ -27,15 +25,14 @@ from fedbench.report.numbers.rows import (
     Row,
     Run,
     device_metrics,
-    frame_of,
 )
 from fedbench.report.numbers.shipped import Shipped
 from fedbench.results.places import Place, place_of
 
 
-def table_of_runs(
+def runs_of_cells(
     cells: Sequence[Cell], metrics: Sequence[str], shipped: Shipped | None = None, trained: bool = True
-) -> pd.DataFrame:  # fmt: skip
+) -> list[Row]:
     """Return the runs of cells with some metrics and costs, a row each, in the order of the cells and their seeds.
 
     Args:
@@ -48,18 +45,18 @@ def table_of_runs(
     for cell in cells:
         of_cell = of_cells([cell], place_of(cell.dataset, cell.setting))
         rows += [row._replace(**of_cell) for row in _rows(cell, metrics, shipped, trained)]
-    return frame_of(rows, Row)
+    return rows
 
 
-def runs_of_table(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> pd.DataFrame:
+def runs_of_table(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> list[Row]:
     """Return the runs that a table of results shows: those of its cells, and shipped ones where it has no cell.
 
     All of a place come from one scale, or methods could not be compared: from the one that has most of them, of equals
     from this one, then from the one nearest to the paper.
     """
-    runs = table_of_runs(cells, spec.metrics, shipped)
-    settings, known = plan.study.values(spec), {*zip(runs["place"], runs["method"], strict=True)}
-    datasets = dict.fromkeys([*spec.datasets, *(str(place[0][1]) for place in runs["place"])])
+    runs = runs_of_cells(cells, spec.metrics, shipped)
+    settings, known = plan.study.values(spec), {(row.place, row.method) for row in runs}
+    datasets = dict.fromkeys([*spec.datasets, *(str(row.place[0][1]) for row in runs)])
     scales = dict.fromkeys((plan.scale.name, *shipped.scales))
     others = [
         cell
@@ -70,12 +67,13 @@ def runs_of_table(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: S
         if (place_of(str(dataset), setting), method) not in known
         if (cell := shipped.cell(scale, str(dataset), setting, method)) is not None
     ]
-    elsewhere = table_of_runs(others, spec.metrics, shipped, trained=False)
-    elsewhere = elsewhere[elsewhere["origin"] == SHIPPED]
-    count = elsewhere.groupby(["place", "scale"])["method"].transform("nunique")
-    elsewhere = elsewhere[count == count.groupby(elsewhere["place"]).transform("max")]
-    first = elsewhere.groupby("place")["scale"].transform("first")
-    return pd.concat([runs, elsewhere[elsewhere["scale"] == first]], ignore_index=True)
+    elsewhere: dict[Place, dict[str, list[Row]]] = {}
+    for row in runs_of_cells(others, spec.metrics, shipped, trained=False):
+        if row.origin == SHIPPED:
+            elsewhere.setdefault(row.place, {}).setdefault(row.scale, []).append(row)
+    for by_scale in elsewhere.values():
+        runs += max(by_scale.values(), key=lambda rows: len({row.method for row in rows}))
+    return runs
 
 
 def of_cells(cells: Sequence[Cell], place: Place) -> dict[str, Any]:

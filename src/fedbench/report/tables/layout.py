@@ -224,7 +224,7 @@ def arranged(
         of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
         for (line, *which), column in itertools.product(depths, columns):
             records.append((*of_row, line, *column, *filled.get((row, tuple(which), column[1]), BLANK)))
-    return frame_of(records, Spot)
+    return frame_of(map(Spot._make, records), Spot)
 
 
 def _texts(
@@ -248,7 +248,7 @@ def listed(
         for number, (heading, label, entries) in enumerate(rows)
         for column, (name, entry) in enumerate(zip(names, entries, strict=True))
     ]  # fmt: skip
-    return Grid(stub, frame_of(records, Spot), absent=absent or Grid.absent)
+    return Grid(stub, frame_of(map(Spot._make, records), Spot), absent=absent or Grid.absent)
 
 
 Line = tuple[str, list[str], str]
