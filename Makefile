@@ -83,7 +83,7 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 
 docs: $(INSTALLED)  ## the documentation as a site, in site/; a dead link is an error
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
 
 numbers: $(INSTALLED)  ## the tables of README.md and docs/ from reproduced/; names each sentence whose numbers are others
 	$(BIN)/python benchmarks/documents.py
