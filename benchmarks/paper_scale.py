@@ -7,21 +7,30 @@ ones are stopped; they go on from their checkpoints with the next call.
     python benchmarks/paper_scale.py --hours 8                                    (or: make paper-scale HOURS=8)
     python benchmarks/paper_scale.py --hours 1 --device cuda --checks --archive gpu-runs.tar.gz   (or: make gpu)
 
-The archive holds all runs of the store; elsewhere, ``fedbench store import gpu-runs.tar.gz`` adds them, and this
-program writes them into ``reproduced/paper``.
+With ``--archive`` the machine is taken for a lent one. The archive holds all runs of the store and is written anew
+whenever one ends, so that whatever happens then, none that ended is lost. A run is begun only if the longest one of its
+study so far would still end, and checkpoints of unfinished ones lie beside the archive. Elsewhere, ``fedbench store
+import gpu-runs.tar.gz`` adds the runs, ``tar xf unfinished.tar`` the checkpoints (which go on with the same versions of
+PyTorch and NumPy), and this program with ``--hours 0`` writes what ended into ``reproduced/paper``.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import tarfile
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -34,87 +43,94 @@ from fedbench.plan.configuration import load_config
 from fedbench.plan.plan import Plan
 from fedbench.report.numbers import shipped_curves
 from fedbench.report.numbers.export import export_reproduced
+from fedbench.specs import RunSpec
+from fedbench.store.exchange import export_runs
+from fedbench.store.runs import STORE, Store
 
 HERE = Path(__file__).parent
 CHECKS = (
     ["-m", "pytest", "-q", str(HERE.parent / "tests/unit/engine/test_devices.py")],
     [str(HERE / "stacked.py"), "--device", "cuda"],
 )
-SHARING = 8
+SHARING = 11
 """Runs that share a GPU, whose kernels are small: measured in benchmarks/README.md."""
-SAVED_WITHIN = 120
-"""Seconds that a stopped run has to write its checkpoint."""
+SAVED_WITHIN = {"cpu": 120, "cuda": 15}
+"""Seconds that a stopped run has to end its round and write its checkpoint."""
+MPS = "nvidia-cuda-mps-control"
 
 
 @dataclass(frozen=True)
 class Part:
-    """Cells of a table that are trained together, with one seed.
+    """Cells of a table that are trained together.
 
     Attributes:
         paper: whose table it is.
         table: its name.
         dataset: the dataset whose cells are meant.
-        seed: the seed.
+        seeds: the seeds.
         setting: values of settings that the cells have; empty for all.
     """
 
     paper: str
     table: str
     dataset: str
-    seed: int = 0
+    seeds: tuple[int, ...] = (0, 1, 2)
     setting: dict[str, float] = field(default_factory=dict)
 
     def plan(self, scale: str) -> Plan:
-        """Return the plan of these cells with this seed alone."""
-        chosen = {"scale": scale, "seeds": [self.seed], "datasets": [self.dataset]}
+        """Return the plan of these cells with these seeds."""
+        chosen = {"scale": scale, "seeds": [*self.seeds], "datasets": [self.dataset]}
         return Plan(load_config(overrides=chosen), self.paper)
 
-    def cells(self, scale: str) -> list[Cell]:
-        """Return the cells in the order of the table: all methods of a setting, then the next setting."""
+    def runs(self, scale: str) -> Iterator[tuple[Cell, RunSpec]]:
+        """Yield the runs in the order of the table: all methods and seeds of a setting, then the next setting."""
         planned = self.plan(scale).cells(self.table)
-        return [cell for cell in planned if self.setting.items() <= dict(cell.setting).items()]
+        cells = [cell for cell in planned if self.setting.items() <= dict(cell.setting).items()]
+        for _, row in groupby(cells, lambda cell: dict(cell.setting)):
+            methods = [*row]
+            for place in range(len(self.seeds)):
+                yield from ((cell, cell.runs[place]) for cell in methods)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that is to be trained."""
+
+    part: Part
+    cell: Cell
+    run: RunSpec
+
+    def command(self, options: argparse.Namespace) -> list[str]:
+        """Return the arguments of Python that train it."""
+        compiling = str(compiles(options.device)).lower()
+        given = {"device": options.device, "seeds": [self.run.seed], "compile": compiling}
+        words = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+        return ["-m", "fedbench", "run", self.cell.name, "--scale", options.scale, *words]
 
 
 ORDER = (
-    Part("climb", "table2", "MNIST", setting={"alpha": 0}),  # what the paper's first claim is about
-    *(Part("localscgdam", "table1", "FashionMNIST", seed) for seed in (0, 1, 2)),
     Part("climb", "table1", "MNIST"),
     # whether print with three minority classes is that of the program's classes
     Part("climb", "tableA4", "MNIST"),
-    *(Part("climb", table, "MNIST", seed) for seed in (0, 1, 2) for table in ("table2", "table1")),
+    Part("climb", "table2", "MNIST"),
+    Part("localscgdam", "table1", "FashionMNIST"),
 )
 
 
-def missing(parts: tuple[Part, ...], scale: str) -> Iterator[tuple[Part, Cell]]:
-    """Yield the cells whose run is not shipped, in the order of ``parts``, each once."""
+def missing(parts: tuple[Part, ...], scale: str) -> Iterator[Job]:
+    """Yield the runs that are not shipped, in the order of ``parts``, each once."""
     shipped = Path("reproduced") / scale
     done = {
         key for path in shipped.glob("*.csv") for key in pd.read_csv(path, usecols=["key"], dtype=str)["key"]
     }
     for part in parts:
-        for cell in part.cells(scale):
-            key = cell.runs[0].key
-            if key not in done:
-                done.add(key)
-                yield part, cell
+        for cell, run in part.runs(scale):
+            if run.key not in done:
+                done.add(run.key)
+                yield Job(part, cell, run)
 
 
-def call(arguments: list[str], end: float) -> None:
-    """Run Python on ``arguments`` until ``end`` of the monotonic clock; then ask it to stop, which saves its state."""
-    if (left := end - time.monotonic()) <= 0:
-        return
-    print("$", " ".join(arguments), flush=True)
-    process = subprocess.Popen([sys.executable, *arguments])
-    try:
-        process.wait(left)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(SAVED_WITHIN)
-            return
-        process.kill()
-
-
+@functools.cache
 def compiles(device: str) -> bool:
     """Say whether steps can be compiled here: they take half the time on a CPU, three quarters on a GPU."""
     try:
@@ -124,22 +140,85 @@ def compiles(device: str) -> bool:
     return True
 
 
-def command(part: Part, cell: Cell, options: argparse.Namespace) -> list[str]:
-    """Return the arguments that train the run of a cell."""
-    how = {
-        "device": options.device, "seeds": [part.seed], "compile": str(compiles(options.device)).lower()
-    }  # fmt: skip
-    given = [word for name, value in how.items() for word in ("--set", f"{name}={value}")]
-    return ["-m", "fedbench", "run", cell.name, "--scale", options.scale, *given]
+class Lanes:
+    """Runs of Python side by side until the time is up.
+
+    Attributes:
+        over: set when it is, or when this program is told to stop.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.over = threading.Event()
+        self._options, self._end = options, time.monotonic() + 3600 * options.hours
+        self._archive: Path | None = options.archive
+        self._lock, self._longest = threading.Lock(), dict[str, float]()
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return 0.0 if self.over.is_set() else self._end - time.monotonic()
+
+    def call(self, arguments: list[str]) -> None:
+        """Run Python on ``arguments`` until the time is up; then ask it to stop, which saves its state."""
+        if self.left <= 0:
+            return
+        print("$", " ".join(arguments), flush=True)
+        process = subprocess.Popen([sys.executable, *arguments])
+        while process.poll() is None and (left := self.left) > 0:
+            self.over.wait(min(left, 0.5))
+        process.terminate()
+        try:
+            process.wait(SAVED_WITHIN[self._options.device])
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    def train(self, job: Job) -> None:
+        """Train a run, and save it with all others that ended."""
+        study = job.part.paper
+        if self._archive and self.left < self._longest.get(study, 0):
+            return
+        begun = time.monotonic()
+        self.call(job.command(self._options))
+        if self._archive and Store().has(job.run.key):
+            with self._lock:
+                self._longest[study] = max(self._longest.get(study, 0), time.monotonic() - begun)
+                export_runs(Store(), Store().keys(), self._archive)
+                print(f"{len(Store().keys())} runs in {self._archive}", flush=True)
+
+    def save_unfinished(self) -> None:
+        """Write the checkpoints of unfinished runs beside the archive, by their places in a project."""
+        if self._archive:
+            with tarfile.open(self._archive.with_name("unfinished.tar"), "w") as tar:
+                for path in sorted(STORE.glob("*/checkpoint.pt")):
+                    tar.add(path)
+
+
+@contextlib.contextmanager
+def shared(device: str) -> Iterator[None]:
+    """Let processes share a GPU: it is named, so that none reserves it, and NVIDIA's MPS runs kernels side by side."""
+    control = shutil.which(MPS) if device == "cuda" else None
+    if device == "cuda":
+        os.environ.setdefault(gpus.VISIBLE, "0")
+    if control:
+        subprocess.run([control, "-d"], check=False)
+    try:
+        yield
+    finally:
+        if control:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run([control], input=b"quit", timeout=10, check=False)
 
 
 def export(parts: list[Part], scale: str) -> None:
-    """Add the runs that ended to the files under ``reproduced/`` and say how many rows these have."""
-    for part in dict.fromkeys((part.paper, part.table, part.dataset, part.seed) for part in parts):
-        plan, table = Part(*part).plan(scale), part[1]
+    """Add the runs that ended to the files under ``reproduced/`` and say which they are in."""
+    for part in {(part.paper, part.table, part.dataset): part for part in parts}.values():
+        plan = part.plan(scale)
         with contextlib.suppress(UserError):  # none of its runs ended
-            paths = [export_reproduced(plan, table), *shipped_curves.add(plan, plan.cells(table))]
-            print(f"{'/'.join(part[:2])}, {part[2]}, seed {part[3]}: in {' and '.join(map(str, paths))}")
+            paths = [
+                export_reproduced(plan, part.table),
+                *shipped_curves.add(plan, plan.cells(part.table)),
+            ]
+            print(f"{part.paper}/{part.table}, {part.dataset}: in {' and '.join(map(str, paths))}")
 
 
 def options() -> argparse.Namespace:
@@ -149,29 +228,33 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--hours", type=float, required=True)
     parser.add_argument("--device", default="cpu", choices=["cuda", "cpu"])
-    parser.add_argument("--jobs", type=int, help="runs at the same time; default: one a core, 8 on a GPU")
+    parser.add_argument(
+        "--jobs", type=int, help=f"runs at the same time; default: one a core, {SHARING} on a GPU"
+    )
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--checks", action="store_true", help="first the tests and benchmarks of a GPU")
-    parser.add_argument("--archive", help="write all runs of the store to this file at the end")
+    parser.add_argument(
+        "--archive", type=Path, help="write all runs of the store to this file whenever one ends"
+    )
     return parser.parse_args()
 
 
 def main() -> None:
     """Run."""
     given = options()
-    end = time.monotonic() + 3600 * given.hours
+    lanes = Lanes(given)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: lanes.over.set())
     for check in CHECKS if given.checks else ():
-        call(check, end)
+        lanes.call(check)
     todo, cores = list(missing(ORDER, given.scale)), os.cpu_count() or 1
     jobs = given.jobs or (min(SHARING, cores) if given.device == "cuda" else cores)
-    if given.device == "cuda":
-        os.environ.setdefault(gpus.VISIBLE, "0")  # named, it is shared
     print(f"{len(todo)} runs to train, {jobs} at a time, for {given.hours:g} hours", flush=True)
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda item: call(command(item[0], item[1], given), end), todo))
-    export([part for part, _ in todo], given.scale)
-    if given.archive:
-        subprocess.run([sys.executable, "-m", "fedbench", "store", "export", given.archive], check=True)
+    with shared(given.device), ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lanes.train, todo))
+    lanes.save_unfinished()
+    if not given.archive:
+        export([job.part for job in todo], given.scale)
 
 
 if __name__ == "__main__":

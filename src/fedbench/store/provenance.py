@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+GIVEN = "FEDBENCH_COMMIT"
+"""The variable that says, for a copy without git, ``COMMIT:DIGEST``: of which commit the sources have this digest."""
+
 
 @functools.cache
 def commit() -> str:
     """Return the commit of the code that runs, ``+`` appended when its files differ.
 
-    Where there is no git: the package's version and the digest of its :func:`sources`.
+    Where there is no git: that of :data:`GIVEN` if the code is that commit's, else the package's version and the digest
+    of its :func:`sources`.
     """
     return commit_of(Path(__file__).parents[3])
 
@@ -35,7 +40,8 @@ def commit_of(root: Path) -> str:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
-        return f"v{package_version('fedbench')}-{sources()}"
+        known, _, digest = os.environ.get(GIVEN, "").partition(":")
+        return known if known and digest == sources() else f"v{package_version('fedbench')}-{sources()}"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.store.provenance import commit_of, package_version, sources
+from fedbench.store.provenance import GIVEN, commit_of, package_version, sources
 
 
 def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -> None:
@@ -66,3 +66,13 @@ def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> 
     (tmp_path / "a.py").write_text("12")
     (tmp_path / "deep/b.py").write_text("")
     assert sources(tmp_path) != known
+
+
+def test_a_copy_without_git_takes_a_commit_that_has_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(GIVEN, f"b5e679404f58:{sources()}")
+    assert commit_of(tmp_path) == "b5e679404f58"
+    for other in ("b5e679404f58:0123456789ab", "b5e679404f58", f":{sources()}"):
+        monkeypatch.setenv(GIVEN, other)
+        assert commit_of(tmp_path) == f"v{package_version('fedbench')}-{sources()}", other
