@@ -11,6 +11,7 @@ from fedbench.plan.cells import Cell, matching
 from fedbench.plan.configuration import file_of
 from fedbench.plan.layers import Layer, origins, overrides, places
 from fedbench.plan.plan import Plan
+from fedbench.plan.unread import read
 from fedbench.specs import RunSpec
 
 MOST = 4
@@ -73,14 +74,17 @@ def _one_cell(plan: Plan, pattern: str) -> Cell:
 
 
 def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:
-    """Return a line for each value of a run: its place, the value, the layer it comes from."""
+    """Return a line for each value of a run: its place, the value, the layer it comes from, whether a rule reads it."""
+    dumped = run.model_dump(mode="json")
+    ignored = places(dumped).keys() - places(read(dumped)).keys()
     rows = [
         (
             place,
             json.dumps(value),
-            from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"),
+            (from_layer.get(place) or from_layer.get(place.rpartition(".")[0], "default"))
+            + "; its rule does not read it" * (place in ignored),
         )
-        for place, value in (places(run.model_dump(mode="json")) | {"train.prior": run.train.prior}).items()
+        for place, value in (places(dumped) | {"train.prior": run.train.prior}).items()
         if value is not None and value != [] and place not in ("seed", "numerics")
     ]
     widths = [min(48, max(len(row[column]) for row in rows)) for column in (0, 1)]

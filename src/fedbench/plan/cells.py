@@ -30,11 +30,13 @@ class Cell(Spec):
     setting: dict[Name, Annotated[Value, AfterValidator(as_value)]]
     method: Name
     runs: list[RunSpec]
+    unread: frozenset[Name] = frozenset()
+    """Settings that its name leaves out: they change nothing on its dataset."""
 
     @property
     def setting_label(self) -> str:
         """The setting as a part of a path, e.g. ``p4_imratio0.1``."""
-        return label_of(self.setting)
+        return label_of({name: value for name, value in self.setting.items() if name not in self.unread})
 
     @property
     def name(self) -> str:
@@ -44,7 +46,7 @@ class Cell(Spec):
     @functools.cached_property
     def path(self) -> Path:
         """Where the train job leaves the cell's result."""
-        return path_of(self.scale, self.paper, self.dataset, self.setting, self.method)
+        return path_of(self.scale, self.paper, self.dataset, self.setting_label, self.method)
 
     @functools.cached_property
     def key(self) -> str:
@@ -57,9 +59,9 @@ def label_of(setting: Mapping[str, Value]) -> str:
     return "_".join(f"{name}{value}" for name, value in setting.items()) or "default"
 
 
-def path_of(scale: str, paper: str, dataset: str, setting: Mapping[str, Value], method: str) -> Path:
+def path_of(scale: str, paper: str, dataset: str, setting_label: str, method: str) -> Path:
     """Return where the result of a cell is, which need not be resolved for that."""
-    return Path("results", "cells", scale, paper, dataset, label_of(setting), f"{method}.json")
+    return Path("results", "cells", scale, paper, dataset, setting_label, f"{method}.json")
 
 
 def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:

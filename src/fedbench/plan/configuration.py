@@ -17,6 +17,7 @@ from fedbench.plan.claim_checks import claim_mistakes
 from fedbench.plan.extend import extended
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
 from fedbench.plan.tuning import Trials
+from fedbench.plan.unread import unread
 from fedbench.specs import validated
 
 CONFIG_DIR = Path("config")
@@ -163,6 +164,14 @@ def _impossible(paper: Paper) -> Iterator[str]:
                 asked = _asked(paper, spec, setting)
                 if not set(asked) & set(values):
                     yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
+        for setting, values in spec.settings.items():
+            datasets = [*map(str, _asked(paper, spec, "dataset"))]
+            if (
+                {*values} - {paper.settings[setting].default}
+                and datasets
+                and all(setting in unread(paper, dataset) for dataset in datasets)
+            ):
+                yield f"{name}: settings: {setting} changes nothing on {_words(datasets)}; leave it out"
     for name, table in paper.tables.items():
         if twice := _twice([*table.rows, *table.columns]):
             yield f"{name}: {', '.join(twice)} is in rows and columns twice; name each once"

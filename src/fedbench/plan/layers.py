@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedbench.errors import UserError, shortened, unknown
-from fedbench.plan.schema import PIECES
+from fedbench.plan.entries import PIECES
 from fedbench.reading import parse_yaml
 
 ALTERNATIVES = (

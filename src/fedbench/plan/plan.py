@@ -14,6 +14,7 @@ from fedbench.plan.configuration import load_config, load_paper, scale_of
 from fedbench.plan.layers import Layer, overrides
 from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.plan.tuned import Tuned, tuned_for
+from fedbench.plan.unread import unread
 from fedbench.specs import Spec, validated
 
 SHOWN_ONLY = {"scale", "paper", "tolerance", "shipped", "set"}
@@ -44,6 +45,7 @@ class Plan:
         self._resolved: dict[str, Cell] = {}
         self._parts: dict[str, Spec] = {}
         self._tuned: dict[str, Tuned] = {}
+        self._unread: dict[str, frozenset[str]] = {}
         self._others: dict[str, Plan] = like._others if like else {}
         self._others[self.config.model_dump_json()] = self
 
@@ -132,8 +134,19 @@ class Plan:
             "setting": setting,
             "method": method,
             "runs": [run.seeded(seed) for seed in self.seeds],
+            "unread": setting.keys() - self.told(dataset, setting),
         }
         return validated(Cell, facts, f"{study.key}/{dataset}/{method}")
+
+    def told(self, dataset: str, setting: Mapping[str, Value]) -> dict[str, Value]:
+        """Return a setting without what changes nothing on the dataset, unless another value tells cells apart."""
+        known = self.study.settings
+        if dataset not in self._unread:
+            self._unread[dataset] = (
+                unread(self.study, dataset) if dataset in self.study.datasets else frozenset()
+            )
+        untold = {name for name in self._unread[dataset] if setting.get(name) == known[name].default}
+        return {name: value for name, value in setting.items() if name not in untold}
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of the configuration that a cell's runs are made of."""

@@ -58,10 +58,13 @@ class Spec(BaseModel):
     Attributes:
         added_later: fields that came after runs had been stored. One that equals its default is left out of the dump,
             so the keys of runs from before it stay what they were.
+        reads: where a field `rule` decides which of the others count: those that each rule reads. Fields that none
+            names count always, and so do all of a rule that is not here.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     added_later: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     @model_serializer(mode="wrap")
     def _without_late(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -16,6 +16,12 @@ class LabelSpec(Spec):
     """How original classes become the labels that are trained on."""
 
     added_later: ClassVar[tuple[str, ...]] = ("positive", "flip")
+    reads: ClassVar[dict[str, tuple[str, ...]]] = {
+        "original": (),
+        "halves": ("positive_half",),
+        "random_halves": ("positive_half",),
+        "named": ("positive",),
+    }
 
     rule: Literal["original", "halves", "random_halves", "named"] = "original"
     """`original`: the classes as they are (of two, the second is positive). `halves`: one half of the classes
@@ -40,6 +46,13 @@ class ImbalanceSpec(Spec):
     """Which training samples are dropped: positives to a ratio, a share of them, or minority classes to 1/rho."""
 
     added_later: ClassVar[tuple[str, ...]] = ("share",)
+    reads: ClassVar[dict[str, tuple[str, ...]]] = {
+        "none": (),
+        "drop_positives": ("imratio",),
+        "drop_positives_per_class": ("imratio",),
+        "minority": ("rho", "minority"),
+        "remove_positives": ("share",),
+    }
 
     rule: Literal["none", "drop_positives", "drop_positives_per_class", "minority", "remove_positives"] = (
         "none"
@@ -74,6 +87,13 @@ class PartitionSpec(Spec):
     """How the training samples are dealt to clients."""
 
     added_later: ClassVar[tuple[str, ...]] = ("options", "by", "least", "paired", "remainder", "of")
+    reads: ClassVar[dict[str, tuple[str, ...]]] = {
+        "mix": ("alpha", "remainder"),
+        "dirichlet": ("delta",),
+        "class_dirichlet": ("delta", "by", "least"),
+        "silos": ("paired",),
+        **dict.fromkeys(("even", "groups", "sites", "by_group", "by_site"), ()),
+    }
 
     rule: Name = "even"
     """How training samples are dealt to clients. `even`: a random split. `mix`: a share `alpha` at random, the

@@ -75,7 +75,7 @@ def prior(**at: Any) -> str:
 
 def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
     """The same run with the share of all samples together ranks positives below negatives, and a table says so."""
-    scans = "clinics/Scans/p4_imratio0.1/LocalSGDAM"
+    scans = "clinics/Scans/p4/LocalSGDAM"
     client = fedbench.run(scans, seeds=[0])
     assert client.metrics["test_auc"] > 0.8 and client.metrics["train_auc"] > 0.8
     assert REVERSED not in tables.make(plan(), "table1").markdown()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from fedbench import measures
-from fedbench.plan.cells import Cell, path_of
+from fedbench.plan.cells import Cell, label_of, path_of
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, TableSpec
 from fedbench.report.numbers.aggregate import key_of
@@ -69,7 +69,8 @@ class Evidence:
     def _cell(self, place: Place, method: str) -> Cell | None:
         """Return a cell that has results here or may have been shipped."""
         dataset, setting, scale = str(place[0][1]), dict(place[1:]), self.plan.scale.name
-        if path_of(scale, self.plan.study.key, dataset, setting, method).exists():
+        label = label_of(self.plan.told(dataset, setting))
+        if path_of(scale, self.plan.study.key, dataset, label, method).exists():
             return self.plan.cell(dataset, setting, method)
         return self._shipped.cell(scale, dataset, setting, method)
 

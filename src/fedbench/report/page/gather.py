@@ -115,7 +115,7 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
 
 def _view(plan: Plan, cell: Cell) -> CellView:
     """Read what a click on a cell shows, but its numbers and curves."""
-    setting, records = setting_text(plan.study, cell.setting), collect.runs_of(cell).records
+    setting, records = setting_text(plan, cell.dataset, cell.setting), collect.runs_of(cell).records
     return CellView(cell, setting, log_of(cell), whereabouts(cell, Store()), records, plan.command(cell))
 
 
@@ -125,7 +125,7 @@ def _number(plan: Plan, views: Views, target: str, entry: Entry, item: Compared)
     view = views.get(_place(item.at)) if item.of_scale else None
     without = "" if view is None else TRAINING if view.where else view.log.says if view.log else ""
     compares = target not in study.tables or study.tables[target].kind != "rates"
-    setting = setting_text(study, item.at)
+    setting = setting_text(plan, str(item.at["dataset"]), item.at)
     number = Number(target, entry, item, state_of(item, without), setting, view, compares)
     if view is not None:
         known = view.numbers.get(item.metric)

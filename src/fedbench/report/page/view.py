@@ -12,6 +12,7 @@ from typing import Any
 
 from fedbench.plan.cells import Cell
 from fedbench.plan.layers import places
+from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Paper, Scale, Value
 from fedbench.report.figures.build import Drawing
 from fedbench.report.numbers import rule
@@ -143,10 +144,10 @@ def key_of(target: str, item: Compared) -> Hashable:
     return target, tuple(sorted(item.at.items())), item.metric
 
 
-def setting_text(paper: Paper, values: Mapping[str, Value]) -> str:
-    """Write a setting for a reader: ``p = 8 · imratio = 0.1``."""
-    settings = {name: value for name, value in values.items() if name in paper.settings}
-    return " · ".join(axis_text(paper, name, value) for name, value in settings.items())
+def setting_text(plan: Plan, dataset: str, values: Mapping[str, Value]) -> str:
+    """Write what a setting is on a dataset for a reader: ``p = 8 · imratio = 0.1``."""
+    told = plan.told(dataset, {name: value for name, value in values.items() if name in plan.study.settings})
+    return " · ".join(axis_text(plan.study, name, value) for name, value in told.items())
 
 
 @dataclass(frozen=True)
