@@ -53,6 +53,7 @@ class Climb(Base):
     dual_losses: str = "clean"
 
     task: ClassVar[type[Task]] = LabelledTask
+    weighs: ClassVar[bool] = False  # the duals do
 
     def __post_init__(self) -> None:
         one_of("climb", "dual_scale", self.dual_scale, SCALES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -32,6 +33,8 @@ class FedOpt(fedavg.Method):
     beta1: Memory
     beta2: Memory
     tau: Positive
+
+    weighs: ClassVar[bool] = True
 
     def second(self, v: Tensor, squared: Tensor) -> Tensor:
         """Return the new second moment [d]."""

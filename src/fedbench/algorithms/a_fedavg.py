@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ class Method(fedavg.Method):
 
     lr: Positive
     kappa: Amplification
+
+    weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Remember where the first window begins."""

@@ -37,6 +37,7 @@ class Method(FederatedMethod):
     own: ClassVar[tuple[str, ...]] = ("c_own", "seen", "steps", "cycle")
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+    weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero control variates; ``pending`` is what the running cycle will change c by."""
@@ -81,7 +82,10 @@ class Method(FederatedMethod):
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
         """Average; at the end of a cycle amplify and renew the global control variate."""
-        pending = server["pending"] + clients["c_change"].sum(0) / problem.n_clients
+        change = clients["c_change"]
+        if problem.weights is not None:
+            change = change * (problem.n_clients * problem.weights[participants]).to(change)[:, None]
+        pending = server["pending"] + change.sum(0) / problem.n_clients
         server = server | self.mean(clients) | {"pending": pending}
         if problem.cycle.ends:
             server = server | {"c": server["c"] + pending, "pending": torch.zeros_like(pending)}

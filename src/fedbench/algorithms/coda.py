@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -21,7 +22,8 @@ STARTS = ("last", "average")
 @dataclass(frozen=True)
 class Method(coda_plus.Method):
     """Steps as in CODA+. At a stage's end (each step-size decay) the anchor moves to x, and alpha restarts as mean
-    score of negatives minus mean score of positives on one larger batch per client, sums and counts pooled.
+    score of negatives minus mean score of positives on one larger batch per client, sums and counts pooled, those of a
+    client times its weight in averages.
 
     Attributes:
         restart_samples: samples of each client in the dual restart; 0 leaves alpha as it is (CODA+).
@@ -36,6 +38,8 @@ class Method(coda_plus.Method):
     restart_samples: NumberFrom0
     ascent: str = "each_step"
     stage_start: str = "last"
+
+    weighs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,13 +92,14 @@ class Method(coda_plus.Method):
         w = server["x"][None, : problem.net.d]
         statistics = None if "buffers" not in server else server["buffers"][None]
         for client in range(problem.n_clients):
+            weight = 1 if problem.weights is None else float(problem.weights[client])
             batch = problem.draw(client, wanted)
             with torch.no_grad():
                 scores = as_scores(problem.net.scores(w, batch.inputs, statistics, train=False), self.score)
             for label in (0, 1):
                 mine = scores[batch.labels == label]
-                sums[label] += mine.sum()
-                counts[label] += len(mine)
+                sums[label] += weight * mine.sum()
+                counts[label] += weight * len(mine)
         problem.charges.add(up=4 * problem.n_clients, down=problem.n_clients)
         if not counts.all():
             return server  # no client drew a sample of one class: the means are undefined

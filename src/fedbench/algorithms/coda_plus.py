@@ -34,6 +34,7 @@ class Method(Minimax):
     proximal: NotNegative
 
     averaged: ClassVar[tuple[str, ...]] = ("x", "alpha")
+    weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start at a = b = 0, the anchor there too."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import coda_plus
-from fedbench.contract.method import one_of
+from fedbench.contract.method import average, one_of
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.ranges import Positive
 
@@ -48,6 +48,7 @@ class Method(coda_plus.Method):
     own: ClassVar[tuple[str, ...]] = ("c_own", "anchor_own", "path_own", "passed_own", "stage_own")
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+    weighs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,8 +103,8 @@ class Method(coda_plus.Method):
         mean = self.mean(clients)
         # lerp: with a server_lr of 1 it is the mean to the last bit, as x + 1 (mean - x) is not
         moved = {name: torch.lerp(server[name], mean[name], self.server_lr) for name in self.averaged}
-        share = len(participants) / problem.n_clients
-        moved |= {"c": server["c"] + share * clients["c_change"].mean(0)}
+        change = average(clients, clients["c_change"])
+        moved |= {"c": server["c"] + problem.share(participants) * change}
         if self.anchor == "average":
             moved |= self.passed(server, moved["x"])
         return server | mean | moved | self.handed_out(problem, server, participants)

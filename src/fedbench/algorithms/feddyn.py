@@ -31,6 +31,7 @@ class Method(FederatedMethod):
 
     task: ClassVar[type[Task]] = Task
     own: ClassVar[tuple[str, ...]] = ("g_own",)
+    weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with h = 0."""
@@ -60,6 +61,5 @@ class Method(FederatedMethod):
     ) -> State:
         """Move h and the model."""
         mean = self.mean(clients)
-        share = len(participants) / problem.n_clients
-        h = server["h"] - self.alpha * share * (mean["x"] - server["x"])
+        h = server["h"] - self.alpha * problem.share(participants) * (mean["x"] - server["x"])
         return server | mean | {"h": h, "x": mean["x"] - h / self.alpha}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedbench.algorithms import fedavg
+from fedbench.contract.method import average
 from fedbench.contract.problem import Batch, Problem, State
 
 
@@ -15,14 +16,15 @@ class Method(fedavg.Method):
 
         x <- x - mean(tau) mean_i( (x - x_i) / tau_i ),
 
-    equation (7) of the paper for plain gradient descent, with equal client weights as everywhere in fedbench. With
-    equally many steps on all clients it is FedAvg.
+    equation (7) of the paper for plain gradient descent; its weights p_i are those of ``train.weights``. With equally
+    many steps on all clients it is FedAvg.
 
     Attributes:
         lr: local step size.
     """
 
     uploaded: ClassVar[tuple[str, ...]] = ("steps",)
+    weighs: ClassVar[bool] = True
 
     def begin(self, problem: Problem, state: State) -> State:
         """Count the client's steps from 0."""
@@ -37,5 +39,5 @@ class Method(fedavg.Method):
     ) -> State:
         """Average the normalised changes."""
         steps = clients["steps"]
-        direction = ((server["x"] - clients["x"]) / steps[:, None]).mean(0)
-        return server | self.mean(clients) | {"x": server["x"] - steps.mean() * direction}
+        direction = average(clients, (server["x"] - clients["x"]) / steps[:, None])
+        return server | self.mean(clients) | {"x": server["x"] - average(clients, steps) * direction}

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
+from fedbench.contract.method import FederatedMethod, average
 from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.contract.task import Task
 from fedbench.ranges import NotNegative, Positive
@@ -35,6 +35,7 @@ class Method(FederatedMethod):
     own: ClassVar[tuple[str, ...]] = ("c_own",)
     broadcast: ClassVar[tuple[str, ...]] = ("c",)
     uploaded: ClassVar[tuple[str, ...]] = ("c_change",)
+    weighs: ClassVar[bool] = True
 
     def init(self, problem: Problem, w: Tensor) -> State:
         """Start with zero control variates."""
@@ -65,7 +66,6 @@ class Method(FederatedMethod):
     ) -> State:
         """Move the model and the global control variate."""
         mean = self.mean(clients)
-        share = len(participants) / problem.n_clients
-        c = server["c"] + share * clients["c_change"].mean(0)
+        c = server["c"] + problem.share(participants) * average(clients, clients["c_change"])
         x = server["x"] + self.server_lr * (mean["x"] - server["x"])
         return server | mean | {"x": x, "c": c}

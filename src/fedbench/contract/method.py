@@ -38,6 +38,8 @@ class FederatedMethod:
             samples, or those with nested draws (``ConditionalTask``).
         partial: whether rounds may leave clients out.
         binary: whether it is for two classes alone, as methods that maximise an AUC are.
+        weighs: whether all its averages weigh clients as ``train.weights`` says: by :meth:`mean`, :func:`average` and
+            ``problem.share``. A subclass with a server step of its own has to say so itself.
     """
 
     averaged: ClassVar[tuple[str, ...]] = ("x",)
@@ -52,11 +54,14 @@ class FederatedMethod:
     task: ClassVar[type[Task]] = LabelledTask
     partial: ClassVar[bool] = True
     binary: ClassVar[bool] = False
+    weighs: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
-        """Take back ``overwrites`` from a step that may compare old and new parameters."""
+        """Take back ``overwrites`` from a step that may compare parameters, and ``weighs`` from a server's step."""
         if "step" in vars(cls) and "overwrites" not in vars(cls):
             cls.overwrites = ()
+        if "server" in vars(cls) and "weighs" not in vars(cls):
+            cls.weighs = False
 
     def needs_smooth(self) -> str:
         """Say what takes a network with a second derivative, as a hyper-parameter may; empty where any will do."""
@@ -102,7 +107,7 @@ class FederatedMethod:
     def server(
         self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
     ) -> State:
-        """Aggregate. ``clients`` holds the participants' final states in their order; default: plain means."""
+        """Aggregate. ``clients`` holds the participants' final states in their order; default: means."""
         return server | self.mean(clients)
 
     def new_stage(self, problem: Problem, server: State) -> State:
@@ -122,13 +127,29 @@ class FederatedMethod:
         return {}
 
     def mean(self, clients: State) -> State:
-        """Return the plain means of everything that is averaged, statistics included.
+        """Return the means of everything that is averaged, statistics included.
 
         All clients weigh the same in every method, also where a paper weighs them by their samples (FedAvg, FedNova,
-        MOON, FedLC). A step size of the server stays as it is when those of clients decay.
+        MOON, FedLC), unless ``train.weights`` says otherwise. A step size of the server stays as it is when those of
+        clients decay.
         """
         names = [*self.averaged, *(name for name in self.running if name in clients)]
-        return {name: clients[name].mean(0) for name in names}
+        return {name: average(clients, clients[name]) for name in names}
+
+
+def average(clients: State, values: Tensor) -> Tensor:
+    """Return the mean over clients of ``values`` [K, ...], weighted by the ``weights`` [K] of their states, if any."""
+    if "weights" not in clients:
+        return values.mean(0)
+    return (clients["weights"].to(values.dtype).view(-1, *[1] * (values.dim() - 1)) * values).sum(0)
+
+
+def check_weights(method: FederatedMethod, name: str, weights: str) -> None:
+    """Raise UserError where clients are to weigh by their samples and the method called ``name`` does not do so."""
+    if weights != "equal" and not method.weighs:
+        raise UserError(
+            f"method {name!r} weighs clients itself: train.weights {weights!r} has no meaning for it, leave it out"
+        )
 
 
 def check_step(method: FederatedMethod, before: State, after: Any) -> None:

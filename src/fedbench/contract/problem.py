@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,7 @@ class Problem:
         batches: () -> how many mini-batches an epoch of each client has, [N].
         class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
         participants: round -> the clients that take part in it, ascending.
+        weights: each client's share of an average over all of them, [N] float64; None where all have the same.
         cycle: the current round's place in its cycle.
         seed: of the run.
         period: local steps of a round; None where a round is passes over the clients' data.
@@ -108,6 +109,7 @@ class Problem:
     batches: Callable[[], Tensor] | None = None
     class_counts: Callable[[], Tensor] | None = None
     participants: Callable[[int], list[int]] | None = None
+    weights: Tensor | None = None
     cycle: Turn = Turn(0)
     seed: int = 0
     period: int | None = None
@@ -116,6 +118,12 @@ class Problem:
     def stream(self, purpose: str, *ids: int) -> np.random.Generator:
         """Return the generator for draws of a method; the ids tell rounds and clients apart, so that none repeats."""
         return streams.stream(self.seed, f"method: {purpose}", *ids)
+
+    def share(self, clients: Sequence[int]) -> float:
+        """Return the share that some clients have of an average over all."""
+        if self.weights is None:
+            return len(clients) / self.n_clients
+        return float(self.weights[[*clients]].sum())
 
     def scores(self, w: Tensor | Leaf, batch: Batch, buffers: Tensor | None) -> Tensor:
         """Return training-mode outputs [K, B, C]; ``buffers`` are updated in place, ``None`` leaves no trace."""

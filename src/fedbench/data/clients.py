@@ -114,18 +114,28 @@ class ClientData:
     def prior(self) -> float:
         """The share of positives as ``train.prior`` says, from two integers per client; nan unless binary.
 
-        That of the data, or where ``train.positives`` is a share that of the batches.
+        That of the data, or where ``train.positives`` is a share that of the batches. Where clients weigh by their
+        samples, their mean is the share of all samples.
         """
         if self.n_classes != 2:
             return float("nan")
+        pooled = self.spec.prior == "pooled" or self.spec.weights == "samples"
         if self.pairs is not None and self.pairs.alike:
             counts = np.array([self.pairs.counts(client) for client in range(len(self.sizes))])
-            weights = self.sizes if self.spec.prior == "pooled" else None
+            weights = self.sizes if pooled else None
             return float(np.average(counts[:, 0] / counts.sum(1), weights=weights))
         positive = (self.labels == 1).double()
-        if self.spec.prior == "pooled":
+        if pooled:
             return float(positive.mean())
         return float(torch.stack([part.mean() for part in torch.split(positive, self.sizes)]).mean())
+
+    @property
+    def weights(self) -> Tensor | None:
+        """Each client's share of an average as ``train.weights`` says, [N]; None where all have the same."""
+        if self.spec.weights == "equal" or len({*self.sizes}) == 1:
+            return None
+        sizes = torch.tensor(self.sizes, dtype=torch.float64, device=self.device)
+        return sizes / sizes.sum()
 
     @functools.cached_property
     def class_counts(self) -> Tensor:

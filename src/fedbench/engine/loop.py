@@ -86,6 +86,8 @@ class Loop:
         if state.round in self._schedule.stages:
             state.server = method.new_stage(problem, state.server)
         clients = self._train(state, chosen)
+        if problem.weights is not None:
+            clients["weights"] = problem.weights[chosen] / problem.weights[chosen].sum()
         ledger.add_round(method, state.server, clients, n_clients)
         state.server = method.server(problem, state.server, clients, chosen, state.round)
         ledger.add_charges(problem.charges, n_clients)

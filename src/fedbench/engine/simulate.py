@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbench import net as network
 from fedbench import tasks
 from fedbench.algorithms import make
-from fedbench.contract.method import FederatedMethod
+from fedbench.contract.method import FederatedMethod, check_weights
 from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
@@ -69,6 +69,7 @@ class Simulation:
         task = tasks.make(spec.task)
         tasks.check_fit(self.method, task, spec.method, spec.task)
         check_method(self.method, spec.method, spec.train.participation)
+        check_weights(self.method, spec.method, spec.train.weights)
         check(spec.train.participation, len(self.data.sizes))
         net = self._network(task.outputs(arrays), start)
         task.check(self.data, arrays, net)
@@ -77,7 +78,7 @@ class Simulation:
             task, net, task.prior(self.data), self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
             spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self._client_losses,
             batches=self.data.epoch_batches, class_counts=lambda: self.data.class_counts,
-            participants=self._participants, seed=spec.seed, period=spec.train.period,
+            participants=self._participants, seed=spec.seed, period=spec.train.period, weights=self.data.weights,
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
         self.record = Recorder(self.method, self.evaluator, spec.train)

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from fedbench import algorithms, models, registry, tasks
+from fedbench.contract.method import check_weights
 from fedbench.data import datasets, own, partitions
 from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
@@ -87,7 +88,7 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
             mode="json", include={"dataset", "sources", "labels", "partition", "clients"}
         )
         train = run.train.model_dump(
-            mode="json", include={"normalize", "participation", "iterations", "period"}
+            mode="json", include={"normalize", "participation", "iterations", "period", "weights"}
         )
         key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
         if key not in seen:
@@ -124,6 +125,7 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             built = algorithms.make(run.method, run.params)
             tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
+            check_weights(built, run.method, run.train.weights)
             _check_smooth(built.needs_smooth(), run)
             if built.binary and (n_classes := classes_of(run)) not in (None, 2):
                 raise UserError(

@@ -96,7 +96,7 @@ class TrainSpec(Spec):
 
     added_later: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
-        "clip_value", "precision", "noise",
+        "clip_value", "precision", "noise", "weights",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
@@ -125,6 +125,10 @@ class TrainSpec(Spec):
     """Share of positives in min-max losses: the mean of the clients' own, or that of all samples together. Where
     clients differ, only the first makes the mean of their losses the square loss of the AUC. Default in a YAML:
     `pooled` with the partition rule `even` and with more than two classes, else `client`."""
+    weights: Literal["equal", "samples"] = "equal"
+    """How clients weigh in every average: all alike, or by their training samples, as FedAvg's paper has it. `prior` is
+    then the clients' mean with the same weights, the share of all samples. Methods that weigh clients themselves refuse
+    `samples`."""
     participation: ParticipationSpec = ParticipationSpec()
     """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()

@@ -50,6 +50,12 @@ def trained(cells: Sequence[Cell]) -> list[str]:
     return [f"{', '.join(datasets)}: {fact}." for fact, datasets in facts.items()]
 
 
+def weights(cells: Sequence[Cell]) -> list[str]:
+    """Say on which datasets averages weigh clients by their samples, empty where nowhere."""
+    names = _unique(cell.dataset for cell in cells if cell.runs[0].train.weights == "samples")
+    return [f"{', '.join(names)}: averages weigh clients by their training samples."] if names else []
+
+
 def beginning(run: RunSpec) -> str:
     """Say what a run starts from, if not from random weights."""
     if run.start is None:

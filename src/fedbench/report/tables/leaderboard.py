@@ -50,6 +50,7 @@ def make(plan: Plan, name: str) -> Table:
     said = [
         *_added(paper, shown),
         notes.untuned(not_tuned),
+        *described.weights(cells),
         notes.other_data(described.other_data(cells, made["data"], Path(plan.config.data_dir))),
         *(_ties(paper, board) for board in shown if board.count > 1),
         _shipped(items),

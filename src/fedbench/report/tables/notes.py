@@ -62,6 +62,7 @@ def below(
         sentences.trouble(frame, FAILED),
         untuned(not_tuned),
         outcome,
+        *described.weights(cells),
         *described.tasks(cells, data),
         *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
         *additions(paper, [*frame["dataset"]]),
