@@ -5,8 +5,8 @@
     result = fedbench.run("localscgdam/Digits/p4_imratio0.1/CoDA", scale="demo", seeds=[0])
     result.metrics["test_auc"], result.curve
 
-The configuration is that of the working directory, as for the command line, and so is the run store: what was trained
-there is not trained again.
+The run store is that of the working directory: what was trained there is not trained again. So is the configuration if
+the directory holds ``config/``, as for the command line (:mod:`fedbench.project`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ def read_yaml(path: Path) -> Any:
     try:
         return parse_yaml(files.read(path).decode("utf-8-sig"))
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist; run fedbench from the project's root") from None
+        raise UserError(
+            f"{path} does not exist; `fedbench init` copies the configuration into this folder"
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not valid YAML: it must be UTF-8") from None
     except ValueError as error:

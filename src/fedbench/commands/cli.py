@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from fedbench import project
 from fedbench.commands import report_commands, store_commands
 from fedbench.commands.options import (
     CoresOption,
@@ -139,6 +140,7 @@ def tune(
     from fedbench.jobs.progress import say
     from fedbench.jobs.tune import tune_dataset
 
+    project.check_own("tune")
     config = configured(scale, paper, set_)
     configuration.check_mirror(config)
     for path in tune_dataset(config, config.paper, dataset, methods or None, say, cores_of(cores)):
@@ -147,6 +149,17 @@ def tune(
 
 for _name, _function in report_commands.COMMANDS.items():
     command(_name)(_function)
+
+
+@command("init")
+def init(folder: Annotated[Path, typer.Argument(help="default: the current folder")] = Path()) -> None:
+    """Copy the configuration, the published values, the reference results and the workflow into a folder to change.
+
+    Without a copy, commands use those that were installed. A file that exists is never overwritten.
+    """
+    print(
+        f"{len(project.start(folder))} files; `snakemake --cores all tables/table1.md` builds Table 1 in {folder}"
+    )
 
 
 @command("doctor")

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedbench import algorithms, models, registry, tasks
+from fedbench import __version__, algorithms, models, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.errors import UserError
 from fedbench.jobs.training import choose_device
@@ -19,7 +19,7 @@ from fedbench.store.runs import Store
 
 def report(config: Config, folder: Path) -> Iterator[str]:
     """Yield the lines of the report."""
-    yield f"fedbench {package_version('fedbench')}, Python {platform.python_version()}"
+    yield f"fedbench {__version__}, Python {platform.python_version()}"
     for name in ("torch", "torchvision", "scikit-learn", "snakemake"):
         installed = importlib.util.find_spec({"scikit-learn": "sklearn"}.get(name, name)) is not None
         yield f"  {name:14} {package_version(name) if installed else 'not installed'}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fedbench import project
 from fedbench.errors import UserError, shortened
 from fedbench.plan import configuration
 from fedbench.plan.cells import paper_of
@@ -38,6 +40,8 @@ def configured(
     scale: str | None, paper: str | None, overrides: list[str] | None, request: Path | None = None
 ) -> Config:
     """Read the configuration with this call's options laid over it, or those of a request of the workflow."""
+    if not project.is_here():
+        print(f"note: no config/ here: using {project.SOURCE}; `fedbench init` copies it", file=sys.stderr)
     if request is not None:
         return configuration.load_config(overrides=requests.config_of(request))
     given: dict[str, Any] = {"scale": scale, "paper": paper}

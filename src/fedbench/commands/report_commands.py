@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedbench import project
 from fedbench.commands.options import (
     NotesOption,
     PaperOption,
@@ -87,6 +88,7 @@ def export(
     from fedbench.report.numbers.export import export_reproduced
     from fedbench.report.tables import facts
 
+    project.check_own("export")
     plan, name = planned(target, configured(scale, None, set_), "table")
     if plan.table(name).kind == "facts":
         print(facts.export(plan, name))

@@ -45,6 +45,7 @@ from fedbench.data.picture import Form
 from fedbench.data.stamps import sha256
 from fedbench.errors import UserError, unknown
 from fedbench.files import Mark, mark
+from fedbench.project import Folder
 from fedbench.reading import read_yaml
 from fedbench.specs import validated
 from fedbench.streams import stream
@@ -52,7 +53,7 @@ from fedbench.streams import stream
 if TYPE_CHECKING:
     from fedbench.data.own_tables import Table
 
-FOLDER = Path("config/datasets")
+FOLDER = Folder("config/datasets")
 
 
 def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:

@@ -25,10 +25,10 @@ class OwnSpec(Spec):
 
     file: Path | None = None
     """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
-    with decimal points or commas, or the first sheet of an `.xlsx` (`pip install 'fedbench[excel]'`). An `.npz` has `x`
-    and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`), `site` (and `site_test`);
-    Keras' names (`x_train`, ...) and MedMNIST's (`train_images`, ...) do as well. Labels are numbers, truth values or
-    text."""
+    with decimal points or commas, or the first sheet of an `.xlsx` (`pip install 'fedbench-suite[excel]'`). An `.npz`
+    has `x` and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`), `site` (and
+    `site_test`); Keras' names (`x_train`, ...) and MedMNIST's (`train_images`, ...) do as well. Labels are numbers,
+    truth values or text."""
     label: str | None = None
     """Of a table: the column of classes."""
     group: str | None = None

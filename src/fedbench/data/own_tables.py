@@ -109,7 +109,9 @@ def _sheet(file: Path) -> str:
     try:
         cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
     except ImportError as error:
-        raise UserError(f"reading {file} needs openpyxl: pip install 'fedbench[excel]' ({error}).") from None
+        raise UserError(
+            f"reading {file} needs openpyxl: pip install 'fedbench-suite[excel]' ({error})."
+        ) from None
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
     except OSError as error:

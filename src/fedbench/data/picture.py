@@ -73,7 +73,9 @@ def _dicom(content: bytes, name: str) -> np.ndarray:
         import pydicom
         from pydicom.errors import InvalidDicomError
     except ImportError as error:
-        raise UserError(f"reading {name} needs pydicom: pip install 'fedbench[vision]' ({error}).") from None
+        raise UserError(
+            f"reading {name} needs pydicom: pip install 'fedbench-suite[vision]' ({error})."
+        ) from None
     try:
         picture = pydicom.dcmread(io.BytesIO(content))
         pixels: np.ndarray = picture.pixel_array.astype(np.float64)

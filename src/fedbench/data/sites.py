@@ -8,9 +8,10 @@ from pathlib import Path
 from fedbench import registry
 from fedbench.data import datasets, own
 from fedbench.errors import UserError
+from fedbench.project import Folder
 
 
-def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ...] | None:
+def site_names(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> tuple[str, ...] | None:
     """Return the sites of one dataset's samples, or of several datasets that are joined, in the order of their numbers.
 
     None where they are not known before the dataset is prepared, none where its samples have no sites.
@@ -25,7 +26,7 @@ def site_names(names: Sequence[str], folder: Path = own.FOLDER) -> tuple[str, ..
     return () if names_of_sites is None and names[0] not in registry.origins(datasets) else names_of_sites
 
 
-def count(names: Sequence[str], folder: Path = own.FOLDER) -> int:
+def count(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> int:
     """Return how many sites have training samples, for ``clients: sites``.
 
     Raises:

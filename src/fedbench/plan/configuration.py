@@ -18,9 +18,10 @@ from fedbench.plan.extend import extended
 from fedbench.plan.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
 from fedbench.plan.tuning import Trials
 from fedbench.plan.unread import unread
+from fedbench.project import Folder
 from fedbench.specs import validated
 
-CONFIG_DIR = Path("config")
+CONFIG_DIR = Folder("config")
 AXES = ("dataset", "method", "metric")
 """What varies in tables and figures besides settings."""
 

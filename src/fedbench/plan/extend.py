@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedbench.plan.layers import overlaid
+from fedbench.project import Folder
 
 ENTRIES = ("datasets", "methods", "settings")
 OVERLAID = ("defaults", *ENTRIES)
-PUBLISHED = "published"
+PUBLISHED = Folder("published")
 
 
 def extended(base_key: str, base: Mapping[str, Any], paper: Mapping[str, Any]) -> dict[str, Any]:

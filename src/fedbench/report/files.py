@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedbench import files
+from fedbench.project import Folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLES = Path("tables")
 FIGURES = Path("figures")
-REPRODUCED = Path("reproduced")
+REPRODUCED = Folder("reproduced")
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -11,8 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from fedbench import __version__
+
 GIVEN = "FEDBENCH_COMMIT"
-"""The variable that says, for a copy without git, ``COMMIT:DIGEST``: of which commit the sources have this digest."""
+"""The variable that says, for a copy without git, ``COMMIT:DIGEST``: the commit whose sources have this digest."""
 
 
 @functools.cache
@@ -28,6 +30,8 @@ def commit() -> str:
 def commit_of(root: Path) -> str:
     """Return the commit of a checkout, as :func:`commit`."""
     try:
+        if not (root / ".git").exists():
+            raise FileNotFoundError("installed, maybe inside the repository of something else")
         # git asks for trust in a clone that another user owns; this process runs its code already
         git = ["git", "-c", f"safe.directory={root.resolve()}", "-C", str(root)]
         head = subprocess.run(
@@ -41,7 +45,7 @@ def commit_of(root: Path) -> str:
         )
     except (OSError, subprocess.CalledProcessError):
         known, _, digest = os.environ.get(GIVEN, "").partition(":")
-        return known if known and digest == sources() else f"v{package_version('fedbench')}-{sources()}"
+        return known if known and digest == sources() else f"v{__version__}-{sources()}"
     return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
 
 
@@ -49,7 +53,10 @@ def sources(package: Path = Path(__file__).parents[1]) -> str:
     """Return a digest of Python files and their names: equal for the same code, in a checkout or installed."""
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
-        for part in (path.relative_to(package).as_posix().encode(), path.read_bytes()):
+        name = path.relative_to(package).as_posix()
+        if name.startswith("project/"):  # a wheel's, beside the package in a checkout
+            continue
+        for part in (name.encode(), path.read_bytes()):
             digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()[:12]
 
@@ -78,11 +85,12 @@ def hardware(device: str) -> str:
 
 def provenance(device: str) -> dict[str, Any]:
     """Collect what a run records about its making, times apart."""
-    packages = ("fedbench", "torch", "numpy", "scikit-learn")
+    packages = ("torch", "numpy", "scikit-learn")
     return {
         "commit": commit(),
         "versions": {
             "python": platform.python_version(),
+            "fedbench": __version__,
             **{name: package_version(name) for name in packages},
         },
         "hardware": hardware(device),

@@ -31,7 +31,7 @@ def configuration_of(studies: Sequence[str]) -> list[str]:
 def published_of(study: Paper | None) -> list[str]:
     """List the CSVs of the printed numbers of a study, or of all, and what says how they were read."""
     if study is None:
-        return _present(published.FOLDER.rglob("*.csv"))
+        return _present(published.FOLDER.glob("**/*.csv"))
     printed = (
         published.locate(study.key, table.published) for table in study.tables.values() if table.published
     )

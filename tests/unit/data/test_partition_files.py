@@ -196,7 +196,7 @@ def test_data_need_neither_torch_nor_torchvision(folder):
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True
     )
-    assert "pip install 'fedbench[vision]'" in done.stdout
+    assert "pip install 'fedbench-suite[vision]'" in done.stdout
 
 
 def prepared_melanoma(folder, **more):

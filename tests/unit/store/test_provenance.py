@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.store.provenance import GIVEN, commit_of, package_version, sources
+from fedbench import __version__
+from fedbench.store.provenance import GIVEN, commit_of, sources
 
 
 def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
-    assert commit_of(tmp_path) == f"v{package_version('fedbench')}-{sources()}", "no checkout"
+    assert commit_of(tmp_path) == f"v{__version__}-{sources()}", "no checkout"
     subprocess.run([*git, "init", "-q"], check=True)
     for name in ("src/code.py", "config/config.yaml", "config/tuned/toy/Digits.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -33,6 +34,14 @@ def test_a_commit_is_marked_where_code_or_configuration_differ(tmp_path: Path) -
             (tmp_path / name).unlink()
         else:
             (tmp_path / name).write_text(before)
+
+
+def test_a_copy_installed_inside_another_repository_has_not_its_commit(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first", "--allow-empty"], check=True)
+    (tmp_path / ".venv/lib").mkdir(parents=True)
+    assert commit_of(tmp_path / ".venv/lib") == f"v{__version__}-{sources()}"
 
 
 def test_a_clone_of_another_user_has_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +65,10 @@ def test_a_copy_without_git_is_told_from_one_with_other_code(tmp_path: Path) -> 
     (tmp_path / "deep/__pycache__/b.pyc").write_text("no source")
     assert sources(tmp_path) == known
 
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/prepare.py").write_text("in a wheel alone")
+    assert sources(tmp_path) == known
+
     (tmp_path / "deep/b.py").write_text("4")
     assert sources(tmp_path) != known
     (tmp_path / "deep/b.py").write_text("2")
@@ -75,4 +88,4 @@ def test_a_copy_without_git_takes_a_commit_that_has_its_sources(
     assert commit_of(tmp_path) == "b5e679404f58"
     for other in ("b5e679404f58:0123456789ab", "b5e679404f58", f":{sources()}"):
         monkeypatch.setenv(GIVEN, other)
-        assert commit_of(tmp_path) == f"v{package_version('fedbench')}-{sources()}", other
+        assert commit_of(tmp_path) == f"v{__version__}-{sources()}", other

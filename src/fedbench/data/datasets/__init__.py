@@ -14,12 +14,13 @@ from fedbench.data import own
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.errors import UserError, unknown
+from fedbench.project import Folder
 from fedbench.specs import digest, named
 
 _HERE = sys.modules[__name__]
 
 
-def names(folder: Path = own.FOLDER) -> list[str]:
+def names(folder: Path | Folder = own.FOLDER) -> list[str]:
     """List the datasets: those of the library, of other packages, and the YAML files in ``folder``.
 
     The sets of MedMNIST are listed in their smallest size.
@@ -28,7 +29,7 @@ def names(folder: Path = own.FOLDER) -> list[str]:
     return sorted({*registry.names(_HERE), *families, *(path.stem for path in folder.glob("*.yaml"))})
 
 
-def content(name: str, folder: Path = own.FOLDER) -> str | None:
+def content(name: str, folder: Path | Folder = own.FOLDER) -> str | None:
     """Return a digest of the dataset that a YAML file in ``folder`` describes and of the data it points at.
 
     None for the datasets that are code: theirs is the version of the numerics.
@@ -40,7 +41,7 @@ def content(name: str, folder: Path = own.FOLDER) -> str | None:
     return digest(get(name, folder).content()) if known else None
 
 
-def get(name: str, folder: Path = own.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
+def get(name: str, folder: Path | Folder = own.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
     """Return the dataset called ``name``; ``_above`` are those that are based on it.
 
     Raises:

@@ -42,7 +42,7 @@ def facts(flag: str) -> Mapping[str, Any]:
     try:
         from medmnist.info import INFO
     except ImportError as error:
-        raise UserError(f"{flag} needs medmnist: pip install 'fedbench[vision]' ({error}).") from None
+        raise UserError(f"{flag} needs medmnist: pip install 'fedbench-suite[vision]' ({error}).") from None
     known: Mapping[str, Any] = INFO[flag]
     return known
 

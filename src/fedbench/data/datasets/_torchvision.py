@@ -23,7 +23,7 @@ def torchvision_class(name: str) -> Any:
         from torchvision import datasets
     except ImportError as error:
         raise UserError(
-            f"reading {name} needs torchvision: pip install 'fedbench[vision]' ({error})."
+            f"reading {name} needs torchvision: pip install 'fedbench-suite[vision]' ({error})."
         ) from None
     return getattr(datasets, name)
 

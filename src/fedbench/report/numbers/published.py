@@ -13,11 +13,12 @@ from fedbench.errors import UserError, unknown
 from fedbench.measures import Measure
 from fedbench.plan.configuration import load_paper, paper_keys
 from fedbench.plan.schema import Value
+from fedbench.project import Folder
 from fedbench.report.numbers.rows import Printed
 from fedbench.report.numbers.strict_csv import StrictCsv
 from fedbench.results.places import Place, Pooled, words_of
 
-FOLDER = Path("published")
+FOLDER = Folder("published")
 COORDINATES = ("dataset", "method", "metric")
 PERCENT = {"mean": "mean_percent", "std": "std_percent"}
 """Columns of numbers, and what they are called where the numbers are in per cent."""

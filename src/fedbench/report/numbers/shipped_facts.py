@@ -12,12 +12,16 @@ from fedbench.errors import UserError
 from fedbench.report.files import REPRODUCED, csv_text, write
 from fedbench.report.numbers.strict_csv import StrictCsv
 
-PATH = REPRODUCED / "facts.csv"
 COLUMNS = ("study", "dataset", "split", "key", "n", "positive", "negative")
 """``key`` is that of the data rule and seed (``DataSpec.partition_key``), so that counts of another rule never show."""
 
 Facts = Mapping[tuple[str, str], Counts]
 """Counts by key and split."""
+
+
+def path_of() -> Path:
+    """Return the file with the shipped counts."""
+    return REPRODUCED / "facts.csv"
 
 
 def read() -> Facts:
@@ -26,16 +30,17 @@ def read() -> Facts:
     Raises:
         UserError: the file is not what ``fedbench export`` writes.
     """
-    if not PATH.exists():
+    path = path_of()
+    if not path.exists():
         return {}
-    sheet = StrictCsv(PATH)
+    sheet = StrictCsv(path)
     if tuple(sheet.columns) != COLUMNS:
-        raise UserError(f"{PATH}: its columns are not {','.join(COLUMNS)}; `fedbench export` writes it")
+        raise UserError(f"{path}: its columns are not {','.join(COLUMNS)}; `fedbench export` writes it")
     facts = dict[tuple[str, str], Counts]()
     for row, line in zip(sheet.rows, sheet.lines, strict=True):
         texts = [row[name] for name in COLUMNS[4:]]
         if not texts[0] or not all(text.isascii() and text.isdigit() for text in filter(None, texts)):
-            raise UserError(f"{PATH}, line {line}: counts are whole numbers, not {', '.join(texts)!r}")
+            raise UserError(f"{path}, line {line}: counts are whole numbers, not {', '.join(texts)!r}")
         facts[row["key"], row["split"]] = Counts(*(int(text) if text else None for text in texts))  # type: ignore[arg-type]
     return facts
 
@@ -49,7 +54,8 @@ def add(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Path:
         ],
         columns=COLUMNS,
     ).astype(dict.fromkeys(COLUMNS[4:], "Int64"))
-    before = pd.DataFrame(StrictCsv(PATH).rows if PATH.exists() else [], columns=COLUMNS)
+    path = path_of()
+    before = pd.DataFrame(StrictCsv(path).rows if path.exists() else [], columns=COLUMNS)
     before[[*COLUMNS[4:]]] = before[[*COLUMNS[4:]]].replace("", None).astype("Int64")
     rows = pd.concat([before, new]).drop_duplicates(["key", "split"], keep="last")
-    return write(PATH, csv_text(rows.sort_values([*COLUMNS[:4]])))
+    return write(path, csv_text(rows.sort_values([*COLUMNS[:4]])))

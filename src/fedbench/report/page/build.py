@@ -18,7 +18,7 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbench import measures
+from fedbench import __version__, measures
 from fedbench.jobs import progress
 from fedbench.plan.plan import Plan
 from fedbench.plan.schema import Config
@@ -35,7 +35,7 @@ from fedbench.report.page.view import Chapter, Number
 from fedbench.report.processes import at_once
 from fedbench.report.tables.claim_words import effect_text, seeds_text
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
-from fedbench.store.provenance import commit, package_version
+from fedbench.store.provenance import commit
 
 PAGE = Path("report.html")
 
@@ -158,7 +158,7 @@ def render(made: Sequence[ChapterText], config: Config) -> str:
         counts={name: count for name, count in in_order(counts).items() if name != ELSEWHERE},
         states=STATES,
         config=config.model_dump(exclude_none=True),
-        made_by=f"fedbench {package_version('fedbench')}, code {commit()}",
+        made_by=f"fedbench {__version__}, code {commit()}",
     )
 
 

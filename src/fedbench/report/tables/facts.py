@@ -176,7 +176,7 @@ def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
     if compares:
         lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
     if facts.elsewhere:
-        lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as {shipped_facts.PATH} says.")
+        lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as reproduced/facts.csv says.")
     if facts.missing:
         lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
     return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])

@@ -1,0 +1,122 @@
+"""A wheel of the tree, installed alone: what it does in an empty folder, and in one that ``fedbench init`` filled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fedbench import project
+from fedbench.store.provenance import sources
+from projects import BIN, ROOT
+
+CELL = "localscgdam/Digits/p4_imratio0.1/CoDA"
+SHORT = ("--set", "seeds=0", "--set", "train.iterations=4", "--set", "train.evaluations=1")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the wheel is installed in; its dependencies are those of the tests."""
+    wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    alone = ["--no-deps", "--no-index"]
+    subprocess.run(
+        [*pip, "wheel", *alone, "--no-build-isolation", "--wheel-dir", str(wheels), str(ROOT)], check=True
+    )
+    (wheel,) = wheels.glob("fedbench_suite-*.whl")
+    subprocess.run([*pip, "install", *alone, "--target", str(site), str(wheel)], check=True)
+    assert not any(".pyc" in name for name in zipfile.ZipFile(wheel).namelist())
+    return site
+
+
+def call(site: Path, folder: Path, *command: str, fails: bool = False) -> tuple[str, str]:
+    """Run a program in a folder with the installed fedbench; return what it wrote to both streams."""
+    variables = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def fedbench(site: Path, folder: Path, *arguments: str, fails: bool = False) -> tuple[str, str]:
+    """Run the installed command line in a folder."""
+    return call(site, folder, sys.executable, "-m", "fedbench", *arguments, fails=fails)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by name."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_commands_work_in_an_empty_folder_and_write_there_alone(installed: Path, tmp_path: Path) -> None:
+    before = contents(installed)
+    listed, noted = fedbench(installed, tmp_path, "list")
+    assert CELL in listed and "papers: arena, check, climb" in listed
+    assert str(installed / "fedbench/project") in noted and "fedbench init" in noted
+    trained, _ = fedbench(installed, tmp_path, "run", CELL, *SHORT)
+    assert "seed 0: finished" in trained
+    (run,) = tmp_path.glob("results/runs/*/run.json")
+    commit = json.loads(run.read_text())["provenance"]["commit"]
+    assert commit.endswith(f"-{sources(ROOT / 'src/fedbench')}"), "a checkout's code has the same digest"
+    shown, _ = fedbench(installed, tmp_path, "show", "table1", "--scale", "reduced")
+    assert "LocalSGDAM" in shown and "0.982‡" in shown and "0.977" in shown
+    claims, _ = fedbench(installed, tmp_path, "claims", "climb")
+    assert "CLIMB" in claims
+    fedbench(installed, tmp_path, "table", "localscgdam/table1")
+    assert "0.977" in (tmp_path / "tables/localscgdam/table1.md").read_text()
+    assert {path.name for path in tmp_path.iterdir()} <= {"data", "results", "tables"}
+    assert contents(installed) == before
+
+
+@pytest.mark.parametrize("command", [("tune", "Digits"), ("export", "table1")])
+def test_what_is_installed_is_not_changed(installed: Path, tmp_path: Path, command: tuple[str, str]) -> None:
+    _, error = fedbench(installed, tmp_path, *command, fails=True)
+    assert error.startswith("error: ") and "fedbench init" in error and error.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_current_folder_is_the_project_if_it_has_a_configuration(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    _, error = fedbench(installed, tmp_path, "list", fails=True)
+    assert "config/config.yaml does not exist" in error and "note:" not in error
+
+
+def test_a_copy_is_a_project_in_which_snakemake_runs(installed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    fedbench(installed, tmp_path, "init", "mine")
+    assert contents(folder) == contents(installed / "fedbench/project")
+    with (folder / "config/papers/localscgdam.yaml").open() as file:
+        paper = yaml.safe_load(file)
+    paper["tables"]["table1"] |= {"methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4]}}
+    (folder / "config/papers/localscgdam.yaml").write_text(yaml.safe_dump(paper | {"claims": []}))
+    kept = folder / "config/config.yaml"
+    tiny = {"description": "", "seeds": [0], "papers": {"localscgdam": {"datasets": ["Digits"], "train": {
+        "iterations": 16, "epochs": None, "evaluations": 1}}}}  # fmt: skip
+    (folder / "config/scales/tiny.yaml").write_text(yaml.safe_dump(tiny))
+    kept.write_text(kept.read_text() + "\n# changed\n")
+    command = (str(BIN / "snakemake"), "--cores", "2", "tables/table1.md", "--config", "scale=tiny")
+    call(installed, folder, *command)
+    assert "CoDA" in (folder / "tables/table1.md").read_text()
+
+    (folder / "Snakefile").unlink()
+    _, error = fedbench(installed, folder, "init", fails=True)
+    assert error.startswith("error: config/README.md exists") and error.count("\n") == 1
+    assert kept.read_text().endswith("# changed\n") and not (folder / "Snakefile").exists()
+
+
+def test_the_wheel_has_what_a_project_is_made_of(installed: Path) -> None:
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", *project.PARTS], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert [*contents(installed / "fedbench/project")] and {*listed} == {
+        *contents(installed / "fedbench/project")
+    }
