@@ -85,7 +85,7 @@ docs: $(INSTALLED)  ## the documentation as a site, in site/; a dead link is an 
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
 
-numbers: $(INSTALLED)  ## the tables of README.md and docs/ from reproduced/; names each sentence whose numbers are others
+numbers: $(INSTALLED)  ## tables and generated pages of README.md and docs/; names each sentence whose numbers are others
 	$(BIN)/python benchmarks/documents.py
 
 picture: $(INSTALLED)  ## the picture of the README, from reproduced/ and the published numbers

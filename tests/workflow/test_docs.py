@@ -29,6 +29,8 @@ OF_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relat
 HIDDEN = re.compile(r"^```.*?^```$|(?<=\])\([^)\s]*\)", flags=re.M | re.S)
 """Code, targets of links."""
 GENERATED = yaml.safe_load((DOCS / "numbers.yaml").read_text())
+WRITTEN = {"keys.md", "methods.md", "networks.md", "datasets.md"}
+"""Pages made of the code's own docstrings."""
 WORD = re.compile(r"\S*\w\S*")
 LONGEST_PAGE, LONGEST_CELL = 1200, 25
 """Words."""
@@ -45,7 +47,7 @@ def said(page: Path) -> str:
 
 @OF_PAGE
 def test_a_page_and_its_cells_are_short(page: Path) -> None:
-    if page.name == "keys.md":
+    if page.name in WRITTEN:
         return
     text = said(page)
     assert words(re.sub(r"^\|.*$", "", text, flags=re.M)) <= LONGEST_PAGE

@@ -32,16 +32,16 @@ class Climb(Base):
     before a base solver, whose server step then averages weighted changes.
 
     Attributes:
-        dual_lr: eta_D.
-        tolerance: eps.
+        dual_lr: step size of the dual variables lambda, eta_D.
+        tolerance: how far a client's loss may exceed the mean loss, eps.
         dual_scale: ``paper`` takes the constants and losses as they are. ``code``, after the authors' program: a
             client's loss is the sum over the mini-batches of its epoch (here their number times the mean, where an
             incomplete one counts by its samples), and the step is eta_D / N.
-        dual_losses: of the images as they are (``clean``), or as training sees them (``augmented``), changed anew at
-            each dual step. The paper says neither; the authors' program has the latter on CIFAR
-            (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). The same without
-            ``train.augment``.
-        dual_every: n_p, rounds between dual steps.
+        dual_losses: the losses f_i are those of the images as they are (``clean``), or as training sees them
+            (``augmented``), changed anew at each dual step. The paper says neither; the authors' program has the latter
+            on CIFAR (shenzebang/Federated-Learning-Pytorch c841a4d, utils/general_utils.py 80-98). Without
+            ``train.augment`` both are the same.
+        dual_every: rounds between dual steps, n_p.
         dual_max: upper end of the box of lambda.
     """
 

@@ -42,7 +42,7 @@ class Minimax(FederatedMethod):
     there too, and the coupling of scores and labels grows. CODA's program has F itself, alpha from 0 (main.py 122).
 
     Attributes:
-        score: ``sigmoid`` or ``logit``.
+        score: the loss takes ``sigmoid`` scores or the ``logit`` itself.
         dual_step: the direction of alpha. ``batch`` is the batch gradient of F (the papers); ``running_means`` is
             2 (b - a - alpha), the population gradient divided by p(1-p) with a and b in place of the mean scores, as in
             the program of CODASCA: much better conditioned when positives are rare.

@@ -43,9 +43,13 @@ class Method(FederatedMethod):
 
     Attributes:
         lr: step size.
-        loss: psi, a name of :data:`fedbench.objectives.pairwise.LOSSES`.
-        margin, temperature, slope, q: parameters of the losses (:class:`fedbench.objectives.pairwise.PairLoss`).
-        score: ``sigmoid`` or ``logit``.
+        loss: psi, one of ``square``, ``squared_hinge``, ``logistic``, ``sigmoid``, ``barrier_hinge``, ``q_norm_hinge``
+            (cycp, Table 10). Each takes those of the next four that it has.
+        margin: m of ``square``, ``squared_hinge``, ``barrier_hinge`` and ``q_norm_hinge``.
+        temperature: lambda of ``sigmoid`` and 1/s of ``logistic``, above 0.
+        slope: tau of ``barrier_hinge``.
+        q: exponent of ``q_norm_hinge``, above 1.
+        score: the loss takes ``sigmoid`` scores or the ``logit`` itself.
         passive: passive scores of each label a step, drawn without replacement within a client's round; where a pool
             has too few for that, all of them in turn.
         opening: samples of each client that are scored for the first pools.

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from fedbench import algorithms
 from fedbench.commands.cli import app
+from fedbench.registry import find
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +30,7 @@ def loaded(path: Path) -> ModuleType:
 
 sys.path.append(str(ROOT / "benchmarks"))  # where documents.py finds docs_tables.py
 documents = loaded(ROOT / "benchmarks/documents.py")
-docs_tables = sys.modules["docs_tables"]
+docs_tables, reference_pages = sys.modules["docs_tables"], sys.modules["reference_pages"]
 HELD = documents.HELD
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in HELD}
 TABLES = [entry["table"]["of"] for held in HELD.values() for entry in held if "table" in entry]
@@ -82,6 +84,23 @@ def test_a_fault_is_named_with_its_line(text: str, says: dict[str, object], faul
 def test_a_table_that_is_not_described_is_named() -> None:
     with pytest.raises(ValueError, match=r"2 tables and samples, .* has 1"):
         documents.rewritten("| a |\n\n```\nb\n```\n", ["hand"])
+
+
+@pytest.mark.parametrize("page", reference_pages.PAGES)
+def test_pages_of_methods_networks_and_datasets_are_those_of_the_code(page: str) -> None:
+    assert (ROOT / page).read_text(encoding="utf-8") == reference_pages.PAGES[page](), "`make numbers`"
+
+
+def test_a_hyper_parameter_has_its_range_default_and_meaning_also_where_it_is_inherited() -> None:
+    lines = [*reference_pages.hyper_parameters(find(algorithms, "method", "coda", "Method"))]
+    known = {
+        "* **`lr_dual`** (number above 0): dual step size.\n",
+        "* **`restart_samples`** (whole number 0 or more): samples of each client in the dual restart; "
+        "0 leaves alpha as it is (CODA+).\n",
+        "* **`alpha_least`** (number -1 or more and at most 0 or `null`, default `null`): "
+        "alpha is never below it after a local step or a restart; null for no bound.\n",
+    }  # fmt: skip
+    assert known <= {*lines}
 
 
 def test_pages_are_free_of_hidden_comments() -> None:
