@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 
+import pytest
+
 from projects import BIN, Project
 
 
@@ -12,6 +14,14 @@ def test_a_wrong_option_is_answered_before_any_work(project: Project) -> None:
     said = project.snakemake("--config", "scale=reducd", fails=True)
     assert "unknown scale 'reducd'. Did you mean 'reduced'?" in said and "Traceback" not in said
     assert not (project.root / "data").exists()
+
+
+@pytest.mark.parametrize("given", ["seeds=1_000", "seeds=010", "tolerance=0_1.5"])
+def test_numbers_that_python_reads_and_yaml_does_not_are_refused_as_in_a_file(
+    project: Project, given: str
+) -> None:
+    said = project.snakemake("-n", "--config", given, fails=True)
+    assert f"error: --config {given.replace('=', ': line 1: ')} is no number in YAML 1.2" in said
 
 
 def test_a_wrong_experiment_is_answered_before_any_work(project: Project) -> None:

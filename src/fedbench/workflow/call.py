@@ -18,6 +18,7 @@ from fedbench.errors import UserError, explain
 from fedbench.plan import configuration
 from fedbench.plan.cells import Cell
 from fedbench.plan.schema import Config
+from fedbench.reading import parse_yaml
 from fedbench.specs import RunSpec
 from fedbench.store import code, results
 from fedbench.workflow import requests, sources
@@ -55,6 +56,7 @@ class Call:
     def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
         """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
         self._workflow = workflow
+        or_exit(_check_numbers, given, workflow.config_settings.config_args or ())
         self.config = config = or_exit(configuration.load_config, overrides=given)
         or_exit(configuration.check_mirror, config)
         self.inputs = Inputs(config)
@@ -221,6 +223,16 @@ class Call:
             from fedbench.jobs import preflight  # not above: PyTorch takes seconds
 
             or_exit(preflight.check, cells)
+
+
+def _check_numbers(given: Mapping[str, Any], options: Sequence[str]) -> None:
+    """Refuse ``seeds=1_000``, which Snakemake hands on as 1000, as YAML files and ``--set`` refuse it."""
+    for key, _, text in (option.partition("=") for option in options):
+        try:
+            if isinstance(given.get(key), int | float):
+                parse_yaml(text)
+        except ValueError as error:
+            raise UserError(f"--config {key}: {error}") from None
 
 
 def _paper(wildcards: Any) -> list[str]:

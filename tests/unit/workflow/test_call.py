@@ -65,7 +65,12 @@ def workflow(jobs: Sequence[Any] = (), done: Sequence[Any] = (), cores: int | No
     scheduler = SimpleNamespace(running=[], failed=[])
     settings = SimpleNamespace(cores=cores)
     return SimpleNamespace(
-        dag=dag, scheduler=scheduler, resource_settings=settings, dryrun=False, is_main_process=True
+        dag=dag,
+        scheduler=scheduler,
+        resource_settings=settings,
+        config_settings=SimpleNamespace(config_args=None),
+        dryrun=False,
+        is_main_process=True,
     )
 
 
