@@ -51,6 +51,8 @@ CHANGES: dict[str, Any] = {
     "train.participation.groups": 2,
     "train.positives": 2,
     "train.precision": "bf16",
+    "train.reference": "local",
+    "train.weights": "samples",
     "train.prior": "client",
     "train.select": "val_auc",
     "train.keep_model": True,
@@ -157,7 +159,7 @@ def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
     late = {
         "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
         "prior": "pooled", "precision": "float32", "select": None, "keep_model": False, "clip_value": None,
-        "noise": None,
+        "noise": None, "weights": "equal", "reference": None,
     }  # fmt: skip
     assert set(late) == set(TrainSpec.added_later)
     written = BASE | {

@@ -39,6 +39,7 @@ class Arrays:
         validation: positions in ``x_train`` held out from all clients.
         n_classes: number of classes of the labels.
         site_test: [n] int64 site of each test sample, an index into ``sites``, their names; None where there are none.
+        site_train: likewise of each sample of ``x_train``.
     """
 
     x_train: np.ndarray
@@ -50,6 +51,7 @@ class Arrays:
     n_classes: int
     site_test: np.ndarray | None = None
     sites: tuple[str, ...] = ()
+    site_train: np.ndarray | None = None
 
 
 def _rows(stored: Inputs, index: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -71,13 +72,8 @@ class Evaluator:
         rows = {site: self._task.measure(model, part) for site, part in self._of_sites.items()}
         result: dict[str, float] = {}
         for metric in next(iter(rows.values()), {}):
-            name = f"test_{metric}{suffix}"
-            values = {site: row[metric] for site, row in rows.items()}
-            result |= {f"{name}@{site}": value for site, value in values.items()}
-            defined = np.array([value for value in values.values() if np.isfinite(value)])
-            worst = defined.min if measures.sign(name) > 0 else defined.max
-            result[f"worst_site_{name}"] = float(worst()) if len(defined) else float("nan")
-            result[f"site_std_{name}"] = float(defined.std()) if len(defined) > 1 else float("nan")
+            values = {f"test_{metric}{suffix}@{site}": row[metric] for site, row in rows.items()}
+            result |= values | over_sites(values)
         return result
 
     def spread(self, clients: State) -> dict[str, float]:
@@ -122,3 +118,15 @@ class Evaluator:
                 losses.append(per_sample(scores, batch.labels)[0])
         sums = torch.split(torch.cat(losses).double(), data.sizes)
         return torch.stack([part.mean() for part in sums]).to(w.dtype)
+
+
+def over_sites(by_site: Mapping[str, float]) -> dict[str, float]:
+    """Return the worst and the spread of metrics of single sites, ``test_auc@SITE``, over those where it is defined."""
+    result: dict[str, float] = {}
+    for name in dict.fromkeys(name.partition("@")[0] for name in by_site):
+        values = [value for key, value in by_site.items() if key.partition("@")[0] == name]
+        defined = np.array([value for value in values if np.isfinite(value)])
+        worst = defined.min if measures.sign(name) > 0 else defined.max
+        result[f"worst_site_{name}"] = float(worst()) if len(defined) else float("nan")
+        result[f"site_std_{name}"] = float(defined.std()) if len(defined) > 1 else float("nan")
+    return result

@@ -25,6 +25,7 @@ class Outcome:
         evaluation_seconds: of each evaluation.
         curve_seconds: of training alone, when each evaluation began; beside the curve, whose bytes are the same always.
         model: the final weights by name, of a finished run that keeps them.
+        undefined: why metrics have no number, where that is known.
     """
 
     status: str
@@ -36,6 +37,7 @@ class Outcome:
     evaluation_seconds: list[float] = field(default_factory=list)
     curve_seconds: list[float] = field(default_factory=list)
     model: dict[str, Tensor] | None = None
+    undefined: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

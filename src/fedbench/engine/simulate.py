@@ -101,6 +101,16 @@ class Simulation:
         return net
 
     @property
+    def where(self) -> str:
+        """Where inputs are."""
+        return self.data.where
+
+    @property
+    def compiled(self) -> bool:
+        """Whether steps run compiled."""
+        return self.loop.compiled
+
+    @property
     def server(self) -> State:
         """What the server keeps now."""
         return self.state.server

@@ -25,6 +25,7 @@ from fedbench.data.clients import as_seen
 from fedbench.data.partitions import Pool
 from fedbench.data.sites import count as count_sites
 from fedbench.data.sites import site_names
+from fedbench.engine import references
 from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError, unknown
 from fedbench.jobs import starts
@@ -88,7 +89,8 @@ def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple
             mode="json", include={"dataset", "sources", "labels", "partition", "clients"}
         )
         train = run.train.model_dump(
-            mode="json", include={"normalize", "participation", "iterations", "period", "weights"}
+            mode="json",
+            include={"normalize", "participation", "iterations", "period", "weights", "reference"},
         )
         key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
         if key not in seen:
@@ -126,6 +128,8 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
             tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
             check_weights(built, run.method, run.train.weights)
+            if run.train.reference == "pooled":
+                references.check(run.task)
             _check_smooth(built.needs_smooth(), run)
             if built.binary and (n_classes := classes_of(run)) not in (None, 2):
                 raise UserError(

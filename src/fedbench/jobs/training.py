@@ -21,6 +21,7 @@ from fedbench.engine import compiled
 from fedbench.engine.execution import Execution
 from fedbench.engine.loop import AUTO
 from fedbench.engine.outcome import Progress, Stopped
+from fedbench.engine.references import Alone, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.jobs import gpus, starts, stopping
@@ -94,6 +95,7 @@ def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) 
         n_classes,
         prepared.site_test,
         prepared.sites,
+        prepared.site_train,
     )
 
 
@@ -133,13 +135,16 @@ def train_run(
                 stop=stop,
             )
             counts = class_counts(spec, Path(config.data_dir))
-            return _trained(Simulation(spec, arrays, device, how, start), data, counts, store)
+            simulation = simulation_of(spec, arrays, device, how, start)
+            return _trained(spec, simulation, data, counts, store)
 
 
-def _trained(simulation: Simulation, data: str, counts: dict[str, list[int]], store: Store) -> Record:
+def _trained(
+    spec: RunSpec, simulation: Simulation | Alone, data: str, counts: dict[str, list[int]], store: Store
+) -> Record:
     """Train a run whose claim is held, on data of this checksum and class counts, and put it into the store."""
-    spec, device = simulation.spec, simulation.device
-    if simulation.data.where == "host":
+    device = simulation.device
+    if simulation.where == "host":
         say("  inputs stay in the prepared file, which all jobs of this machine share")
     journal.note(store.root, "continued" if store.checkpoint(spec.key).exists() else "begun", spec.key)
     try:
@@ -149,14 +154,15 @@ def _trained(simulation: Simulation, data: str, counts: dict[str, list[int]], st
         raise
     metrics = {name: _plain(value) for name, value in outcome.metrics.items()}
     made = provenance(device.type) | {
-        "compiled": simulation.loop.compiled,
-        "inputs": simulation.data.where,
+        "compiled": simulation.compiled,
+        "inputs": simulation.where,
         "precision": spec.train.precision,
         "data": data,
         "code": digest_of(spec),
         **{name: getattr(outcome, name) for name in ("seconds", "evaluation_seconds", "curve_seconds")},
     }
     facts = run_facts(metrics, pd.DataFrame(outcome.curve), spec.train, counts)
+    facts |= {name: {"sign": word} for name, word in outcome.undefined.items()}
     record = Record(
         spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics, made, {}, facts
     )

@@ -96,7 +96,7 @@ class TrainSpec(Spec):
 
     added_later: ClassVar[tuple[str, ...]] = (
         "cycles", "stage_every", "stage_factor", "stages", "positives", "prior", "select", "keep_model",
-        "clip_value", "precision", "noise", "weights",
+        "clip_value", "precision", "noise", "weights", "reference",
     )  # fmt: skip
 
     iterations: int | None = Field(None, ge=1, le=LONGEST)
@@ -129,6 +129,10 @@ class TrainSpec(Spec):
     """How clients weigh in every average: all alike, or by their training samples, as FedAvg's paper has it. `prior` is
     then the clients' mean with the same weights, the share of all samples. Methods that weigh clients themselves refuse
     `samples`."""
+    reference: Literal["local", "pooled"] | None = None
+    """Trained without federation, in as many steps. `local`: each client alone on its own data, a model each. `pooled`:
+    all data on one client, whose batches are as large as those of a round's clients together, so that as many samples
+    are seen. A table or figure with `references` has such runs beside its own."""
     participation: ParticipationSpec = ParticipationSpec()
     """Who takes part in a round."""
     decay_at: tuple[float, ...] = ()
@@ -184,6 +188,7 @@ class TrainSpec(Spec):
         if self.positives is not None and self.positives_of_batch >= (self.batch_size or 0):
             raise ValueError("positives needs batch_size, and must be smaller: the rest are negatives")
         self._check_stages()
+        self._check_reference()
         return self
 
     @property
@@ -206,6 +211,16 @@ class TrainSpec(Spec):
         if self.iterations is not None and self.period is not None:
             return math.ceil(self.iterations / self.period)
         return self.rounds
+
+    def _check_reference(self) -> None:
+        if self.reference is not None and self.noise is not None:
+            raise ValueError(f"reference {self.reference}: noise has a mean of its own for each client")
+        if self.reference == "local" and self.keep_model:
+            raise ValueError("reference local: each client has a model of its own, and keep_model stores one")
+        if self.reference == "pooled" and self.local_epochs and self.participation.rule != "full":
+            raise ValueError(
+                "reference pooled: local_epochs of a part of the clients are no passes over all data"
+            )
 
     def _check_stages(self) -> None:
         if any(not 0 < at < 1 for at in self.decay_at) or list(self.decay_at) != sorted(self.decay_at):
