@@ -288,7 +288,7 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
     says = (f"claim {n} with some_more words & 100 % of them" for n in range(14))
     claimed.change(claims=[CLAIMS[0] | {"says": sentence} for sentence in says])
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs}"
+    frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs,graphicx}"
     frame += r"\begin{document}%s\end{document}"
     (tmp_path / "t.tex").write_text(frame % tables.make(Plan(reduced)).tex())
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]

@@ -18,8 +18,7 @@ from fedbench.report.numbers.leaderboard import Board, Line, _averaged, board_of
 from fedbench.report.numbers.rows import Measured, Row, frame_of
 from fedbench.report.numbers.verdicts import agreements, judged, resemblance
 from fedbench.report.tables import notes, sentences
-from fedbench.report.tables.fold import fold
-from fedbench.report.tables.layout import Entry, Grid, Marks, arranged, listed
+from fedbench.report.tables.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
 from fedbench.report.tables.results import layout, state_text
 
 SPEC = TableSpec(
@@ -31,8 +30,8 @@ AXES = {"dataset": ["A", "B"], "method": ["x", "y"], "p": [4, 8], "metric": ["au
 def table(*said: tuple[str, str, int, str, str]) -> Grid:
     """A table with these values at dataset, method, p and metric."""
     places = [dict(zip(AXES, place, strict=True)) for *place, _ in said]
-    entries = [(place, Entry(value), "1.00") for place, (*_, value) in zip(places, said, strict=True)]
-    return Grid("method", arranged(SPEC, AXES, entries, lambda axis, value: f"{axis} {value}"), taus="column")
+    entries = [(place, Entry(value, tau="1.00")) for place, (*_, value) in zip(places, said, strict=True)]
+    return Grid("method", *arranged(SPEC, AXES, entries, "{} {}".format), taus="column")
 
 
 class Literal(NamedTuple):
@@ -77,7 +76,7 @@ def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:
         ("dataset A", "method y"): [["0.2", ""], ["", ""]],
         ("dataset B", "method x"): [["", ""], ["", "0.1"]],
     }
-    assert [block.agreement for block in grid.blocks] == [["1.00", "1.00"], []], "of the first metric"
+    assert [*map(grid.agreement, grid.blocks)] == [["1.00", "1.00"], []], "of the first metric"
 
 
 def test_what_did_not_run_is_left_out_and_counted() -> None:
@@ -99,12 +98,12 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
 
 
 def test_a_second_metric_is_in_parentheses_in_every_form() -> None:
-    marks = Marks(str, "<{}>".format, str)
+    marks = Marks(best="<{}>".format)
     entry = Entry(
         "0.5", "±0.1", best=True, printed="0.4", doubtful=True, delta="+0.1", symbol="≈", second=True
     )
-    assert entry.sides(marks) == ("(<0.5>±0.1)", "(0.4)†", "+0.1", "≈")
-    assert entry.sides(marks, spread=False)[0] == "(<0.5>)" and entry.deviation == "(0.1)"
+    assert entry.sides(marks) == ("(<0.5>±0.1)", "(0.4)†", "+0.1 ≈")
+    assert [entry.side(name, marks) for name in SIDES] == ["(<0.5>)", "(0.1)", "(0.4)†", "+0.1 ≈"]
     assert Entry("diverged 1/3", second=True).sides(marks)[0] == "diverged 1/3"
 
 
@@ -245,11 +244,10 @@ def test_a_table_is_a_function_of_one_frame() -> None:
         ("diverged 2/3", False, "0.95", True, ""),
         ("0.700", False, "–", False, ""),
     ]
-    assert [block.agreement for block in grid.blocks] == [[]], "two methods have no order"
+    assert [*map(grid.agreement, grid.blocks)] == [[]], "two methods have no order"
     three = compared(mean=[0.7, 0.9, 0.8, 0.6], printed=[0.8, 0.9, 0.95, math.nan])
-    assert [block.agreement for block in layout(load_paper("localscgdam"), spec, axes, three).blocks] == [
-        ["0.33 (3/4)"]
-    ]
+    grid = layout(paper, spec, axes, three)
+    assert [*map(grid.agreement, grid.blocks)] == [["0.33 (3/4)"]]
 
 
 def test_a_board_is_a_function_of_one_frame() -> None:

@@ -180,7 +180,10 @@ def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Con
     table = tables.make(Plan(reduced), "table1")
     said = table.markdown()
     assert "| CoDA & co" in said and "**CIFAR 10**" in said
-    assert r"CoDA \& co" in table.tex() and r"% needs \usepackage{booktabs}" in table.tex().splitlines()[:2]
+    assert (
+        r"CoDA \& co" in table.tex()
+        and r"% needs \usepackage{booktabs,graphicx}" in table.tex().splitlines()[:2]
+    )
     assert "CoDA" in {*table.rows["method"]}, "numbers keep the name"
     drawn = figures.make(Plan(reduced), "figure1")
     labels = [curve.label for panel in drawn.content.panels for curve in panel.curves]

@@ -128,12 +128,13 @@ class ClaimTable:
         return "\n".join([*lines, *below, ""])
 
     def tex(self) -> str:
-        """Return the LaTeX form; it needs the booktabs package only."""
+        """Return the LaTeX form; it needs booktabs and graphicx."""
         heads = ["", "Claim", "In print", *self.scales, "Decides [90 %]; seeds"]
         of_scale = round(WIDTHS["scales"] / max(len(self.scales), 1), 2)
         widths = [WIDTHS["claim"], WIDTHS["in print"], *[of_scale] * len(self.scales), WIDTHS["effect"]]
         begin = [
             r"\scriptsize\setlength{\tabcolsep}{3pt}",
+            latex.FITTED,
             rf"\begin{{tabular}}{{@{{}}r{'l' * len(widths)}@{{}}}}",
             r"\toprule",
             " & ".join(map(escape, heads)) + r" \\",
@@ -143,7 +144,7 @@ class ClaimTable:
         pages = [rows[at : at + A_FLOAT] for at in range(0, max(len(rows), 1), A_FLOAT)]
         label = f"tab:{self.paper.key}-{NAME}"
         lines = latex.floats(pages, begin, self.title, self.notes, label)
-        return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", *lines, ""])
+        return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", latex.NEEDS, *lines, ""])
 
     def _tex_row(self, finding: Finding, widths: list[float]) -> str:
         *texts, effect, seeds = map(escape, self.texts(finding))

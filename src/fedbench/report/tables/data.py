@@ -12,8 +12,7 @@ from fedbench.plan.plan import Plan
 from fedbench.report.numbers import described
 from fedbench.report.numbers.names import ABSENT
 from fedbench.report.tables.document import Table, origin
-from fedbench.report.tables.fold import NOT_PREPARED
-from fedbench.report.tables.layout import Entry, listed
+from fedbench.report.tables.layout import NOT_PREPARED, Entry, listed
 
 COLUMNS = ("train", "positive", "negative", "ratio", "test", "sample shape", "clients")
 

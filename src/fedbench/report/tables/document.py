@@ -13,8 +13,7 @@ import pandas as pd
 from fedbench.plan.plan import Plan
 from fedbench.report.files import csv_text, json_text
 from fedbench.report.tables import latex, macros, text
-from fedbench.report.tables.fold import fold
-from fedbench.report.tables.layout import Grid
+from fedbench.report.tables.layout import Grid, fold
 
 WORDS = 60
 """The most that stand below a table; further notes are at the end of the file or document, or behind ``--notes``."""
@@ -57,7 +56,7 @@ class Table:
         return [*(note for note in self.notes if note not in below), *self.details]
 
     def tex(self) -> str:
-        """Return the LaTeX form; it needs the booktabs package only. Its details are comments."""
+        """Return the LaTeX form; it needs booktabs and graphicx. Its details are comments."""
         label = f"tab:{self.paper}-{self.name}"
         written = latex.write(self.shown, self.title, self.below, label, self._comment)
         return written + latex.details(self.rest)

@@ -21,8 +21,7 @@ from fedbench.report.numbers.names import ABSENT, axis_name, axis_text, signed
 from fedbench.report.numbers.published import PublishedTable, load
 from fedbench.report.numbers.rows import Printed
 from fedbench.report.tables.document import Table, origin
-from fedbench.report.tables.fold import NOT_PREPARED
-from fedbench.report.tables.layout import At, Axes, Entry, Grid, arranged
+from fedbench.report.tables.layout import NOT_PREPARED, At, Axes, Entry, Grid, arranged
 
 EQUAL, DIFFERENT = "=", "≠"
 
@@ -120,14 +119,14 @@ def make(plan: Plan, name: str) -> Table:
     said, rows = _counted(paper, axes, facts, print_)
     compares = any(row["published"] for row in rows)
     doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]
-    cells = arranged(
+    columns, blocks = arranged(
         spec, axes, said, lambda axis, value: str(value) if axis == "split" else axis_text(paper, axis, value)
     )
     return Table(
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=Grid(axis_name(paper, spec.rows[-1]), cells, compares, absent=NOT_PREPARED),
+        grid=Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, absent=NOT_PREPARED),
         notes=_notes(facts, compares, doubts),
         rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in rows]),
         provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
@@ -136,9 +135,9 @@ def make(plan: Plan, name: str) -> Table:
 
 def _counted(
     paper: Paper, axes: Axes, facts: Facts, print_: PublishedTable | None
-) -> tuple[list[tuple[At, Entry, str]], list[dict[str, Any]]]:
+) -> tuple[list[tuple[At, Entry]], list[dict[str, Any]]]:
     """Return what stands at each place, and the rows of the CSV."""
-    said, rows = list[tuple[At, Entry, str]](), []
+    said, rows = list[tuple[At, Entry]](), []
     where = {axis: values for axis, values in axes.items() if axis != "metric"}
     prints = print_.at(where, [*map(str, axes["metric"])]) if print_ else {}
     for values in itertools.product(*axes.values()):
@@ -147,7 +146,7 @@ def _counted(
         printed = prints.get((tuple(place.items())[:-1], metric))
         value = facts.value(place)
         entry = _entry(value, printed, paper.measure(metric).decimals)
-        said.append((place, entry, ""))
+        said.append((place, entry))
         varying = {a: v for a, v in place.items() if len(axes[a]) > 1 or a in ("dataset", "metric")}
         equal = entry.symbol == EQUAL if entry.symbol else ""
         rows.append({**varying, "value": value, "published": entry.printed, "equal": equal})

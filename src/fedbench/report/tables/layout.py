@@ -1,4 +1,4 @@
-"""The shape of a table, independent of LaTeX or text: one frame with a row for each place, and what stands in it.
+"""The shape of a table, independent of LaTeX or text: what stands in its blocks, rows and columns.
 
 All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate them.
 """
@@ -6,18 +6,14 @@ All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate
 from __future__ import annotations
 
 import itertools
-import operator
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-import pandas as pd
-
 from fedbench.plan.schema import TableSpec, Value
 from fedbench.report.numbers.names import ABSENT, together
-from fedbench.report.numbers.rows import Compared, frame_of, records
+from fedbench.report.numbers.rows import NOT_RUN, Compared
 
 Axes = Mapping[str, Sequence[Value]]
 """The values of every axis of a table, in order."""
@@ -25,16 +21,28 @@ At = Mapping[str, Value]
 """Values of some axes."""
 WITHIN = " · "
 """Between the parts of a block's heading."""
+NOT_PREPARED = "Not prepared here"
+"""Of tables about the data, which were not run."""
+NAMED = 6
+"""Blocks, rows or columns left out that are named; of more the rest is counted."""
 METRIC = "metric"
 """The axis of metrics, for a table that has a row or a column for each; else they share a place."""
 
 
-class Marks(NamedTuple):
-    """How a form writes text, a number that is the best, and a spread."""
+SIDES = ("ours", "±", "paper", "Δ")
+"""Of a number that stand below each other in a wide table."""
+WIDEST = 110
+"""Characters of a table whose sides stand beside each other."""
 
-    text: Callable[[str], str]
-    best: Callable[[str], str]
-    spread: Callable[[str], str]
+
+class Marks(NamedTuple):
+    """How a form writes text, labels of rows, headings, a number that is the best, and a spread."""
+
+    text: Callable[[str], str] = str
+    label: Callable[[str], str] = str
+    heading: Callable[[str], str] = str
+    best: Callable[[str], str] = str
+    spread: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
     ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
-    that compares nothing.
+    that compares nothing, ``tau`` Kendall's of the methods that it competes with.
     """
 
     value: str
@@ -56,6 +64,12 @@ class Entry:
     symbol: str = ""
     second: bool = False
     item: Compared | None = None
+    tau: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no number of ours and nothing to say of one."""
+        return self.item.status == NOT_RUN if self.item else self.value in ("", ABSENT)
 
     @property
     def deviation(self) -> str:
@@ -63,11 +77,17 @@ class Entry:
         text = self.spread.removeprefix("±").strip()
         return self._wrapped(text[1:-1] if text.startswith("(") else text, text)
 
-    def sides(self, marks: Marks, spread: bool = True) -> tuple[str, str, str, str]:
-        """Return ours, the printed value, the difference and its symbol as a form writes them."""
+    def sides(self, marks: Marks, spread: bool = True) -> tuple[str, str, str]:
+        """Return ours, the published value and the difference with its symbol, as a form writes them."""
         ours = self._number(marks, self.value, self.spread * spread, self.best)
         paper = self._number(marks, self.printed, self.printed_spread, self.printed_best)
-        return ours, paper + marks.text("†") * self.doubtful, marks.text(self.delta), marks.text(self.symbol)
+        delta = marks.text(f"{self.delta} {self.symbol}".strip())
+        return ours, paper + marks.text("†") * self.doubtful, delta
+
+    def side(self, name: str, marks: Marks) -> str:
+        """Return one of :data:`SIDES`."""
+        ours, paper, delta = self.sides(marks, spread=False)
+        return {"ours": ours, "±": marks.text(self.deviation), "paper": paper, "Δ": delta}[name]
 
     def _number(self, marks: Marks, value: str, spread: str, best: bool) -> str:
         return self._wrapped((marks.best if best else marks.text)(value) + marks.spread(spread), value)
@@ -78,52 +98,36 @@ class Entry:
         return f"({text})" if self.second and number else text
 
 
+BLANK = Entry("")
+"""What stands where nothing is said."""
+
+
 class Row(NamedTuple):
-    """One row: label, entries as ``[metric][column]``, Kendall's tau per metric if methods are columns."""
+    """One row: its label, and its entries as ``[metric][column]``."""
 
     label: str
     entries: list[list[Entry]]
-    agreement: list[str]
 
 
 class Block(NamedTuple):
-    """Rows under a common heading; ``agreement`` holds one tau per column when methods are rows."""
+    """Rows under a common heading."""
 
     heading: str
     rows: list[Row]
-    agreement: list[str]
-
-
-class Spot(NamedTuple):
-    """A row of the frame of a table: the numbers of block, row, line (metric) and column, and what stands there.
-
-    ``at`` and ``names`` are the place and the texts of the column by level, ``tau`` is Kendall's of the methods that
-    compete there.
-    """
-
-    block: int
-    heading: str
-    row: int
-    label: str
-    line: int
-    column: int
-    at: tuple[int, ...]
-    names: tuple[str, ...]
-    entry: Entry
-    tau: str
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: its frame of ``cells``, every row with all columns.
+    """A table: the texts of each column's header by level, and blocks of rows with all columns.
 
     ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``taus`` tells
-    whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :mod:`fold`
+    whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :func:`fold`
     left out, ``absent`` what it says of it.
     """
 
     stub: str
-    cells: pd.DataFrame
+    columns: list[tuple[str, ...]]
+    blocks: list[Block]
     compares: bool = False
     taus: str = ""
     left: str = ""
@@ -132,37 +136,14 @@ class Grid:
     @cached_property
     def headers(self) -> list[list[tuple[str, int]]]:
         """The levels above the columns, each a list of (text, columns spanned)."""
-        columns = self.cells.drop_duplicates("column")
-        places, names = columns["at"].tolist(), columns["names"].tolist()
-        levels = []
-        for level in range(len(names[0]) if names else 0):
-            spans = Counter(at[: level + 1] for at in places)
-            texts = {at[: level + 1]: name[level] for at, name in zip(places, names, strict=True)}
-            levels.append([(texts[at], span) for at, span in spans.items()])
-        return levels
+        depths = range(1, len(self.columns[0]) + 1)
+        spans = (itertools.groupby(names[:depth] for names in self.columns) for depth in depths)
+        return [[(names[-1], len([*same])) for names, same in level] for level in spans]
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
         """The full name of each column, all levels of the header joined."""
-        return [", ".join(filter(None, names)) for names in self.cells.drop_duplicates("column")["names"]]
-
-    @cached_property
-    def blocks(self) -> list[Block]:
-        """The frame as blocks of rows."""
-        return [self._block([*part]) for part in _parts(records(self.cells, Spot), "block")]
-
-    def _block(self, cells: Sequence[Spot]) -> Block:
-        rows = []
-        for row in _parts(cells, "row"):
-            lines = _parts(row, "line")
-            across = [_first(cell.tau for cell in line) for line in lines] if self.taus == "row" else []
-            rows.append(Row(row[0].label, [[cell.entry for cell in line] for line in lines], across))
-        columns: dict[int, list[str]] = {}
-        for cell in cells:
-            if cell.line == cells[0].line:
-                columns.setdefault(cell.column, []).append(cell.tau)
-        below = [*map(_first, columns.values())]
-        return Block(cells[0].heading, rows, below if self.taus == "column" and any(below) else [])
+        return [", ".join(filter(None, names)) for names in self.columns]
 
     @property
     def rows(self) -> list[Row]:
@@ -172,32 +153,89 @@ class Grid:
     @property
     def entries(self) -> list[Entry]:
         """All places, row after row."""
-        return self.cells["entry"].tolist()
+        return [entry for row in self.rows for line in row.entries for entry in line]
 
-    @property
+    @cached_property
     def has_agreement_column(self) -> bool:
         """Whether a last column holds Kendall's tau."""
-        return any(any(row.agreement) for row in self.rows)
+        return self.taus == "row" and any(entry.tau for entry in self.entries)
+
+    def agreement(self, block: Block) -> list[str]:
+        """Return Kendall's tau below each column of a block, of its first metric; nothing where there is none."""
+        columns = zip(*(row.entries[0] for row in block.rows), strict=True)
+        taus = [first_tau(column) for column in columns] if self.taus == "column" else []
+        return taus if any(taus) else []
+
+    @cached_property
+    def wide(self) -> bool:
+        """Whether ours, paper and difference beside each other take too much room, so that they go below each other."""
+        columns = zip(*(line for row in self.rows for line in row.entries), strict=True)
+        sides = (side for column in columns for side in zip(*(e.sides(Marks()) for e in column), strict=True))
+        width = max((len(row.label) for row in self.rows), default=0) + sum(
+            max(map(len, side)) + 2 for side in sides
+        )
+        return self.compares and width > WIDEST
+
+    @property
+    def span(self) -> int:
+        """How many cells a number takes beside each other."""
+        return 3 if self.compares and not self.wide else 1
+
+    def lines(self, marks: Marks) -> list[list[list[str]]]:
+        """Return the lines of each block as a form writes them: label, cells, Kendall's tau; a heading is alone."""
+        blocks, last = [], [""] * self.has_agreement_column
+        for block in self.blocks:
+            lines = [[marks.heading(block.heading)]] * bool(block.heading)
+            for row in block.rows:
+                lines += self._stacked(row, marks) if self.wide else self._beside(row, marks)
+            if taus := self.agreement(block):
+                cells = [
+                    text for tau in taus for text in (marks.text(tau or ABSENT), *[""] * (self.span - 1))
+                ]
+                lines.append([marks.label("order τ"), *[""] * self.wide, *cells, *last])
+            blocks.append(lines)
+        return blocks
+
+    def _beside(self, row: Row, marks: Marks) -> Iterator[list[str]]:
+        """Yield a line for each metric of a row, with the sides of each number beside each other."""
+        for number, entries in enumerate(row.entries):
+            cells = [text for entry in entries for text in entry.sides(marks)[: self.span]]
+            tau = [marks.text(first_tau(entries))] * self.has_agreement_column
+            yield ["" if number else marks.label(row.label), *cells, *tau]
+
+    def _stacked(self, row: Row, marks: Marks) -> Iterator[list[str]]:
+        """Yield a line for each side of a row with its name in the second cell, without those that are empty.
+
+        All metrics of a place share a cell.
+        """
+        label, absent = marks.label(row.label), marks.text(ABSENT)
+        taus = [
+            marks.text(f"({tau})" if at and tau else tau)
+            for at, tau in enumerate(map(first_tau, row.entries))
+        ]
+        for name in SIDES:
+            columns = zip(*row.entries, strict=True)
+            cells = [together([entry.side(name, marks) for entry in column], absent) for column in columns]
+            if any(cells):
+                tau = [taus.pop(0) if taus else ""] * self.has_agreement_column
+                yield [label, marks.text(name), *cells, *tau]
+                label = ""
 
 
-def _parts(cells: Iterable[Spot], column: str) -> list[list[Spot]]:
-    """Part the rows of a table's frame where a column changes."""
-    return [[*part] for _, part in itertools.groupby(cells, operator.attrgetter(column))]
-
-
-def _first(texts: Iterable[str]) -> str:
-    return next(filter(None, texts), "")
+def first_tau(entries: Iterable[Entry]) -> str:
+    """Return Kendall's tau of the methods among some entries, which they share."""
+    return next((entry.tau for entry in entries if entry.tau), "")
 
 
 def arranged(
-    spec: TableSpec, axes: Axes, said: Iterable[tuple[At, Entry, str]], text: Callable[[str, Value], str]
-) -> pd.DataFrame:
-    """Return the frame of a table whose ``rows`` and ``columns`` the specification names.
+    spec: TableSpec, axes: Axes, said: Iterable[tuple[At, Entry]], text: Callable[[str, Value], str]
+) -> tuple[list[tuple[str, ...]], list[Block]]:
+    """Return the columns and blocks of a table whose ``rows`` and ``columns`` the specification names.
 
     Args:
         spec: of the table; its metrics share a place unless they are rows or columns.
         axes: the values of each axis; metrics are one.
-        said: the place, the entry, and Kendall's tau or nothing. A row without any is left out; a column has all rows.
+        said: places and entries. A row without any is left out; a column has all rows.
         text: names a value of an axis.
     """
     order = {axis: {value: number for number, value in enumerate(values)} for axis, values in axes.items()}
@@ -206,74 +244,86 @@ def arranged(
     def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(order[name][place[name]] for name in names)
 
+    def texts(names: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
+        return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
+
     filled = {
-        (numbers(at, spec.rows), numbers(at, lines), numbers(at, spec.columns)): stands
-        for at, *stands in said
+        tuple(numbers(at, names) for names in (spec.rows, lines, spec.columns)): entry for at, entry in said
     }
-    rows = sorted({row for row, _, _ in filled})
-    blocks = {block: number for number, block in enumerate(dict.fromkeys(row[:-1] for row in rows))}
+    depths, columns = (
+        [*itertools.product(*(range(len(axes[name])) for name in names))] for names in (lines, spec.columns)
+    )
+    blocks: dict[tuple[int, ...], Block] = {}
+    for row in sorted({row for row, _, _ in filled}):
+        *outer, label = texts(spec.rows, row)
+        entries = [[filled.get((row, line, column), BLANK) for column in columns] for line in depths]
+        blocks.setdefault(row[:-1], Block(WITHIN.join(outer), [])).rows.append(Row(label, entries))
     alone = " (".join(text(METRIC, metric) for metric in spec.metrics) + ")" * (len(spec.metrics) - 1)
-    places = itertools.product(*(range(len(axes[name])) for name in spec.columns))
-    depths = [(number, number) for number in range(len(axes[METRIC]))] if lines else [(0,)]
-    columns = [
-        (number, at, _texts(spec.columns, at, axes, text) or (alone,)) for number, at in enumerate(places)
-    ]
-    records = []
-    for number, row in enumerate(rows):
-        *outer, label = _texts(spec.rows, row, axes, text)
-        of_row = (blocks[row[:-1]], WITHIN.join(outer), number, label)
-        for (line, *which), column in itertools.product(depths, columns):
-            records.append((*of_row, line, *column, *filled.get((row, tuple(which), column[1]), BLANK)))
-    return frame_of(map(Spot._make, records), Spot)
-
-
-def _texts(
-    names: Sequence[str], at: Sequence[int], axes: Axes, text: Callable[[str, Value], str]
-) -> tuple[str, ...]:
-    """Name the values of some axes, given by their numbers."""
-    return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
-
-
-BLANK = (Entry(""), "")
-"""What stands where nothing is said."""
+    return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
 
 
 def listed(
     names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str, absent: str = ""
 ) -> Grid:
     """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
-    blocks: dict[str, int] = {}
-    records = [
-        (blocks.setdefault(heading, len(blocks)), heading, number, label, 0, column, (column,), (name,), entry, "")
-        for number, (heading, label, entries) in enumerate(rows)
-        for column, (name, entry) in enumerate(zip(names, entries, strict=True))
-    ]  # fmt: skip
-    return Grid(stub, frame_of(map(Spot._make, records), Spot), absent=absent or Grid.absent)
+    blocks: dict[str, Block] = {}
+    for heading, label, entries in rows:
+        blocks.setdefault(heading, Block(heading, [])).rows.append(Row(label, [[*entries]]))
+    return Grid(stub, [(name,) for name in names], [*blocks.values()], absent=absent or Grid.absent)
 
 
-Line = tuple[str, list[str], str]
-"""A line of a table as a form writes it: its label, its cells, Kendall's tau."""
+def fold(grid: Grid) -> Grid:
+    """Return a grid without the blocks, single rows and columns in which there is no number of ours.
 
-
-def beside(block: Block, sides: Callable[[Entry], Sequence[str]]) -> Iterator[Line]:
-    """Yield the lines of a block with the sides of each entry beside each other."""
-    for row in block.rows:
-        for number, entries in enumerate(row.entries):
-            cells = [text for entry in entries for text in sides(entry)]
-            yield "" if number else row.label, cells, row.agreement[number] if row.agreement else ""
-
-
-def stacked(block: Block, side: Callable[[Entry, str], str], absent: str = ABSENT) -> Iterator[Line]:
-    """Yield the lines of a block with the sides below each other, the name of the side in the first cell.
-
-    All metrics of a place share a cell; a line without anything is left out. ``side`` writes one side of an entry.
+    ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV. Where nothing
+    ran all that is printed is shown, so that one sees what is missing.
     """
-    for row in block.rows:
-        first, *more = row.agreement or [""]
-        label, taus = row.label, [first, *(f"({tau})" if tau else "" for tau in more)]
-        for name in ("ours", "±", "paper", "Δ"):
-            columns = zip(*row.entries, strict=True)
-            cells = [together([side(entry, name) for entry in column], absent) for column in columns]
-            if any(cells):
-                yield label, [name, *cells], taus.pop(0) if taus else ""
-                label = ""
+    ran = any(not entry.empty for entry in grid.entries)
+
+    def shows(entries: Iterable[Entry]) -> bool:
+        return any(not entry.empty if ran else entry.printed for entry in entries)
+
+    columns = [
+        shows(column) for column in zip(*(line for row in grid.rows for line in row.entries), strict=True)
+    ]
+    one_by_one = [block.heading for block in grid.blocks] == [""]
+    blocks, gone, names = list[Block](), list[str](), list[str]()
+    for block in grid.blocks:
+        has = [shows(itertools.chain(*row.entries)) for row in block.rows]
+        kept = has if one_by_one else [any(has)] * len(has)
+        rows = [
+            Row(row.label, [[*itertools.compress(line, columns)] for line in row.entries])
+            for row in itertools.compress(block.rows, kept)
+        ]
+        names += [row.label for row, stays in zip(block.rows, kept, strict=True) if not stays]
+        if rows:
+            blocks.append(Block(block.heading, rows))
+        else:
+            gone.append(block.heading)
+    names = _blocks(gone, [block.heading for block in blocks]) or names
+    if blocks:
+        names += [name for name, stays in zip(grid.names, columns, strict=True) if not stays]
+    shown = replace(grid, columns=[*itertools.compress(grid.columns, columns)], blocks=blocks)
+    compares = grid.compares and any(entry.printed for entry in shown.entries)
+    return replace(shown, compares=compares, left=_left(grid, shown, [*dict.fromkeys(names)]))
+
+
+def _blocks(gone: Iterable[str], kept: Iterable[str]) -> list[str]:
+    """Name blocks by that part of their headings which tells them from those that are there, else by the first."""
+    out, left = ([heading.split(WITHIN) for heading in headings if heading] for headings in (gone, kept))
+    for place in range(min(map(len, out), default=0)):
+        names = dict.fromkeys(parts[place] for parts in out)
+        if not any(parts[place] in names for parts in left):
+            return list(names)
+    return [f"the rest of {first}" for first in dict.fromkeys(parts[0] for parts in out)]
+
+
+def _left(grid: Grid, shown: Grid, names: Sequence[str]) -> str:
+    """Say what was left out, and how many of all places that hold, or would hold, a number of ours."""
+    total, kept = (
+        sum(entry.item is not None or bool(entry.value) for entry in part.entries) for part in (grid, shown)
+    )
+    if not names or total == kept:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{grid.absent}: {', '.join(names[:NAMED])}{more} ({total - kept} of {total} numbers)."

@@ -18,9 +18,10 @@ log = logging.getLogger(__name__)
 WRAPPER = r"""\documentclass{article}
 \usepackage[margin=1in]{geometry}
 \usepackage[utf8]{inputenc}
-\usepackage{booktabs}
+\usepackage{booktabs,graphicx}
 \pagestyle{empty}
 \makeatletter\setlength{\@fptop}{0pt}\makeatother
+\renewcommand{\topfraction}{1}\renewcommand{\textfraction}{0}
 \pdfinfoomitdate=1
 \pdftrailerid{}
 \pdfsuppressptexinfo=-1

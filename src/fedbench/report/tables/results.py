@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -26,8 +25,7 @@ from fedbench.report.numbers.rows import (
 )
 from fedbench.report.tables import notes
 from fedbench.report.tables.document import Table, origin, stamp
-from fedbench.report.tables.fold import empty, fold
-from fedbench.report.tables.layout import METRIC, Axes, Entry, Grid, arranged
+from fedbench.report.tables.layout import METRIC, Axes, Block, Entry, Grid, arranged, fold
 
 
 def make(plan: Plan, name: str) -> Table:
@@ -38,7 +36,7 @@ def make(plan: Plan, name: str) -> Table:
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
-    dashes = any(empty(entry) and entry.value for entry in fold(grid).entries)
+    dashes = any(entry.empty and entry.value for entry in fold(grid).entries)
     return Table(
         paper=plan.study.key,
         name=name,
@@ -73,17 +71,18 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
         printed_best=verdicts.best(frame, frame["printed"]),
         second=frame["metric"].isin(second),
     )
-    said = [({**item.at, METRIC: item.metric}, _entry(item), _tau(item)) for item in records(frame, Compared)]
-    cells = arranged(spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair))
-    away = {block: _away([entry.item for entry in part["entry"]]) for block, part in cells.groupby("block")}
-    cells["heading"] += cells["block"].map(away).where(cells["heading"] != "", "")
+    said = [({**item.at, METRIC: item.metric}, _entry(item)) for item in records(frame, Compared)]
+    columns, blocks = arranged(
+        spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair)
+    )
+    blocks = [Block(block.heading and block.heading + _away(block), block.rows) for block in blocks]
     tau = "row" if spec.columns == ["method"] else "column" if spec.rows[-1] == "method" else ""
-    return Grid(axis_name(paper, spec.rows[-1]), cells, bool(frame["has_print"].any()), tau)
+    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, bool(frame["has_print"].any()), tau)
 
 
-def _away(items: Sequence[Compared | None]) -> str:
+def _away(block: Block) -> str:
     """Name the scales of a block that has numbers of other scales alone."""
-    known = [item for item in items if item]
+    known = [entry.item for row in block.rows for line in row.entries for entry in line if entry.item]
     scales = sorted({item.scale for item in known if item.shipped})
     return (
         f" ({SHIPPED} scale {', '.join(scales)})"
@@ -107,6 +106,7 @@ def _entry(item: Compared) -> Entry:
         symbol=rule.symbol(item.verdict, item.basis) + rule.EDGE * item.on_edge,
         second=item.second,
         item=item,
+        tau=_tau(item),
     )
 
 
