@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 from fedbench import algorithms, models, registry
 from fedbench.commands.cli import app
 from fedbench.data import datasets
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build, claims
-from fedbench.report.tables.document import Table
+from fedbench.report import claims
+from fedbench.report import tables as build
+from fedbench.report.document import Table
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 ROOT = Path(__file__).parents[1]
 WORDS = {"not reached": "never"}

@@ -17,7 +17,7 @@ import yaml
 from docs_tables import ROOT, WRITERS, picked, shipped, written_block
 from reference_pages import PAGES
 
-from fedbench.plan.configuration import read_yaml
+from fedbench.study.configuration import read_yaml
 
 Entry = dict[str, Any]
 HELD: dict[str, list[Any]] = yaml.safe_load((ROOT / "docs/numbers.yaml").read_text(encoding="utf-8"))

@@ -102,9 +102,9 @@ def job(where: str, side: int, steps: int = 30) -> None:
     import torch
 
     from fedbench.data.clients import ClientData
-    from fedbench.jobs.training import load_arrays
     from fedbench.net import build
-    from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+    from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
+    from fedbench.train.training import load_arrays
 
     torch.set_num_threads(1)
     train = {"rounds": 100, "period": steps, "batch_size": 32, "augment": "crop_flip"}

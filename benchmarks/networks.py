@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from fedbench import models, registry
 from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 CLIENTS, PERIOD = 4, 8
 CIFAR_CNN = {"channels": [64, 64], "hidden": [384, 192], "activation": "leaky_relu"}

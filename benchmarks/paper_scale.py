@@ -37,15 +37,15 @@ import pandas as pd
 
 from fedbench.engine import compiled
 from fedbench.errors import UserError
-from fedbench.jobs import gpus
-from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.report.numbers import shipped_curves
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.specs import RunSpec
+from fedbench.results import shipped_curves
+from fedbench.results.export import export_reproduced
+from fedbench.spec import RunSpec
 from fedbench.store.exchange import export_runs
 from fedbench.store.runs import STORE, Store
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.train import gpus
 
 HERE = Path(__file__).parent
 CHECKS = (

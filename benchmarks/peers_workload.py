@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from fedbench.engine.execution import Execution
 from fedbench.engine.participation import participants
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import DataSpec, NetworkSpec, ParticipationSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, ParticipationSpec, RunSpec, TrainSpec
 
 PARTICIPATION = ParticipationSpec(rule="random", clients=10)
 FLOP = 10 * 600 * 2 * (2 * 784 * 128 + 3 * 128 * 128 + 3 * 128 * 10)

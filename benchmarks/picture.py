@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.report.figures.style import RC, style_of
-from fedbench.report.numbers.published import load
+from fedbench.results.published import load
 
 MEASURED = Path("reproduced/reduced/localscgdam.csv")
 TARGET = Path("docs/pictures/fashionmnist.svg")

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import yaml
 
-from fedbench.plan import configuration
+from fedbench.study import configuration
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -32,7 +32,7 @@ PAPER = "localscgdam"
 
 UNTIL_FIRST_ROUND = """
 import os, sys
-from fedbench.jobs import progress
+from fedbench.train import progress
 progress.Reporter.__call__ = lambda *_: os._exit(0)
 sys.argv = ["fedbench", "run", *sys.argv[1:]]
 from fedbench.commands.cli import main

@@ -14,10 +14,10 @@ from typing import Any
 from medmnist.info import INFO
 
 from fedbench import algorithms, models, ranges, registry
-from fedbench.contract.task import LabelledTask, Task
 from fedbench.data import datasets
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
+from fedbench.task import LabelledTask, Task
 
 SHAPES = {"grey pictures of 28 x 28": (1, 28, 28), "colour pictures of 32 x 32": (3, 32, 32)}
 KINDS = {float: "number", int: "whole number", str: "word"}

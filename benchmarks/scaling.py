@@ -17,7 +17,7 @@ import torch
 from common import clients_like_mnist
 
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 SAMPLES = 60_000
 CASES = [(10, 128), (100, 128), (500, 128), (2000, 128), (100, 32), (100, 512)]

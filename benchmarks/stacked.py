@@ -17,8 +17,8 @@ from common import clients_like_mnist
 
 from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
-from fedbench.plan.configuration import load_paper
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.study.configuration import load_paper
 
 CLIENTS, STEPS, ROUNDS_AT_PAPER_SCALE = 100, 25, 1000
 CONFIG = Path(__file__).parents[1] / "config"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fedbench.data.partition import make_partition
 from fedbench.errors import UserError, explain
-from fedbench.specs import DataSpec, validated
+from fedbench.spec import DataSpec, validated
 
 
 def main() -> int:

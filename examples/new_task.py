@@ -28,7 +28,7 @@ class Task(LabelledTask):
     # The options. Their values stand in the configuration, all of them: a field has no default.
     margin: float
 
-    # What `measure` returns. Describe names that fedbench.measures lacks in a paper's YAML, under `measures:`;
+    # What `measure` returns. Describe names that fedbench.metric_table lacks in a paper's YAML, under `measures:`;
     # tables then ask for `test_NAME` or `val_NAME`.
     measures: ClassVar[tuple[str, ...]] = ("accuracy",)
 

@@ -17,9 +17,9 @@ from typing import Any
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell, matching, paper_of
-from fedbench.plan.configuration import check_mirror, load_config
-from fedbench.plan.plan import Plan
+from fedbench.study.cells import Cell, matching, paper_of
+from fedbench.study.configuration import check_mirror, load_config
+from fedbench.study.plan import Plan
 
 __all__ = ["Result", "cells", "run"]
 
@@ -82,9 +82,9 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     Raises:
         UserError: the pattern fits no cell or several, or something that the user gave is wrong.
     """
-    from fedbench.jobs import preflight  # here, since they import torch
-    from fedbench.jobs.training import train_cell
     from fedbench.store.runs import Store
+    from fedbench.train import preflight  # here, since they import torch
+    from fedbench.train.training import train_cell
 
     if isinstance(cell, Cell):
         _refuse_what_is_fixed(cell, {"paper": paper, "scale": scale, **config})

@@ -1,16 +1,186 @@
-"""What a file with a method imports: the contract, and the types its functions take and give.
+"""The contract of a method, with FedAvg's answers as defaults, and what a file with a method imports beside it.
 
 from fedbench.method import Batch, FederatedMethod, Problem, State, buffers_of
 """
 
 from __future__ import annotations
 
-from fedbench.contract.method import FederatedMethod, average
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import ConditionalTask, LabelledTask, Task
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbench.errors import UserError, unknown
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import Count, Memory, NotNegative, Positive, Share, Weight
+from fedbench.task import ConditionalTask, LabelledTask, Task
 
 __all__ = [
     "Batch", "ConditionalTask", "Count", "FederatedMethod", "LabelledTask", "Memory", "NotNegative", "Positive",
     "Problem", "Share", "State", "Task", "Weight", "average", "buffers_of",
 ]  # fmt: skip
+
+
+class FederatedMethod:
+    """A method: what the server keeps, one local step, and what a synchronisation does with the results.
+
+    A subclass is a frozen dataclass whose fields are its hyper-parameters; all of them are written in the
+    configuration, but for those that came after runs had been stored: their default is what was built in before
+    (``fedbench.spec.LATE_PARAMS``). Tensors of a client state have a leading client axis K, tensors of the server
+    state have none. Steps are pure: they return a new state. What changes in place is batch-norm statistics, and what a
+    method ``overwrites``. A client's state says which ``client`` it is and in which ``round``, [K] int64 each.
+
+    Attributes:
+        averaged: names that a synchronisation sends up, averages and sends down.
+        own: names each client keeps for itself between rounds.
+        broadcast: further names that the server sends down with ``averaged``.
+        uploaded: further names that clients send up with ``averaged``.
+        gathered: names of what clients send and the server keeps as it comes, [K, n] or [K, n, ...], nan where there is
+            nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K, and
+            as ``<name>_counts`` [K] how many of them are whose.
+        memory: of a method that gathers: the most floats the server may hold besides what is averaged.
+        running: names of batch-norm statistics, averaged and counted apart.
+        overwrites: names that a step hands to ``problem.descend``, which may overwrite them, and does not look at
+            again. A subclass with a step of its own has to say so itself.
+        batches: independent mini-batches per local step.
+        task: the kind of task it works on: any whose loss it takes from ``problem.loss`` (``Task``), those that label
+            samples, or those with nested draws (``ConditionalTask``).
+        partial: whether rounds may leave clients out.
+        binary: whether it is for two classes alone, as methods that maximise an AUC are.
+        weighs: whether all its averages weigh clients as ``train.weights`` says: by :meth:`mean`, :func:`average` and
+            ``problem.share``. A subclass with a server step of its own has to say so itself.
+    """
+
+    averaged: ClassVar[tuple[str, ...]] = ("x",)
+    own: ClassVar[tuple[str, ...]] = ()
+    broadcast: ClassVar[tuple[str, ...]] = ()
+    uploaded: ClassVar[tuple[str, ...]] = ()
+    gathered: ClassVar[tuple[str, ...]] = ()
+    memory: ClassVar[int] = 10_000_000
+    running: ClassVar[tuple[str, ...]] = ("buffers",)
+    overwrites: ClassVar[tuple[str, ...]] = ()
+    batches: ClassVar[int] = 1
+    task: ClassVar[type[Task]] = LabelledTask
+    partial: ClassVar[bool] = True
+    binary: ClassVar[bool] = False
+    weighs: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        """Take back ``overwrites`` from a step that may compare parameters, and ``weighs`` from a server's step."""
+        if "step" in vars(cls) and "overwrites" not in vars(cls):
+            cls.overwrites = ()
+        if "server" in vars(cls) and "weighs" not in vars(cls):
+            cls.weighs = False
+
+    def needs_smooth(self) -> str:
+        """Say what takes a network with a second derivative, as a hyper-parameter may; empty where any will do."""
+        return ""
+
+    def init(self, problem: Problem, w: Tensor) -> State:
+        """Return the server's state before the first round, given initial parameters ``w`` [d]."""
+        return {"x": w}
+
+    def init_own(self, problem: Problem, server: State) -> State:
+        """Return what each client keeps for itself before its first round, without client axis."""
+        return {}
+
+    def before_training(self, problem: Problem, server: State) -> State:
+        """Prepare the server's state before round 0, e.g. with what clients send; the method charges what is sent.
+
+        Called once: a run that goes on from a checkpoint has it in its state. A tensor that grows later is empty
+        in what ``init`` returns.
+        """
+        return server
+
+    def init_from_data(self, problem: Problem, state: State, batches: list[Batch]) -> State:
+        """Initialise a client's state from data, before its first step of round 0."""
+        return state
+
+    @property
+    def starts_from_data(self) -> bool:
+        """Whether :meth:`init_from_data` is the method's own, so that a first batch is drawn and counted."""
+        return type(self).init_from_data is not FederatedMethod.init_from_data
+
+    def begin(self, problem: Problem, state: State) -> State:
+        """Prepare a client's state at the start of a round, e.g. remember where it started."""
+        return state
+
+    def step(self, problem: Problem, state: State, batches: list[Batch], decay: float) -> State:
+        """Make one local step; ``decay`` multiplies the step sizes of clients. The new state holds ``loss`` [K]."""
+        raise NotImplementedError
+
+    def end(self, problem: Problem, state: State) -> State:
+        """Finish a client's round, e.g. compute its new control variate."""
+        return state
+
+    def server(
+        self, problem: Problem, server: State, clients: State, participants: list[int], round_index: int
+    ) -> State:
+        """Aggregate. ``clients`` holds the participants' final states in their order; default: means."""
+        return server | self.mean(clients)
+
+    def new_stage(self, problem: Problem, server: State) -> State:
+        """React to a step-size decay, e.g. move a proximal anchor."""
+        return server
+
+    def points(self, server: State) -> dict[str, tuple[Tensor, Tensor | None]]:
+        """Return the parameters [d or more] and statistics to evaluate, by the suffix of their metrics."""
+        return {"": (server["x"], server.get("buffers"))}
+
+    def report(self, server: State) -> dict[str, float]:
+        """Return further numbers that each evaluation records beside the metrics."""
+        return {}
+
+    def traces(self, server: State) -> dict[str, Tensor]:
+        """Return what each evaluation records about every client, [N] each: it goes to ``clients.csv``."""
+        return {}
+
+    def mean(self, clients: State) -> State:
+        """Return the means of everything that is averaged, statistics included.
+
+        All clients weigh the same in every method, also where a paper weighs them by their samples (FedAvg, FedNova,
+        MOON, FedLC), unless ``train.weights`` says otherwise. A step size of the server stays as it is when those of
+        clients decay.
+        """
+        names = [*self.averaged, *(name for name in self.running if name in clients)]
+        return {name: average(clients, clients[name]) for name in names}
+
+
+def average(clients: State, values: Tensor) -> Tensor:
+    """Return the mean over clients of ``values`` [K, ...], weighted by the ``weights`` [K] of their states, if any."""
+    if "weights" not in clients:
+        return values.mean(0)
+    return (clients["weights"].to(values.dtype).view(-1, *[1] * (values.dim() - 1)) * values).sum(0)
+
+
+def check_weights(method: FederatedMethod, name: str, weights: str) -> None:
+    """Raise UserError where clients are to weigh by their samples and the method called ``name`` does not do so."""
+    if weights != "equal" and not method.weighs:
+        raise UserError(
+            f"method {name!r} weighs clients itself: train.weights {weights!r} has no meaning for it, leave it out"
+        )
+
+
+def check_step(method: FederatedMethod, before: State, after: Any) -> None:
+    """Compare what a method's ``step`` returned with the state that it was given.
+
+    Raises:
+        UserError: it is no state, or ``loss`` or what is averaged is missing or of another shape or type.
+    """
+    label = f"{type(method).__module__}: step has to return"
+    if not isinstance(after, dict):
+        raise UserError(f"{label} a state, a dict of tensors, not {type(after).__name__}")
+    losses = torch.empty(before["client"].shape)
+    for name, like in {"loss": losses, **{name: before.get(name) for name in method.averaged}}.items():
+        if like is not None and (given := _described(after.get(name))) != _described(like):
+            raise UserError(f"{label} {name!r} as {_described(like)}, not {given}")
+
+
+def _described(value: Any) -> str:
+    return f"{value.dtype} {[*value.shape]}" if isinstance(value, Tensor) else type(value).__name__
+
+
+def one_of(method: str, key: str, value: str, known: tuple[str, ...]) -> None:
+    """Check a hyper-parameter that is one of a few words."""
+    if value not in known:
+        raise UserError(f"method {method!r}: {unknown(key, value, known)}")

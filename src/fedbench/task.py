@@ -1,20 +1,202 @@
-"""What a file with a task imports: the contract, and the types its functions take and give.
+"""The contract of a task: what a batch is, what is minimised on it, what is measured; beside it what its file imports.
 
 from fedbench.task import Batch, LabelledTask, Leaf, Model, Net, Part
 """
 
 from __future__ import annotations
 
-from fedbench.contract.task import Conditional, ConditionalTask, LabelledTask, Model, Part, Rounds, Task
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.inputs import Inputs
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.net import build as build_network
 from fedbench.objectives.mean import batch_mean
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import TrainSpec
 
 __all__ = [
     "Arrays", "Batch", "ClientData", "Conditional", "ConditionalTask", "LabelledTask", "Leaf", "Model", "Net", "Part",
     "Rounds", "Task", "UserError", "batch_mean", "build_network", "stream",
 ]  # fmt: skip
+
+CHUNK = {"cpu": 96, "cuda": 2000}
+"""Samples per forward pass: on a CPU what stays in its cache, a third faster than 500."""
+BLOCK = 16
+"""Each pass has a multiple of so many. Products take several rows at a time (4 for one output on a processor, up to 16
+in the widest registers) and add those that are left over up in another order: equal samples had unequal scores."""
+
+
+class Rounds(Protocol):
+    """The batches of one round of several clients, stacked; :class:`fedbench.data.round_batches.Work` is one.
+
+    Attributes:
+        steps: local steps of the client with the most.
+        samples: data drawn by all clients together.
+        unequal: whether some clients have fewer steps.
+        steps_of_each: each client's steps, [K].
+    """
+
+    steps: int
+    samples: int
+    unequal: bool
+    steps_of_each: Tensor
+
+    def active(self, step: int) -> Tensor:
+        """Return which clients still have work at ``step``: [K] of bool."""
+
+    def batch(self, step: int) -> Any:
+        """Return the batch of ``step``: what the task's loss takes."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the data to measure on.
+
+    Attributes:
+        name: ``test`` or ``val``.
+        inputs: [n, ...] as stored, on the device or, where they do not fit there, in their file: ``Model.outputs`` and
+            ``ClientData.prepare`` take both.
+        labels: [n] int64.
+    """
+
+    name: str
+    inputs: Inputs
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model to measure: parameters ``w`` [d] of a network, its running statistics, the data it was trained on."""
+
+    net: Net
+    w: Tensor
+    buffers: Tensor | None
+    data: ClientData
+
+    def outputs(self, inputs: Inputs) -> Tensor:
+        """Return the evaluation-mode outputs [n, C] for stored inputs [n, ...]; those of equal samples are equal.
+
+        Raises:
+            FloatingPointError: one is not finite: the parameters are, but too large to compute with.
+        """
+        statistics = None if self.buffers is None else self.buffers[None]
+        parts = []
+        with torch.no_grad():
+            for chunk in inputs.split(CHUNK.get(inputs.device.type, 512)):
+                prepared = self.data.prepare(chunk)
+                padding = prepared.new_zeros(-len(prepared) % BLOCK, *prepared.shape[1:])
+                filled = torch.cat([prepared, padding]) if len(padding) else prepared
+                scores = self.net.scores(self.w[None], filled[None], statistics, train=False)[0]
+                parts.append(scores[: len(prepared)])
+        outputs = torch.cat(parts)
+        if not bool(torch.isfinite(outputs).all()):
+            raise FloatingPointError("scores became non-finite")
+        return outputs
+
+
+class Task:
+    """What is learned. A subclass is a frozen dataclass whose fields are its options, written in the configuration.
+
+    Attributes:
+        kind: what a batch is, in words.
+        measures: names of what is measured on a part of the data; runs record them as ``test_<name>``. They stand in
+            :mod:`fedbench.metric_table`, or under ``measures:`` in a paper's YAML.
+        spread: whether each client's own model is measured too before the last averaging.
+    """
+
+    kind: ClassVar[str] = "batches of its own"
+    measures: ClassVar[tuple[str, ...]] = ()
+    spread: ClassVar[bool] = True
+
+    def outputs(self, arrays: Arrays) -> int:
+        """Return how many outputs the network has: one for two classes, else one per class."""
+        return 1 if arrays.n_classes == 2 else arrays.n_classes
+
+    def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
+        """Return which metrics a run on data of ``n_classes`` classes gets: what a table may ask of it."""
+        return self.measures
+
+    def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
+        """Refuse data or a network that do not fit, before anything is trained.
+
+        Raises:
+            UserError: they do not; the message says what to change.
+        """
+
+    def prior(self, data: ClientData) -> float:
+        """Return the share of positives in what is drawn, for min-max losses; nan unless there are two classes."""
+        return data.prior
+
+    def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
+        """Collect the batches of several clients for one round; ``purpose`` names the stream they are drawn by."""
+        return data.work(clients, round_index, purpose)
+
+    def first(self, data: ClientData, clients: Sequence[int], purpose: str) -> Rounds:
+        """Draw one batch of each client apart from its rounds, for methods that start from data: a single step."""
+        return data.first(clients, purpose)
+
+    def shape(self, data: ClientData, client: int) -> tuple[int, ...]:
+        """Return what clients have in common whose batches can be stacked without padding."""
+        return data.shape(client)
+
+    def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
+        """Return each client's loss [K] on its batch at parameters ``w`` [K, d]; ``buffers`` change in place."""
+        raise NotImplementedError
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Measure a model on a part of the data: a number for each of ``measures``."""
+        raise NotImplementedError
+
+
+class LabelledTask(Task):
+    """A task whose batches are samples with labels (:class:`Batch`), to which the network gives scores.
+
+    Methods that compute a loss of their own from scores and labels need one.
+    """
+
+    kind: ClassVar[str] = "samples with labels"
+
+
+class Conditional(NamedTuple):
+    """A nested draw: outer samples xi, and inner samples eta drawn given xi.
+
+    ``outer`` inputs are [K, b, ...]; ``inner`` inputs [K, b, m, ...], or [K, m, ...] where all xi share them.
+    """
+
+    outer: Batch
+    inner: Batch
+
+
+class ConditionalTask(Task):
+    """A task ``min_x E_xi f_xi(E_{eta|xi} g_eta(x, xi)) + r(x)`` on nested draws (:class:`Conditional`)."""
+
+    kind: ClassVar[str] = "nested draws"
+
+    def inner_size(self, net: Net) -> int:
+        """Return p, the length of an inner value."""
+        return 1
+
+    def inner(self, net: Net, w: Tensor | Leaf, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return ``mean_eta g_eta(w, xi)`` for each outer sample: [K, b, p]."""
+        raise NotImplementedError
+
+    def outer(self, net: Net, u: Tensor, batch: Conditional, buffers: Tensor | None) -> Tensor:
+        """Return ``mean_xi f_xi(u_xi)`` of each client, [K], for inner values ``u`` [K, b, p]."""
+        raise NotImplementedError
+
+    def penalty(self, net: Net, w: Tensor | Leaf) -> Tensor | float:
+        """Return what is added to each client's loss, [K] or 0."""
+        return 0.0
+
+    def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
+        """Return the plug-in loss: f at the mean over the inner samples drawn."""
+        return self.outer(net, self.inner(net, w, batch, buffers), batch, buffers) + self.penalty(net, w)

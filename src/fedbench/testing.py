@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbench.contract.problem import State
 from fedbench.data.clients import Arrays
 from fedbench.data.prepared import load_prepared, prepare, read_summary
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
-from fedbench.jobs.training import load_arrays
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec
+from fedbench.problem import State
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TaskSpec, TrainSpec
+from fedbench.train.training import load_arrays
 
 CONV: dict[str, Any] = {"name": "resnet20", "options": {"blocks": 1}}
 """The smallest network with batch-norm."""
@@ -131,7 +131,7 @@ def check_task(
     first = run()
     _check_measures(name, first)
     _check_repeatable(run, first.server, f"{name} gives other numbers when it is run again: draw from "
-                      "fedbench.streams.stream(data.seed, purpose, client, round_index)")  # fmt: skip
+                      "fedbench.random.stream(data.seed, purpose, client, round_index)")  # fmt: skip
     _check_stacking(run, f"{name} depends on how many clients are stacked: what is drawn for a client may depend on "
                     "that client alone, and a loss is [K], one number each")  # fmt: skip
     _check_stop(run, f"{name} gives other numbers after a stop: what is drawn in a round may depend on the number of "
@@ -183,7 +183,7 @@ def check_dataset(name: str, data_dir: Path, mirror: str | None = None) -> None:
     first = read_summary(name, data_dir)
     prepare(name, data_dir, mirror, force=True)
     assert read_summary(name, data_dir)["sha256"] == first["sha256"], (
-        f"{name} is not the same when it is prepared again: draw from fedbench.streams.stream(0, ...)"
+        f"{name} is not the same when it is prepared again: draw from fedbench.random.stream(0, ...)"
     )
     for part in ("train", "test"):
         empty = [label for label, number in first[part]["class_counts"].items() if not number]

@@ -17,12 +17,12 @@ from typing import Any
 
 import torch
 
-from fedbench.jobs.training import train_cell
-from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Config
-from fedbench.specs import DataSpec, LabelSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, LabelSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import journal
 from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.schema import Config
+from fedbench.train.training import train_cell
 
 DIED = 9
 RESULTS = Path("results")

@@ -15,9 +15,9 @@ from crash_worker import short_run
 
 from fedbench.engine import checkpoint
 from fedbench.errors import AGAIN, WriteError
-from fedbench.jobs.training import train_run
-from fedbench.plan.schema import Config
 from fedbench.store.runs import Store
+from fedbench.study.schema import Config
+from fedbench.train.training import train_run
 
 RUN = short_run()
 

@@ -21,11 +21,11 @@ from fedbench.data.prepared import prepare, prepared_path
 from fedbench.engine import checkpoint
 from fedbench.engine.outcome import Progress
 from fedbench.errors import WriteError
-from fedbench.jobs.training import train_run
-from fedbench.plan.schema import Config
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 from fedbench.store import journal
 from fedbench.store.runs import Store
+from fedbench.study.schema import Config
+from fedbench.train.training import train_run
 from projects import Project
 
 CPU = torch.device("cpu")

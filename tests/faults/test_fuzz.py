@@ -28,20 +28,20 @@ from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine import checkpoint
 from fedbench.errors import UserError
-from fedbench.jobs.choices import sealed
-from fedbench.jobs.starts import model_bytes
-from fedbench.plan import configuration
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers import collect, published
-from fedbench.report.numbers.published import PublishedTable
-from fedbench.report.numbers.shipped import Shipped
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
-from fedbench.store import results
+from fedbench.results import collect, published
+from fedbench.results.published import PublishedTable
+from fedbench.results.shipped import Shipped
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.store import cell_files
 from fedbench.store.exchange import import_runs
 from fedbench.store.record import MODEL, Record
 from fedbench.store.runs import Store
+from fedbench.study import configuration
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
+from fedbench.train.initial_weights import model_bytes
+from fedbench.train.tune.choices import sealed
 
 PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
 TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}
@@ -91,7 +91,7 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", NUMBERS, {"commit": "abc"}, {})
         curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
-        results.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
+        cell_files.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
     shutil.copytree(ROOT / "published", "published")
     Path(SHIPPED).parent.mkdir(parents=True)
     shutil.copy(ROOT / SHIPPED, SHIPPED)
@@ -111,8 +111,8 @@ def read_run() -> Any:
 
 def read_cell() -> Any:
     """The numbers of a cell: its file has none, and a key in it that is another is none of the cell's."""
-    assert len(results.keys(CELL.path)) <= 1
-    results.state_of(CELL.path)
+    assert len(cell_files.keys(CELL.path)) <= 1
+    cell_files.state_of(CELL.path)
     return collect.runs_of(CELL).records
 
 

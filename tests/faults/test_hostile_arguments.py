@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from fedbench.commands.cli import app
 from fedbench.errors import LINE, ListedError, UserError, explain
-from fedbench.jobs.starts import weights
-from fedbench.plan import configuration
-from fedbench.specs import StartSpec
+from fedbench.spec import StartSpec
 from fedbench.store.runs import Store
+from fedbench.study import configuration
+from fedbench.train.initial_weights import weights
 from projects import Project
 
 CELL = "Digits/p4_imratio0.1/LocalSGDM"

@@ -17,9 +17,9 @@ import yaml
 
 from fedbench.data.archives import unpack
 from fedbench.errors import UserError
-from fedbench.plan.configuration import load_config
-from fedbench.reading import LOADER
-from fedbench.report.tables import pdf
+from fedbench.report import pdf
+from fedbench.safe_yaml import LOADER
+from fedbench.study.configuration import load_config
 from projects import ROOT
 
 SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])

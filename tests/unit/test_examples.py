@@ -11,7 +11,7 @@ import torch
 from fedbench import algorithms, tasks
 from fedbench.data import datasets
 from fedbench.data.prepared import load_prepared
-from fedbench.specs import TaskSpec
+from fedbench.spec import TaskSpec
 from fedbench.task import Batch, build_network
 from fedbench.testing import check_dataset, check_method, check_task, simulation
 

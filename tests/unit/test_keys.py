@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.specs import digest
+from fedbench.spec import digest
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
 
 FROZEN = Path(__file__).parents[1] / "golden" / "keys"
 

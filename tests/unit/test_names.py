@@ -9,9 +9,9 @@ import pytest
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.plan import configuration
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.study import configuration
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 HOSTILE = [
     "table1$(touch x)",
@@ -82,7 +82,7 @@ def test_the_data_folder_has_no_braces() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_tuned_values_are_what_was_chosen() -> None:
-    from fedbench.jobs.choices import sealed
+    from fedbench.train.tune.choices import sealed
 
     path = Path("config/tuned/toy/Digits.yaml")
     path.parent.mkdir(parents=True)

@@ -14,7 +14,7 @@ from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 
 CPU = torch.device("cpu")
 

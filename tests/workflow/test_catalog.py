@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from fedbench.plan.schema import Config
+from fedbench.study.schema import Config
 from projects import BIN, ROOT
 
 # runs `snakemake` as in an environment of Snakemake alone: fedbench and what it alone needs cannot be imported

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 import fedbench
-from fedbench.plan.configuration import load_paper, paper_keys
+from fedbench.study.configuration import load_paper, paper_keys
 
 ROOT = Path(__file__).parents[2]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.report.tables import build
+from fedbench.report import tables
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
 from projects import BIN, ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_rows_of_shipped_numbers_on_pages_are_what_ships_now(
     for part in ("config", "reproduced", "published"):
         (tmp_path / part).symlink_to(ROOT / part)
     monkeypatch.chdir(tmp_path)
-    table = build.make(Plan(load_config(), "localscgdam"), "table1").markdown()
+    table = tables.make(Plan(load_config(), "localscgdam"), "table1").markdown()
     rows = [" ".join(line.replace("*", "").replace("|", " ").split()) for line in table.splitlines()]
     by_hand = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
     pages = "\n".join(page.read_text(encoding="utf-8") for page in by_hand).replace("*", "")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fedbench.errors import UserError
-from fedbench.plan.configuration import load_config, paper_keys
-from fedbench.plan.plan import Plan
-from fedbench.report.tables import build, claims
+from fedbench.report import claims, tables
+from fedbench.study.configuration import load_config, paper_keys
+from fedbench.study.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 ORACLE = ROOT / "tests" / "golden" / "oracle"
@@ -28,7 +28,7 @@ def parts(study: str) -> Iterator[tuple[str, str]]:
         plan = Plan(load_config(overrides={"scale": scale}), study)
         for table in plan.study.tables:
             try:
-                yield f"{scale}/{table}", build.make(plan, table).csv()
+                yield f"{scale}/{table}", tables.make(plan, table).csv()
             except UserError as error:  # a table about data that no one has prepared
                 yield f"{scale}/{table}", f"{error}\n"
         yield f"{scale}/claims", claims.make(plan).csv()

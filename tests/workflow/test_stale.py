@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fedbench.workflow.call import Call
+from fedbench.workflow.rule_functions import RuleFunctions
 from projects import ROOT, TABLE, Project, fedbench, jobs
 
 FIGURE = "figures/localscgdam/figure1"
@@ -52,7 +52,7 @@ def trials(lr: float) -> Change:
 
 SHIPPED = "reproduced/reduced/localscgdam.csv"
 PRINT = ("published/localscgdam/localscgdam_table1.csv", "published/index.csv")
-NOTES, TYPESET = ("src/fedbench/report/tables/notes.py", "src/fedbench/report/tables/pdf.py")
+NOTES, TYPESET = ("src/fedbench/report/notes.py", "src/fedbench/report/pdf.py")
 DIGESTED: dict[str, Change] = {
     "shipped rows": replaced(SHIPPED, "test_auc,0.981359,finished", "test_auc,0.971359,finished"),
     "published numbers": replaced(PRINT[0], "SGDM,4,4,test_auc,0.9", "SGDM,4,4,test_auc,0.8"),
@@ -80,7 +80,7 @@ CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
 
 def asked(**options: Any) -> dict[str, Any]:
     """Return what the table and the figure are made of besides results, as the workflow asks for it."""
-    return Call(SimpleNamespace(is_main_process=False), options).asked("localscgdam")
+    return RuleFunctions(SimpleNamespace(is_main_process=False), options).asked("localscgdam")
 
 
 def waiting(project: Project, *arguments: str) -> set[str]:

@@ -12,11 +12,11 @@ import pytest
 import torch
 from PIL import Image
 
-from fedbench.jobs.training import train_run
-from fedbench.plan import configuration
-from fedbench.plan.plan import Plan
 from fedbench.store.record import MODEL
 from fedbench.store.runs import Store
+from fedbench.study import configuration
+from fedbench.study.plan import Plan
+from fedbench.train.training import train_run
 from projects import Project
 
 TABLE = "tables/codasca/table4"

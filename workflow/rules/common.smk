@@ -5,16 +5,16 @@ import os
 import sys
 from pathlib import Path
 
-from fedbench.jobs import recovery
-from fedbench.workflow.call import Call, or_exit
+from fedbench.train import stale_locks
+from fedbench.workflow.rule_functions import RuleFunctions, or_exit
 from fedbench.workflow.training import Training
 
 # `fedbench` and `python` in the rules are those of the environment that runs Snakemake, activated or not
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
-CALL = Call(workflow, config)
+CALL = RuleFunctions(workflow, config)
 TRAINING = Training(workflow, CALL)
 
 if workflow.is_main_process:
     gc.disable()  # until jobs begin: a collection goes through all jobs so far, and these stay
-    or_exit(recovery.put_right, CALL.config.data_dir)
+    or_exit(stale_locks.put_right, CALL.config.data_dir)

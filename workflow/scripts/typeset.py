@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fedbench.errors import UserError, explain
-from fedbench.report.tables.pdf import build_pdf
+from fedbench.report.pdf import build_pdf
 
 
 def main(tex: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedbench import registry
-from fedbench.contract.method import FederatedMethod
+from fedbench.method import FederatedMethod
 
 
 def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, one_of
-from fedbench.contract.problem import Problem, State, buffers_of
-from fedbench.contract.task import LabelledTask, Task
+from fedbench.method import FederatedMethod, one_of
+from fedbench.problem import Problem, State, buffers_of
 from fedbench.ranges import Count, NotNegative
+from fedbench.task import LabelledTask, Task
 
 if TYPE_CHECKING:
     Base = FederatedMethod

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.problem import Problem, State
+from fedbench.problem import Problem, State
 from fedbench.ranges import Memory, NotNegative, Positive
 
 

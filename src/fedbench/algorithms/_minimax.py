@@ -9,9 +9,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, one_of
-from fedbench.contract.problem import Batch, Problem
+from fedbench.method import FederatedMethod, one_of
 from fedbench.objectives.auc_minimax import auc_minimax
+from fedbench.problem import Batch, Problem
 
 SCORES = ("sigmoid", "logit")
 DUAL_STEPS = ("batch", "running_means")

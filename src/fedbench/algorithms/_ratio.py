@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, one_of
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import LabelledTask, Task
+from fedbench.method import FederatedMethod, one_of
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
 from fedbench.objectives.ratio import class_weights, mean_of_ratios, ratio_of_sums
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import Count, NotNegative, Share
+from fedbench.task import LabelledTask, Task
 
 if TYPE_CHECKING:
     Base = FederatedMethod

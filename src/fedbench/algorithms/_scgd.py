@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, one_of
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import ConditionalTask, Task
+from fedbench.method import FederatedMethod, one_of
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Weight
+from fedbench.task import ConditionalTask, Task
 
 STATES = ("own", "shared")
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms.a_fedavg import amplified
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.method import FederatedMethod
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import Amplification, Positive
 
 

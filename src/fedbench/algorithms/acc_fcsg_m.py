@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from fedbench.algorithms._pending import Pending
-from fedbench.contract.method import one_of
-from fedbench.contract.problem import Batch, Problem, State
+from fedbench.method import one_of
+from fedbench.problem import Batch, Problem, State
 from fedbench.ranges import NotNegative, Weight
 
 ANCHORS = ("local", "averaged")

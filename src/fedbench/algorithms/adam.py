@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.problem import Batch, Problem, State
+from fedbench.problem import Batch, Problem, State
 from fedbench.ranges import Memory, Positive
 
 

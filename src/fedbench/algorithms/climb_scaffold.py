@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fedbench.algorithms import scaffold
 from fedbench.algorithms._climb import Climb, weights
-from fedbench.contract.problem import Problem, State
+from fedbench.problem import Problem, State
 from fedbench.ranges import Count, NotNegative
 
 

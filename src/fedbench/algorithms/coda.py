@@ -10,9 +10,9 @@ from torch import Tensor
 
 from fedbench.algorithms import coda_plus
 from fedbench.algorithms._minimax import as_scores
-from fedbench.contract.method import one_of
-from fedbench.contract.problem import Problem, State
 from fedbench.errors import UserError
+from fedbench.method import one_of
+from fedbench.problem import Problem, State
 from fedbench.ranges import NumberFrom0
 
 ASCENTS = ("each_step", "stage")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._minimax import Minimax, MinimaxGradient
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Positive
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms import coda_plus
-from fedbench.contract.method import average, one_of
-from fedbench.contract.problem import Batch, Problem, State
+from fedbench.method import average, one_of
+from fedbench.problem import Batch, Problem, State
 from fedbench.ranges import Positive
 
 VARIATES = ("both", "primal", "dual")

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from fedbench.algorithms._pending import Pending
-from fedbench.contract.problem import Problem, State
+from fedbench.problem import Problem, State
 from fedbench.ranges import NotNegative, Weight
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import Task
+from fedbench.method import FederatedMethod
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Positive
+from fedbench.task import Task
 
 
 @dataclass(frozen=True)

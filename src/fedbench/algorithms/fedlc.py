@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
 from fedbench.net import Leaf
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative
 
 FLOOR = 1e-8

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.method import average
-from fedbench.contract.problem import Batch, Problem, State
+from fedbench.method import average
+from fedbench.problem import Batch, Problem, State
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import ClassVar
 from torch import Tensor
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
 from fedbench.objectives.focal import focal
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative
+from fedbench.task import LabelledTask, Task
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._scgd import Scgd
-from fedbench.contract.problem import State
+from fedbench.problem import State
 from fedbench.ranges import NotNegative, Weight
 
 

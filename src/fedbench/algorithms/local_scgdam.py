@@ -10,9 +10,9 @@ from torch import Tensor
 
 from fedbench.algorithms import local_sgdam
 from fedbench.algorithms._minimax import MinimaxGradient
-from fedbench.contract.method import one_of
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.method import one_of
 from fedbench.objectives.auc_compositional import HVP, InnerStep
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Share
 
 

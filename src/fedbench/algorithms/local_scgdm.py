@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._scgd import Scgd
-from fedbench.contract.problem import Problem, State
+from fedbench.problem import Problem, State
 from fedbench.ranges import NotNegative, Weight
 
 

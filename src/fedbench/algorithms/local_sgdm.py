@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import Task
+from fedbench.method import FederatedMethod
 from fedbench.net import Leaf
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import Memory, NotNegative
+from fedbench.task import Task
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import ClassVar
 from torch import Tensor
 
 from fedbench.algorithms import local_sgdm
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
-from fedbench.contract.task import LabelledTask, Task
 from fedbench.net import Leaf
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative
+from fedbench.task import LabelledTask, Task
 
 
 @dataclass(frozen=True)

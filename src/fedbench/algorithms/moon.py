@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.method import FederatedMethod
 from fedbench.net import Leaf
 from fedbench.objectives.contrastive import model_contrastive
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import NotNegative, Positive
 
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from fedbench.algorithms._minimax import SCORES, as_scores
-from fedbench.contract.method import FederatedMethod, one_of
-from fedbench.contract.problem import Batch, Problem, State, buffers_of
+from fedbench.method import FederatedMethod, one_of
 from fedbench.objectives.pairwise import PairLoss, active_passive
+from fedbench.problem import Batch, Problem, State, buffers_of
 from fedbench.ranges import Count, Positive
 
 log = logging.getLogger(__name__)

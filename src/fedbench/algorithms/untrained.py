@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State
-from fedbench.contract.task import Task
+from fedbench.method import FederatedMethod
+from fedbench.problem import Batch, Problem, State
+from fedbench.task import Task
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from fedbench.commands.options import (
     cores_of,
 )
 from fedbench.errors import UserError, explain, unknown
-from fedbench.plan import cells, configuration
-from fedbench.plan.plan import Plan
+from fedbench.study import cells, configuration
+from fedbench.study.plan import Plan
 
 app = typer.Typer(
     help="Rebuild the tables of papers on federated learning with imbalanced data, and compare them with print.",
@@ -65,8 +65,8 @@ def list_cells(
 
     Then tables, figures and papers.
     """
-    from fedbench.jobs.progress import whereabouts
     from fedbench.store.runs import Store
+    from fedbench.train.progress import whereabouts
 
     plan, store = Plan(configured_for(pattern, scale, paper, set_)), Store()
     listed = cells.matching(plan.cells(), pattern)
@@ -92,8 +92,8 @@ def run(
 
     PATTERN is a cell's name or a part of it, such as a method or a dataset; * matches anything.
     """
-    from fedbench.jobs.session import train_all
     from fedbench.store.runs import Store
+    from fedbench.train.run_cells import train_all
 
     config = configured_for(pattern, scale, paper, set_)
     configuration.check_mirror(config)
@@ -137,8 +137,8 @@ def tune(
     scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None, cores: CoresOption = "1",
 ) -> None:  # fmt: skip
     """Choose hyper-parameters on DATASET by validation score alone and write them under config/tuned."""
-    from fedbench.jobs.progress import say
-    from fedbench.jobs.tune import tune_dataset
+    from fedbench.train.progress import say
+    from fedbench.train.tune.tuning import tune_dataset
 
     project.check_own("tune")
     config = configured(scale, paper, set_)

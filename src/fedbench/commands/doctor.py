@@ -11,10 +11,10 @@ from pathlib import Path
 from fedbench import __version__, algorithms, models, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.errors import UserError
-from fedbench.jobs.training import choose_device
-from fedbench.plan.schema import Config
 from fedbench.store.provenance import package_version
 from fedbench.store.runs import Store
+from fedbench.study.schema import Config
+from fedbench.train.training import choose_device
 
 
 def report(config: Config, folder: Path) -> Iterator[str]:

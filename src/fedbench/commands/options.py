@@ -11,11 +11,11 @@ import typer
 
 from fedbench import project
 from fedbench.errors import UserError, shortened
-from fedbench.plan import configuration
-from fedbench.plan.cells import paper_of
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.reading import parse_yaml
+from fedbench.safe_yaml import parse_yaml
+from fedbench.study import configuration
+from fedbench.study.cells import paper_of
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 from fedbench.workflow import requests
 
 ScaleOption = Annotated[str | None, typer.Option(help="demo, reduced or paper; default: the configuration's")]

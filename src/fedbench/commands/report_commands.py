@@ -22,8 +22,8 @@ from fedbench.commands.options import (
     planned,
 )
 from fedbench.commands.show import described_cell, described_figure
-from fedbench.plan import configuration
-from fedbench.plan.plan import Plan
+from fedbench.study import configuration
+from fedbench.study.plan import Plan
 from fedbench.workflow import requests
 
 
@@ -54,7 +54,7 @@ def table(
     request: RequestOption = None,
 ) -> None:
     """Build a table such as localscgdam/table1 from the results on disk."""
-    from fedbench.report.tables import build as tables
+    from fedbench.report import tables
 
     for path in tables.build(*_asked(target, "table", scale, set_, request)):
         print(path)
@@ -62,7 +62,7 @@ def table(
 
 def show(target: str, scale: ScaleOption = None, set_: SetOption = None, notes: NotesOption = False) -> None:
     """Print a table (table1, climb/table2) as text, what a figure shows, or a cell's configuration, layer by layer."""
-    from fedbench.report.tables import build as tables
+    from fedbench.report import tables
 
     config = configured(scale, None, set_)
     named = target.partition("/")[0] in configuration.paper_keys() or "/" not in target
@@ -84,9 +84,9 @@ def export(
     set_: SetOption = None,
 ) -> None:
     """Write a table's measured numbers, or counts of data, to reproduced/, the form in which they are kept in git."""
-    from fedbench.report.numbers import shipped_curves
-    from fedbench.report.numbers.export import export_reproduced
-    from fedbench.report.tables import facts
+    from fedbench.report import facts
+    from fedbench.results import shipped_curves
+    from fedbench.results.export import export_reproduced
 
     project.check_own("export")
     plan, name = planned(target, configured(scale, None, set_), "table")
@@ -121,8 +121,8 @@ def claims(
     request: RequestOption = None,
 ) -> None:
     """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers, all scales."""
+    from fedbench.report import claims as tables
     from fedbench.report.processes import at_once
-    from fedbench.report.tables import claims as tables
 
     config = configured(scale, None, set_, request)
     plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]

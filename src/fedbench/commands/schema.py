@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from fedbench import algorithms, files, models, registry, tasks
 from fedbench.commands.docstrings import WithDocstrings
 from fedbench.data import datasets, partitions
-from fedbench.data.own_spec import OwnSpec
-from fedbench.plan.schema import Config, Paper, Scale
-from fedbench.specs import RunSpec
+from fedbench.data.custom.spec import OwnSpec
+from fedbench.spec import RunSpec
+from fedbench.study.schema import Config, Paper, Scale
 
 FOLDER = Path("config/schema")
 REFERENCE = Path("docs/reference/keys.md")

@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan.cells import Cell, matching
-from fedbench.plan.configuration import file_of
-from fedbench.plan.layers import Layer, origins, overrides, places
-from fedbench.plan.plan import Plan
-from fedbench.plan.unread import read
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
+from fedbench.study.cells import Cell, matching
+from fedbench.study.configuration import file_of
+from fedbench.study.layers import Layer, origins, overrides, places
+from fedbench.study.plan import Plan
+from fedbench.study.unread import read
 
 MOST = 4
 """Cells that are named where a pattern fits several."""

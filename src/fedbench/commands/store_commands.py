@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from fedbench.errors import ReadError, UserError, shortened, visible
-from fedbench.plan import configuration
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.study import configuration
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 log = logging.getLogger(__name__)
 Known = dict[str, list[str]]
@@ -131,9 +131,9 @@ def verify(
     for key, called, record in _chosen(pattern, *_records()):
         kind, done = _kind(record), ""
         if kind == "damaged" and set_aside:
-            from fedbench.store import results
+            from fedbench.store import cell_files
 
-            again = "".join(f"; {path} is made again" for path in results.drop([key]))
+            again = "".join(f"; {path} is made again" for path in cell_files.drop([key]))
             done = f"; kept as {store.set_aside(key)}{again}"
         count[kind] += 1
         if kind != "whole":

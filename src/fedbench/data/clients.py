@@ -17,10 +17,10 @@ from fedbench.data.batch import Batch
 from fedbench.data.cycle import Cycle
 from fedbench.data.inputs import Inputs, Mapped, Where, place, size_of, stored
 from fedbench.data.pairs import Pairs
-from fedbench.data.work import Work
+from fedbench.data.round_batches import Work
 from fedbench.errors import UserError
-from fedbench.specs import TrainSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import TrainSpec
 
 _ROWS = 1 << 14
 """Samples that are copied at a time."""

@@ -25,7 +25,7 @@ from fedbench import files
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import AGAIN, UserError
 from fedbench.files import Mark
-from fedbench.specs import digest
+from fedbench.spec import digest
 
 _FEW = 256
 """Pictures up to which one process is as fast as several, which have to start."""

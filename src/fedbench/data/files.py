@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.errors import UserError, cannot_read
 from fedbench.files import atomic
 
@@ -156,7 +156,7 @@ def read_json(path: Path, cure: str) -> dict[str, Any]:
         ReadError: it cannot be read now.
     """
     try:
-        return seal.read(path)
+        return sealed_json.read(path)
     except FileNotFoundError:
         raise UserError(f"{path} is missing. {cure}") from None
     except ValueError as error:

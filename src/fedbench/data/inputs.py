@@ -27,7 +27,7 @@ class Mapped:
     """Inputs that stay where they are, with the few ways of a tensor that batches and evaluations need.
 
     Args:
-        rows: [n, ...], in memory or mapped from a file, or a :class:`fedbench.data.joined.Rows`.
+        rows: [n, ...], in memory or mapped from a file, or a :class:`fedbench.data.multi_source.Rows`.
         used: [m] positions in ``rows``: input i is ``rows[used[i]]``.
         device: where inputs are brought that are asked for.
     """

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from fedbench.errors import UserError, unknown
-from fedbench.specs import ImbalanceSpec, LabelSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import ImbalanceSpec, LabelSpec
 
 
 def relabel(classes: np.ndarray, names: Sequence[str], spec: LabelSpec, seed: int = 0) -> np.ndarray:

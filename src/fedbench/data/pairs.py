@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbench.errors import UserError
-from fedbench.specs import TrainSpec
+from fedbench.spec import TrainSpec
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fedbench import registry, seal
-from fedbench.data import datasets, joined, partitions
+from fedbench import registry, sealed_json
+from fedbench.data import datasets, multi_source, partitions
 from fedbench.data.files import read_json, read_npz, write_npz
 from fedbench.data.labels import flip, hold_out, keep, relabel
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.prepared import Prepared, count
 from fedbench.data.stamps import intact
 from fedbench.errors import DiskError, UserError
-from fedbench.specs import DataSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec
 
 log = logging.getLogger(__name__)
 
@@ -78,11 +78,11 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     )
     if _current(path, spec, data_dir, whole_groups):
         return path
-    prepared = joined.load(spec, data_dir, inputs=False)
+    prepared = multi_source.load(spec, data_dir, inputs=False)
     arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole_groups)
     made = {"whole_groups": whole_groups, "sha256": write_npz(path, arrays)}
     summary = _summary(spec, seed, prepared, arrays, deal) | made
-    seal.write(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
+    sealed_json.write(path.with_suffix(".json"), summary)  # last: it vouches for the arrays
     return path
 
 
@@ -278,7 +278,7 @@ def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole_groups: boo
     try:
         summary = read_partition(path).summary
         same = summary["whole_groups"] == whole_groups and summary["key"] == path.stem
-        return bool(same and summary["prepared_sha256"] == joined.checksum(spec, data_dir))
+        return bool(same and summary["prepared_sha256"] == multi_source.checksum(spec, data_dir))
     except DiskError:
         raise
     except (UserError, KeyError):

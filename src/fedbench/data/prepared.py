@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data import datasets
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.decoding import workplace
@@ -23,7 +23,7 @@ from fedbench.data.files import checksum, read_json, write_npy
 from fedbench.data.stamps import intact, stamp
 from fedbench.errors import DiskError, UserError
 from fedbench.files import locked
-from fedbench.specs import digest
+from fedbench.spec import digest
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,9 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any], d
     Arrays that lie in files of the folder ``decoded`` are not copied; it is removed when all is written.
     """
     checksums = {part: write_npy(array_path(path, part), array, decoded) for part, array in arrays.items()}
-    seal.write(path, facts | {"arrays": checksums, "sha256": f"{FORM}{seal.checksum(checksums)}"})
+    sealed_json.write(
+        path, facts | {"arrays": checksums, "sha256": f"{FORM}{sealed_json.checksum(checksums)}"}
+    )
     shutil.rmtree(decoded, ignore_errors=True)  # before the stamps: a file with one name less has changed
     for part, sha in checksums.items():
         stamp(array_path(path, part), sha)

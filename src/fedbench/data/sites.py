@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbench import registry
-from fedbench.data import datasets, own
+from fedbench.data import datasets
+from fedbench.data.custom import yaml_dataset
 from fedbench.errors import UserError
 from fedbench.project import Folder
 
 
-def site_names(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> tuple[str, ...] | None:
+def site_names(names: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> tuple[str, ...] | None:
     """Return the sites of one dataset's samples, or of several datasets that are joined, in the order of their numbers.
 
     None where they are not known before the dataset is prepared, none where its samples have no sites.
@@ -26,7 +27,7 @@ def site_names(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> tupl
     return () if names_of_sites is None and names[0] not in registry.origins(datasets) else names_of_sites
 
 
-def count(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> int:
+def count(names: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> int:
     """Return how many sites have training samples, for ``clients: sites``.
 
     Raises:
@@ -38,6 +39,6 @@ def count(names: Sequence[str], folder: Path | Folder = own.FOLDER) -> int:
             f"data.clients is sites, but {names[0]!r} does not say who owns its samples: name the column with `site:` "
             "in its YAML, or give a number"
         )
-    if len(names) == 1 and isinstance(dataset := datasets.get(names[0], folder), own.OwnDataset):
+    if len(names) == 1 and isinstance(dataset := datasets.get(names[0], folder), yaml_dataset.OwnDataset):
         return dataset.count_sites()
     return len(names_of_sites)

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data.files import checksum, read_json
 from fedbench.errors import UserError, cannot_read
 from fedbench.files import Mark, mark
@@ -66,13 +66,13 @@ def stamp(path: Path, sha: str) -> None:
 def note(path: Path, state: object, sha: str) -> None:
     """Note beside a file or folder that what it is in this state (as JSON has it) has this SHA-256."""
     with contextlib.suppress(UserError, OSError):  # it saves time: a folder that takes none is no obstacle
-        seal.write(stamp_path(path), {"mark": state, "sha256": sha})
+        sealed_json.write(stamp_path(path), {"mark": state, "sha256": sha})
 
 
 def noted(path: Path, state: object) -> str | None:
     """Return the SHA-256 that was noted of a file or folder in this state, None where there is none."""
     with contextlib.suppress(OSError, ValueError, UserError):
-        facts = seal.read(stamp_path(path))
+        facts = sealed_json.read(stamp_path(path))
         if facts.get("mark") == state and isinstance(sha := facts.get("sha256"), str):
             return sha
     return None

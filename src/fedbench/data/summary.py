@@ -10,13 +10,13 @@ from typing import Literal
 
 import numpy as np
 
-from fedbench.data import datasets, joined
+from fedbench.data import datasets, multi_source
 from fedbench.data.dataset import IMPUTED
 from fedbench.data.labels import relabel
 from fedbench.data.partition import load_partition, read_facts
 from fedbench.data.prepared import read_summary
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def by_site(
     Training samples are those that a client has.
     """
     try:
-        prepared = joined.load(spec, data_dir, inputs=False)
+        prepared = multi_source.load(spec, data_dir, inputs=False)
         partition = load_partition(spec, seed, data_dir)
     except UserError:
         return {}

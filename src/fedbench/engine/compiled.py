@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, NoReturn
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Problem, State
 from fedbench.errors import UserError
+from fedbench.method import FederatedMethod
+from fedbench.problem import Problem, State
 
 log = logging.getLogger(__name__)
 

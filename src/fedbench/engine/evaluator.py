@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench import measures
-from fedbench.contract.problem import State
-from fedbench.contract.task import Model, Part, Task
+from fedbench import metric_table
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import chosen, stored
-from fedbench.data.work import AHEAD
+from fedbench.data.round_batches import AHEAD
 from fedbench.net import Net
 from fedbench.objectives.cross_entropy import per_sample
 from fedbench.objectives.metrics import auc
+from fedbench.problem import State
+from fedbench.task import Model, Part, Task
 
 TRAIN_CHUNK = 1000
 """Training samples that a CPU scores in one call; a GPU scores as many as it gathers for steps (``AHEAD``)."""
@@ -126,7 +126,7 @@ def over_sites(by_site: Mapping[str, float]) -> dict[str, float]:
     for name in dict.fromkeys(name.partition("@")[0] for name in by_site):
         values = [value for key, value in by_site.items() if key.partition("@")[0] == name]
         defined = np.array([value for value in values if np.isfinite(value)])
-        worst = defined.min if measures.sign(name) > 0 else defined.max
+        worst = defined.min if metric_table.sign(name) > 0 else defined.max
         result[f"worst_site_{name}"] = float(worst()) if len(defined) else float("nan")
         result[f"site_std_{name}"] = float(defined.std()) if len(defined) > 1 else float("nan")
     return result

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Charges
+from fedbench.method import FederatedMethod
+from fedbench.problem import Charges
 
 
 @dataclass

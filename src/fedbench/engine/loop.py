@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedbench.contract.method import FederatedMethod, check_step
-from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import ClientData
 from fedbench.engine import rows
 from fedbench.engine.compiled import Compiled
@@ -19,6 +17,8 @@ from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.engine.subnormal import flushed
 from fedbench.errors import UserError
+from fedbench.method import FederatedMethod, check_step
+from fedbench.problem import Batch, Problem, State
 
 AUTO = 0
 """As many clients in one call as pays (:func:`choose_chunk_size`)."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
-from fedbench.specs import ParticipationSpec
-from fedbench.streams import stream
+from fedbench.method import FederatedMethod
+from fedbench.random import stream
+from fedbench.spec import ParticipationSpec
 
 
 def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed: int) -> list[int]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from torch import Tensor
 
-from fedbench import measures
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import State
+from fedbench import metric_table
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.ledger import Ledger
 from fedbench.engine.outcome import Outcome
 from fedbench.errors import UserError, unknown
-from fedbench.specs import TrainSpec
+from fedbench.method import FederatedMethod
+from fedbench.problem import State
+from fedbench.spec import TrainSpec
 
 
 class Recorder:
@@ -95,7 +95,7 @@ class Recorder:
         """Return the last row, or the first of those that validation finds best."""
         if self._select is None:
             return self.curve[-1]
-        name, measure = self._select, measures.find(self._select)
+        name, measure = self._select, metric_table.find(self._select)
         sign = 1 if measure is None else measure.sign
         values = [sign * row[name] for row in self.curve]
         return self.curve[max(range(len(values)), key=lambda at: (values[at], -at))]

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from fedbench import tasks
-from fedbench.contract.task import Task
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import over_sites
@@ -22,7 +21,8 @@ from fedbench.engine.schedule import Schedule
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.engine.weights import Weights
 from fedbench.errors import UserError
-from fedbench.specs import ParticipationSpec, RunSpec, TaskSpec
+from fedbench.spec import ParticipationSpec, RunSpec, TaskSpec
+from fedbench.task import Task
 
 SUMMED, SENT = ("samples", "samples_forward"), ("floats_up", "floats_down", "floats_buffers")
 ONE_CLASS = "one class in training"

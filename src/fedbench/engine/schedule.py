@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from fedbench.contract.problem import Turn
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
-from fedbench.specs import TrainSpec
+from fedbench.problem import Turn
+from fedbench.spec import TrainSpec
 
 
 class Schedule:

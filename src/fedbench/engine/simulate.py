@@ -12,8 +12,6 @@ from torch import Tensor
 from fedbench import net as network
 from fedbench import tasks
 from fedbench.algorithms import make
-from fedbench.contract.method import FederatedMethod, check_weights
-from fedbench.contract.problem import Batch, Problem, State
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
@@ -26,9 +24,11 @@ from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
 from fedbench.engine.weights import Weights, named, start_from
 from fedbench.errors import UNUSABLE_DISK, cannot_write
+from fedbench.method import FederatedMethod, check_weights
 from fedbench.net import Net
-from fedbench.specs import RunSpec
-from fedbench.streams import stream
+from fedbench.problem import Batch, Problem, State
+from fedbench.random import stream
+from fedbench.spec import RunSpec
 
 log = logging.getLogger(__name__)
 

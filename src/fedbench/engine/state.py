@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import torch
 
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Problem, State
+from fedbench.method import FederatedMethod
+from fedbench.problem import Problem, State
 
 
 @dataclass

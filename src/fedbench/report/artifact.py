@@ -22,15 +22,15 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench import files
+from fedbench.data.custom.yaml_dataset import FOLDER
 from fedbench.data.datasets import get
-from fedbench.data.own import FOLDER
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.reading import read_yaml
-from fedbench.report.numbers.published import locate
+from fedbench.results.published import locate
+from fedbench.safe_yaml import read_yaml
 from fedbench.store.provenance import commit_of, package_version
 from fedbench.store.runs import STORE
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
 
 CODE = "src/* workflow/* data_prep/* examples/* docs/*.md Makefile pyproject.toml requirements.lock LICENSE README.md"
 OF_STUDY = ("config/papers/{}.yaml", "config/tuned/{}/*", "published/{}/*", "reproduced/*/{}.csv")

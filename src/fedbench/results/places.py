@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from fedbench.plan.schema import FigureSpec, Paper, TableSpec, Value
+from fedbench.study.schema import FigureSpec, Paper, TableSpec, Value
 
 Place = tuple[tuple[str, Value], ...]
 """A dataset and a setting: (axis, value) for each axis but the method; in effects without those a claim runs over."""

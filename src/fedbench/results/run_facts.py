@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedbench.results import idle
-from fedbench.specs import TrainSpec
+from fedbench.results import degenerate_runs
+from fedbench.spec import TrainSpec
 from fedbench.store.record import Facts
 
 PARTS = 5
@@ -29,7 +29,7 @@ def run_facts(
 
     ``pace`` is how much the metric still changed at the end (:func:`pace`), ``sign`` the word for
     what shows that the run learned nothing
-    (:mod:`~fedbench.results.idle`).
+    (:mod:`~fedbench.results.degenerate_runs`).
 
     Args:
         metrics: final metrics by name, None where one is undefined.
@@ -42,7 +42,7 @@ def run_facts(
         known: dict[str, float | str] = {}
         if math.isfinite(speed := pace(curve, metric, train.decay_at)):
             known["pace"] = speed
-        if sign := idle.sign(metric, metrics, curve, counts):
+        if sign := degenerate_runs.sign(metric, metrics, curve, counts):
             known["sign"] = sign
         if known:
             facts[metric] = known

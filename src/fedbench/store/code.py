@@ -16,13 +16,15 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 
 LIBRARY = Path(__file__).parents[1]
-PACKAGES = ("algorithms", "contract", "data", "engine", "models", "net", "objectives", "streams", "tasks")
+PACKAGES = (
+    "algorithms", "data", "engine", "method", "models", "net", "objectives", "problem", "random", "task", "tasks",
+)  # fmt: skip
 """What makes numbers; of ``data`` what makes clients and batches of prepared arrays."""
 PREPARING = {
-    f"fedbench.data.{name}" for name in ("datasets", "files", "joined", "prepared", "sites", "stamps")
+    f"fedbench.data.{name}" for name in ("datasets", "files", "multi_source", "prepared", "sites", "stamps")
 }
 ALWAYS = ("fedbench.engine.simulate", "fedbench.data.partition")
 DEFAULT_TASK = "classification"

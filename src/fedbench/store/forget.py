@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 
-from fedbench.plan.cells import Cell
-from fedbench.specs import RunSpec
-from fedbench.store import code, journal, results
+from fedbench.spec import RunSpec
+from fedbench.store import cell_files, code, journal
 from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
 
 
 def forget(cells: Sequence[Cell], store: Store, other_code: bool = False) -> Iterator[str]:
@@ -28,7 +28,7 @@ def forget(cells: Sequence[Cell], store: Store, other_code: bool = False) -> Ite
         if gone or shown:
             yield f"{cell.name}, scale {cell.scale}: {gone} of {len(cell.runs)} runs forgotten"
         keys += chosen
-    for path in results.drop(keys):
+    for path in cell_files.drop(keys):
         yield f"{path} showed one of them and is made again"
 
 

@@ -19,9 +19,9 @@ from pydantic import (
     ValidationError,
 )
 
-from fedbench import files, seal
+from fedbench import files, sealed_json
 from fedbench.errors import shortened
-from fedbench.specs import digest
+from fedbench.spec import digest
 
 MODEL = "model.pt"
 """The final weights by name, of a run that keeps them."""
@@ -141,7 +141,7 @@ def read_record(folder: Path, key: str) -> Record:
 @functools.lru_cache(maxsize=1 << 14)
 def _checked(folder: Path, key: str, _mark: files.Mark | None) -> Record:
     try:
-        record = _RECORD.validate_python(seal.read(folder / "run.json"))
+        record = _RECORD.validate_python(sealed_json.read(folder / "run.json"))
     except FileNotFoundError:
         raise ValueError(MISSING) from None
     except ValidationError as error:

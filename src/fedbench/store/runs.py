@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from fedbench import files, seal
+from fedbench import files, sealed_json
 from fedbench.errors import UserError, cannot_read, cannot_write
 from fedbench.store.record import MODEL, Record, read_record, read_run
 
@@ -149,7 +149,7 @@ class Store:
             content[MODEL] = model
         shas = {name: hashlib.sha256(text).hexdigest() for name, text in content.items()}
         record = Record(**(vars(record) | {"files": shas}))
-        content["run.json"] = seal.sealed(vars(record)).encode()
+        content["run.json"] = sealed_json.sealed(vars(record)).encode()
         try:
             shutil.rmtree(ready, ignore_errors=True)
             ready.mkdir(parents=True)  # the claimed folder may be gone: someone tidied up by hand

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 
 from fedbench import registry
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.task import Task
 from fedbench.errors import UserError
-from fedbench.specs import TaskSpec
+from fedbench.method import FederatedMethod
+from fedbench.spec import TaskSpec
+from fedbench.task import Task
 
 DEFAULT = "classification"
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Conditional, ConditionalTask, Model, Part
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Inputs
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.task import Conditional, ConditionalTask, Model, Part
 from fedbench.tasks._nested import Drawn, at_least, need_period
 
 Episode = tuple[np.ndarray, np.ndarray]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Conditional, Rounds
 from fedbench.data.batch import Batch
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
+from fedbench.task import Conditional, Rounds
 
 
 class Nested:

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Conditional, Rounds
 from fedbench.data.batch import Batch
 from fedbench.data.clients import ClientData
+from fedbench.task import Conditional, Rounds
 from fedbench.tasks._nested import Nested
 
 Pair = Callable[[Batch, Batch], Any]

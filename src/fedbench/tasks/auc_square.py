@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import torch
 
-from fedbench.contract.task import Model, Part
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Net
 from fedbench.objectives.metrics import binary_metrics
-from fedbench.specs import TrainSpec
+from fedbench.spec import TrainSpec
+from fedbench.task import Model, Part
 from fedbench.tasks import classification
 
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Conditional, ConditionalTask, Model, Part, Rounds
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.metrics import binary_metrics
+from fedbench.task import Conditional, ConditionalTask, Model, Part, Rounds
 from fedbench.tasks import _positives
 from fedbench.tasks._nested import at_least, need_period
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedbench.contract.task import Model, Part
 from fedbench.objectives.metrics import binary_metrics
+from fedbench.task import Model, Part
 from fedbench.tasks import average_precision
 
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from fedbench.contract.task import LabelledTask, Model, Part
 from fedbench.data.clients import ClientData
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import of_network
 from fedbench.objectives.metrics import binary_metrics, multiclass_metrics
-from fedbench.specs import TrainSpec
+from fedbench.spec import TrainSpec
+from fedbench.task import LabelledTask, Model, Part
 
 
 @dataclass(frozen=True)

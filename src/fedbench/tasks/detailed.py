@@ -11,7 +11,7 @@ import numpy as np
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError, unknown
 from fedbench.net import Net
-from fedbench.specs import TrainSpec
+from fedbench.spec import TrainSpec
 from fedbench.tasks import classification
 
 NAMES = (

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import LabelledTask, Model, Part
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.metrics import auc
 from fedbench.objectives.multilabel import bits, multilabel
+from fedbench.task import LabelledTask, Model, Part
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Conditional, ConditionalTask, Model, Part, Rounds
 from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import cross_entropy
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.task import Conditional, ConditionalTask, Model, Part, Rounds
 from fedbench.tasks._nested import Drawn, Nested, at_least, need_period
 
 NAME = "invariant"

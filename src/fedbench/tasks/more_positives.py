@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbench.contract.task import Rounds
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.errors import UserError
 from fedbench.net import Net
+from fedbench.task import Rounds
 from fedbench.tasks import _positives, classification
 from fedbench.tasks._nested import at_least, need_period
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fedbench.contract.task import Model, Part
-from fedbench.specs import TrainSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import TrainSpec
+from fedbench.task import Model, Part
 from fedbench.tasks import classification
 
 

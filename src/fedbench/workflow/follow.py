@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from fedbench.jobs.progress import LOG_SECONDS
+from fedbench.train.progress import LOG_SECONDS
 
 GROWTH = 1.25
 """How much longer than at the line before the work has to have taken: a night gives some thirty lines, not hundreds."""

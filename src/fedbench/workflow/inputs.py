@@ -8,15 +8,15 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from fedbench.errors import UserError
-from fedbench.plan import configuration, starts
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, FigureSpec, Paper, TableSpec
-from fedbench.report.numbers import published
-from fedbench.report.numbers.axes import axes_placed
-from fedbench.report.numbers.shipped import Shipped
-from fedbench.specs import RunSpec
-from fedbench.store.results import FOLDER as RESULTS
+from fedbench.results import published
+from fedbench.results.axes import axes_placed
+from fedbench.results.shipped import Shipped
+from fedbench.spec import RunSpec
+from fedbench.store.cell_files import FOLDER as RESULTS
+from fedbench.study import configuration, starts
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec
 from fedbench.workflow import sources
 
 ABOUT_DATA = ("data", "facts")

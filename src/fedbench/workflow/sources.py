@@ -9,11 +9,11 @@ from pathlib import Path
 
 import fedbench
 from fedbench import files
-from fedbench.plan.configuration import CONFIG_DIR
-from fedbench.plan.schema import Paper
-from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import published
-from fedbench.specs import digest
+from fedbench.outputs import REPRODUCED
+from fedbench.results import published
+from fedbench.spec import digest
+from fedbench.study.configuration import CONFIG_DIR
+from fedbench.study.schema import Paper
 
 TRAINING = {"algorithms", "datasets", "engine", "models", "net", "objectives", "partitions", "tasks"}
 """Folders of the library whose code trains, and builds no table or figure."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbench.errors import UserError, unknown
-from fedbench.plan.schema import Paper
+from fedbench.study.schema import Paper
 from fedbench.workflow.inputs import Inputs
 
 FORMS = {

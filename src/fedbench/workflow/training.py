@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from fedbench import files
-from fedbench.jobs import progress
-from fedbench.plan.cells import Cell
 from fedbench.store.runs import STORE, Store
-from fedbench.workflow import failures, room, targets
-from fedbench.workflow.call import Call, or_exit
+from fedbench.study.cells import Cell
+from fedbench.train import progress
+from fedbench.workflow import disk_guard, failures, targets
 from fedbench.workflow.follow import follow, tell
+from fedbench.workflow.rule_functions import RuleFunctions, or_exit
 
 
 class Training:
     """The jobs of a call, whose cells ``call`` knows; ``workflow`` is Snakemake's."""
 
-    def __init__(self, workflow: Any, call: Call) -> None:
+    def __init__(self, workflow: Any, call: RuleFunctions) -> None:
         self._workflow, self._call = workflow, call
         self._logs_before: dict[str, files.Mark | None] = {}
         self._marks: list[tuple[float, float]] = []
@@ -44,7 +44,9 @@ class Training:
         self._logs_before.update({name: files.mark(Path(name)) for job in waiting for name in job.log})
         trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
         written = [str(file) for job in waiting for file in [*job.output, *job.log]]
-        or_exit(room.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)])
+        or_exit(
+            disk_guard.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)]
+        )
         if trained:
             self._call.check(trained)
             self._tell_untuned(trained)
@@ -54,7 +56,7 @@ class Training:
                 or_exit(compiled.check)
         self.state()  # what was done before is no part of the pace
         self._end = follow(self.state)
-        room.watch(self._failed_logs, self._stop_for_disk)
+        disk_guard.watch(self._failed_logs, self._stop_for_disk)
 
     def _tell_untuned(self, trained: Iterable[Cell]) -> None:
         """Say in a line for each paper which of its cells are not tuned, before a night of training."""

@@ -11,9 +11,9 @@ from world import CONDITIONAL, METHODS, PARAMS, spec
 
 from fedbench import algorithms, registry
 from fedbench.algorithms import make
-from fedbench.contract.method import FederatedMethod
 from fedbench.errors import UserError
-from fedbench.specs import LATE_PARAMS
+from fedbench.method import FederatedMethod
+from fedbench.spec import LATE_PARAMS
 
 
 def test_every_method_has_tests() -> None:

@@ -14,7 +14,7 @@ from fedbench.algorithms import make
 from fedbench.algorithms._climb import Climb, weights
 from fedbench.data.clients import Arrays
 from fedbench.engine import evaluator
-from fedbench.streams import stream
+from fedbench.random import stream
 
 SIZE, Q, TOLERANCE = 40, 0.6, 0.1
 

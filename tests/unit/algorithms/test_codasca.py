@@ -11,9 +11,9 @@ from torch import Tensor
 from world import images, simulate, spec
 
 from fedbench.algorithms import codasca
-from fedbench.contract.problem import State
 from fedbench.data.clients import Arrays
 from fedbench.objectives.auc_minimax import auc_minimax
+from fedbench.problem import State
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}
 WEIGHT_DECAY = 0.5

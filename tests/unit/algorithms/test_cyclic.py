@@ -14,12 +14,12 @@ from test_reference import compare
 from world import CPU, images, same, saved, simulate, spec
 
 from fedbench.algorithms import a_scaffold, coda_plus, make
-from fedbench.contract.problem import Problem, State
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
+from fedbench.problem import Problem, State
 from fedbench.store.runs import csv_text
 
 EVERYBODY = {"rule": "cyclic", "clients": 3, "groups": 1}

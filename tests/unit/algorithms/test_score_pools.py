@@ -12,9 +12,9 @@ from cycles import PAIRS, SIZES, cycles
 from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import pairwise
-from fedbench.contract.problem import Problem, State
 from fedbench.engine.simulate import Simulation
 from fedbench.objectives.pairwise import PairLoss, active_passive
+from fedbench.problem import Problem, State
 
 
 @pytest.mark.usefixtures("double")

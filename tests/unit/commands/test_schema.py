@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from fedbench.commands import schema
 from fedbench.commands.docstrings import docstrings
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = [

@@ -11,17 +11,17 @@ import pytest
 from toy import PAPER, write_yaml
 from typer.testing import CliRunner, Result
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.commands import store_commands
 from fedbench.commands.cli import app
 from fedbench.data import stamps
 from fedbench.data.files import read_json
 from fedbench.files import mark
-from fedbench.plan import cells, configuration
-from fedbench.plan.plan import Plan
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
+from fedbench.study import cells, configuration
+from fedbench.study.plan import Plan
 
 CELL = "toy/Digits/p2_imratio0.2/Plain"
 
@@ -155,7 +155,7 @@ def test_verify_reads_prepared_data_whatever_a_stamp_says(
     path.write_bytes(content[:-100] + b"x" + content[-99:])
     damaged = mark(path)
     assert damaged is not None
-    seal.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": sha})
+    sealed_json.write(stamps.stamp_path(path), {"mark": list(damaged), "sha256": sha})
     assert stamps.intact(path, sha)  # a disk that lost a bit changes no time
     result = call("verify")
     assert f"{path} is damaged and will be made again: it is not what was written\n" in result.stdout

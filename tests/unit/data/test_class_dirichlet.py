@@ -13,8 +13,8 @@ from scipy import stats
 from fedbench.data.partition import split
 from fedbench.data.partitions import Deal, Pool
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec, PartitionSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec, PartitionSpec
 
 
 def deal(

@@ -15,8 +15,9 @@ import pytest
 from PIL import Image
 from xray_corpora import put, small
 
-from fedbench import seal
-from fedbench.data import datasets, decoding, files, own, prepared, stamps
+from fedbench import sealed_json
+from fedbench.data import datasets, decoding, files, prepared, stamps
+from fedbench.data.custom import yaml_dataset
 from fedbench.data.datasets._xray import XraySet
 from fedbench.data.decoding import workplace
 from fedbench.data.files import checksum
@@ -107,7 +108,7 @@ def test_a_killed_preparation_goes_on_where_it_was(
     assert len(decoded) == len(first) + COUNT
 
 
-@pytest.mark.parametrize(("place", "moment"), [(files, "checksum"), (seal, "write")])
+@pytest.mark.parametrize(("place", "moment"), [(files, "checksum"), (sealed_json, "write")])
 def test_a_preparation_that_is_killed_while_it_ends_decodes_nothing_again(
     corpus: XraySet,
     tmp_path: Path,
@@ -199,14 +200,14 @@ def test_a_draft_is_another_definition_and_no_other_changes(tmp_path: Path) -> N
     plain = datasets.get("chexpert")
     path = tmp_path / "quick.yaml"
     path.write_text("base: chexpert\noptions: {draft: true}\n")
-    draft = own.load(path, datasets.get)
+    draft = yaml_dataset.load(path, datasets.get)
     assert isinstance(draft, XraySet) and draft.draft
     assert isinstance(plain, XraySet) and not plain.draft
     assert draft.definition() != dataclasses.replace(draft, draft=False).definition()
     assert draft.content() != dataclasses.replace(draft, draft=False).content()
     path.write_text("base: digits\noptions: {draft: true}\n")
     with pytest.raises(UserError, match="unknown option"):
-        own.load(path, datasets.get)
+        yaml_dataset.load(path, datasets.get)
 
 
 def test_a_disk_that_is_full_is_said_before_a_picture_is_decoded(

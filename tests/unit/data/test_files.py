@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data.files import checksum, read_json, read_npz, write_npy, write_npz
 from fedbench.errors import ReadError, UserError
 from fedbench.files import atomic
@@ -81,7 +81,7 @@ def test_missing_files_are_user_errors(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
     path = tmp_path / "x.json"
-    seal.write(path, {"old": 1})
+    sealed_json.write(path, {"old": 1})
     with pytest.raises(ValueError, match="half way"), atomic(path) as temporary:
         temporary.write_text("{half")
         raise ValueError("half way")
@@ -91,15 +91,15 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
 
 def test_a_reader_of_the_old_file_never_sees_a_mixture(tmp_path):
     path = tmp_path / "x.json"
-    seal.write(path, {"old": 1})
+    sealed_json.write(path, {"old": 1})
     with path.open() as reader:
-        seal.write(path, {"new": 2})
+        sealed_json.write(path, {"new": 2})
         assert json.load(reader)["old"] == 1
     assert read_json(path, "") == {"new": 2}
 
 
 def test_atomic_makes_the_folder(tmp_path: Path):
-    seal.write(tmp_path / "a" / "b" / "c.json", {"a": 1})
+    sealed_json.write(tmp_path / "a" / "b" / "c.json", {"a": 1})
     assert (tmp_path / "a" / "b" / "c.json").read_text().startswith('{\n "a": 1,')
 
 

@@ -12,7 +12,7 @@ from fedbench.data.datasets import get
 from fedbench.data.partitions import Pool
 from fedbench.data.partitions.groups import partition
 from fedbench.errors import UserError
-from fedbench.specs import PartitionSpec
+from fedbench.spec import PartitionSpec
 
 RULE = PartitionSpec(rule="groups")
 

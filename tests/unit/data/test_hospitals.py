@@ -12,7 +12,7 @@ from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
 from fedbench.data.summary import Counts, by_site
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec, PartitionSpec
+from fedbench.spec import DataSpec, PartitionSpec
 
 HOSPITALS = ("Basel", "Lyon", "Turin")
 SPEC = DataSpec(

@@ -16,7 +16,7 @@ from fedbench.data.datasets.insurance import Insurance
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 YEARS = range(2017, 2023)
 STATES = ("AL", "CA", "WY")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from fedbench.data.labels import hold_out, keep, relabel
 from fedbench.errors import UserError
-from fedbench.specs import ImbalanceSpec, LabelSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import ImbalanceSpec, LabelSpec
 
 NAMES = "abcdefghij"
 

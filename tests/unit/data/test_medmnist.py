@@ -17,7 +17,7 @@ from fedbench.data.files import checksum
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 info = pytest.importorskip("medmnist.info")
 SIZES = {"train": 40, "val": 10, "test": 20}

@@ -17,7 +17,7 @@ from fedbench.data.datasets import omniglot, omniglot_vinyals
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 CHARACTERS = {"images_background": 9, "images_evaluation": 4}
 DRAWINGS = 3

@@ -15,8 +15,8 @@ from fedbench.data.labels import flip, keep, relabel
 from fedbench.data.partition import Partition, load_partition, make_partition, partition_path
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec, ImbalanceSpec, LabelSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec, ImbalanceSpec, LabelSpec
 
 NAMES = ("no finding", "edema", "edema+mass", "massive", "mass")
 DIGITS: dict[str, Any] = {

@@ -16,8 +16,8 @@ from world import CPU, images
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.cycle import Cycle
 from fedbench.errors import UserError
-from fedbench.specs import TrainSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import TrainSpec
 
 
 def shuffled(n: int) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
 from fedbench.data.prepared import array_path, load_prepared, prepare, prepared_path, read_summary, write
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 RULE = {
     "dataset": "digits",
@@ -81,7 +81,7 @@ def test_the_same_bytes_in_another_process_and_other_bytes_for_another_seed(fold
     spec = DataSpec(**RULE)
     first = make_partition(spec, 0, folder)
     code = (
-        "import sys; from fedbench.data.partition import make_partition; from fedbench.specs import DataSpec;"
+        "import sys; from fedbench.data.partition import make_partition; from fedbench.spec import DataSpec;"
         "make_partition(DataSpec.model_validate_json(sys.argv[1]), 0, sys.argv[2])"
     )
     shutil.copytree(digits / "prepared", folder / "other" / "prepared")
@@ -188,7 +188,7 @@ def test_preparing_twice_gives_the_same_bytes(digits, tmp_path):
 def test_data_need_neither_torch_nor_torchvision(folder):
     code = (
         "import sys; from fedbench.data import datasets, partition, prepared, summary;"
-        "from fedbench.specs import DataSpec; sys.modules['torchvision'] = None;"
+        "from fedbench.spec import DataSpec; sys.modules['torchvision'] = None;"
         "spec = DataSpec(dataset='digits', clients=3); partition.make_partition(spec, 0, sys.argv[1]);"
         "print(datasets.get('mnist').status(__import__('pathlib').Path('none')).detail);"
         "assert 'torch' not in sys.modules"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fedbench.data.partition import split
 from fedbench.data.partitions import Pool
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec, PartitionSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec, PartitionSpec
 
 RULES = st.one_of(
     st.just(PartitionSpec(rule="even")),

@@ -11,7 +11,7 @@ import pytest
 from fedbench.data import datasets
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 MIRROR = os.environ.get("FEDBENCH_TEST_MIRROR")
 pytestmark = pytest.mark.skipif(not MIRROR, reason="FEDBENCH_TEST_MIRROR names no mirror")

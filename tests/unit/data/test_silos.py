@@ -14,8 +14,8 @@ from fedbench.data.labels import keep, relabel
 from fedbench.data.partition import split
 from fedbench.data.partitions import Deal, Pool
 from fedbench.errors import UserError
-from fedbench.specs import DataSpec, ImbalanceSpec, LabelSpec, PartitionSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec, ImbalanceSpec, LabelSpec, PartitionSpec
 
 MNIST = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 SECOND = LabelSpec(rule="halves", positive_half="second")

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbench.data import joined
-from fedbench.data.joined import Rows
+from fedbench.data import multi_source
+from fedbench.data.multi_source import Rows
 from fedbench.data.partition import load_partition, make_partition, split
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.partitions.sites import apportioned
 from fedbench.data.prepared import load_prepared, prepare, prepared_path, write
 from fedbench.errors import UserError
-from fedbench.jobs.training import load_arrays
-from fedbench.specs import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
+from fedbench.train.training import load_arrays
 
 SITES = PartitionSpec(rule="sites")
 
@@ -127,12 +127,12 @@ def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
     run = run_on(validation=0.2)
     arrays = load_arrays(run, hospitals)
     assert arrays.x_train.shape == (100, 3) and len(arrays.x_test) == 10
-    a, b = (joined.load_prepared(name, hospitals) for name in ("a", "b"))
+    a, b = (multi_source.load_prepared(name, hospitals) for name in ("a", "b"))
     full = np.concatenate([a.x_train, b.x_train])
     for samples in arrays.clients:
         np.testing.assert_array_equal(arrays.x_train[samples], full[samples])
         assert len(set(samples >= 40)) == 1  # one site
-    prepared = joined.load(run.data, hospitals)
+    prepared = multi_source.load(run.data, hospitals)
     # not those of one site twice
     assert prepared.group_train is not None and len(set(prepared.group_train)) == 50
     held = set(prepared.group_train[arrays.validation])
@@ -156,8 +156,8 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
 
 def test_what_does_not_fit_together_is_named(hospitals: Path) -> None:
     with pytest.raises(UserError, match="wide cannot be joined to a: its shape of a sample differs"):
-        joined.load(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
+        multi_source.load(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
     with pytest.raises(UserError, match=r"none\.json is missing"):
-        joined.load(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
+        multi_source.load(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
     with pytest.raises(ValueError, match="a dataset is joined to itself: a, b, a"):
         DataSpec(dataset="a", sources=("b", "a"), clients=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data import stamps
 from fedbench.data.files import checksum
 from fedbench.data.stamps import intact, stamp_path
@@ -83,6 +83,6 @@ def test_small_files_have_no_stamp(large: Path, reads: list[Path], monkeypatch: 
 
 
 def test_a_note_without_a_state_vouches_for_no_missing_file(tmp_path: Path) -> None:
-    seal.write(stamp_path(tmp_path / "x"), {"sha256": "0" * 64})
+    sealed_json.write(stamp_path(tmp_path / "x"), {"sha256": "0" * 64})
     with pytest.raises(FileNotFoundError):
         stamps.sha256(tmp_path / "x")

@@ -4,7 +4,7 @@ import shutil
 
 from fedbench.data.partition import make_partition
 from fedbench.data.summary import data_rows
-from fedbench.specs import DataSpec
+from fedbench.spec import DataSpec
 
 
 def test_rows_keep_their_order_and_say_what_is_missing(digits, tmp_path):

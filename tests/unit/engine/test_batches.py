@@ -13,8 +13,8 @@ from world import CPU, images, simulate, spec
 
 from fedbench.data.clients import ClientData
 from fedbench.errors import UserError
-from fedbench.specs import TrainSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import TrainSpec
 
 SIZES = (20, 26, 4)
 

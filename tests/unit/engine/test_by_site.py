@@ -11,11 +11,11 @@ import torch
 from sklearn.metrics import roc_auc_score
 from world import points
 
-from fedbench import measures, tasks
+from fedbench import metric_table, tasks
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine.evaluator import MOST_DEVICES, Evaluator
 from fedbench.net import Net
-from fedbench.specs import TaskSpec, TrainSpec
+from fedbench.spec import TaskSpec, TrainSpec
 
 TRAIN = TrainSpec(iterations=4, period=2, batch_size=4)
 
@@ -90,9 +90,9 @@ def test_nothing_is_measured_by_site_where_nobody_knows_it_or_a_client_is_asked(
 
 
 def test_the_names_have_labels_and_directions() -> None:
-    assert measures.label("test_auc@Basel") == "test AUC, Basel"
+    assert metric_table.label("test_auc@Basel") == "test AUC, Basel"
     assert (
-        measures.label("worst_site_test_auc") == "worst site's test AUC"
-        and measures.sign("test_auc@Basel") == 1
+        metric_table.label("worst_site_test_auc") == "worst site's test AUC"
+        and metric_table.sign("test_auc@Basel") == 1
     )
-    assert measures.sign("site_std_test_auc") == -1 and measures.find("nothing@Basel") is None
+    assert metric_table.sign("site_std_test_auc") == -1 and metric_table.find("nothing@Basel") is None

@@ -16,14 +16,14 @@ from torch import Tensor
 from world import CPU, METHODS, images, simulate, spec, tiny_norm
 
 from fedbench.algorithms import fedavg
-from fedbench.contract.problem import Batch
-from fedbench.contract.task import Conditional
 from fedbench.engine import compiled, pooling
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.models import mlp
+from fedbench.problem import Batch
+from fedbench.task import Conditional
 
 SIZES = (12, 18, 24)
 

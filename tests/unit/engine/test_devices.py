@@ -17,11 +17,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from world import CONDITIONAL, CPU, METHODS, images, points, simulate, spec
 
 from fedbench import net, testing
-from fedbench.contract.task import Model, Rounds
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.simulate import Simulation
+from fedbench.task import Model, Rounds
 
 META = torch.device("meta")
 SIZES = (20, 26, 31, 12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 from world import images, simulate, spec
 
-from fedbench.measures import ON_PARTS
+from fedbench.metric_table import ON_PARTS
 from fedbench.objectives.metrics import auc, average_precision, binary_metrics, multiclass_metrics, recalls
 
 samples = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=1, max_size=30)

@@ -15,13 +15,13 @@ from torch import Tensor
 from world import CPU, images, saved, simulate, spec
 
 from fedbench import registry
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State
 from fedbench.engine.loop import _without_nan
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.specs import RunSpec
+from fedbench.method import FederatedMethod
+from fedbench.problem import Batch, Problem, State
+from fedbench.spec import RunSpec
 from fedbench.store.runs import csv_text
 
 SIZES = (20, 26, 31, 12, 9, 17)
@@ -188,6 +188,6 @@ def test_other_ids_draw_other_numbers() -> None:
 
 
 def _engine_draw(purpose: str) -> int:
-    from fedbench.streams import stream
+    from fedbench.random import stream
 
     return int(stream(0, purpose, 0, 0).integers(2**40))

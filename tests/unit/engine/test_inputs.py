@@ -10,12 +10,12 @@ import pytest
 import torch
 from world import CONDITIONAL, CPU, images, points, same, simulate, spec
 
-from fedbench.data import inputs, work
+from fedbench.data import inputs, round_batches
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Mapped, copied, place
-from fedbench.data.joined import Rows
+from fedbench.data.multi_source import Rows
 from fedbench.engine.outcome import Outcome
-from fedbench.specs import RunSpec, TaskSpec
+from fedbench.spec import RunSpec, TaskSpec
 
 pytestmark = pytest.mark.filterwarnings("error:The given NumPy array is not writable")
 GREY = {"normalize": {"mean": [0.4], "std": [0.3]}}
@@ -68,7 +68,7 @@ def nested() -> RunSpec:
 def test_a_run_has_the_same_numbers_wherever_its_inputs_are(
     run: RunSpec, arrays: Arrays, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(work.AHEAD, "cpu", ahead)
+    monkeypatch.setitem(round_batches.AHEAD, "cpu", ahead)
     copy, expected = simulate(run, arrays, None, inputs="device")
     mapped, trained = simulate(run, in_files(arrays, tmp_path), None, inputs="host")
     assert (copy.data.where, mapped.data.where) == ("device", "host")
@@ -78,7 +78,7 @@ def test_a_run_has_the_same_numbers_wherever_its_inputs_are(
 
 
 def test_batches_are_read_once_and_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(work.AHEAD, "cpu", 1)
+    monkeypatch.setitem(round_batches.AHEAD, "cpu", 1)
     run, arrays = spec(local_epochs=2, period=None), images((20, 26, 9))
     full = ClientData(arrays, run.train, 0, CPU, "device").work([0, 1, 2], 0, "batches")
     data = ClientData(in_files(arrays, tmp_path), run.train, 0, CPU, "host")

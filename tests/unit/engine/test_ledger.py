@@ -15,7 +15,7 @@ from fedbench import algorithms, registry
 from fedbench.commands.options import configured
 from fedbench.engine.simulate import DEFAULT, Simulation
 from fedbench.net import network
-from fedbench.plan.plan import Plan
+from fedbench.study.plan import Plan
 from fedbench.testing import simulation as set_up
 
 N, CHOSEN, ROUNDS = 4, 2, 8

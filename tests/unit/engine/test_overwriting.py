@@ -10,8 +10,8 @@ import torch
 from world import CPU, images, simulate, spec
 
 from fedbench.algorithms import fedavg, local_sgdm
-from fedbench.contract.problem import Batch, Problem, State
 from fedbench.engine.simulate import Simulation
+from fedbench.problem import Batch, Problem, State
 
 NETWORKS: list[tuple[str, dict[str, Any]]] = [
     ("mlp", {"hidden": [5, 7]}),

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 from fedbench.engine.participation import groups, participants
 from fedbench.errors import UserError
-from fedbench.specs import ParticipationSpec
-from fedbench.streams import stream
+from fedbench.random import stream
+from fedbench.spec import ParticipationSpec
 
 RANDOM = ParticipationSpec(rule="random", clients=5)
 

@@ -9,7 +9,7 @@ import torch
 from world import images, simulate, spec
 
 from fedbench.errors import UserError
-from fedbench.jobs.training import own_device
+from fedbench.train.training import own_device
 
 NETWORKS = {"mlp": ("mlp", {"hidden": [5]}), "norm": ("resnet20", {"blocks": 1})}
 

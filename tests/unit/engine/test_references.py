@@ -20,7 +20,7 @@ from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.references import Alone, pooled, simulation_of
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.specs import RunSpec, TaskSpec
+from fedbench.spec import RunSpec, TaskSpec
 
 SENT = ("floats_up", "floats_down", "floats_buffers")
 SIZES = (20, 26, 31)

@@ -14,7 +14,7 @@ from fedbench.engine import checkpoint
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 from fedbench.store.runs import csv_text
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}

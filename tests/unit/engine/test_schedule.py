@@ -14,10 +14,10 @@ from world import CPU, METHODS, images, same, simulate, spec
 
 from fedbench import registry
 from fedbench.algorithms import coda
-from fedbench.contract.method import FederatedMethod
-from fedbench.contract.problem import Batch, Problem, State, Turn
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
+from fedbench.method import FederatedMethod
+from fedbench.problem import Batch, Problem, State, Turn
 
 SIZES = (20, 26, 31, 12, 9, 17)
 CYCLES: dict[str, Any] = {

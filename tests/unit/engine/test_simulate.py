@@ -11,11 +11,11 @@ import pytest
 import torch
 from world import CPU, METHODS, images, same, simulate, spec
 
-from fedbench.contract.problem import State
 from fedbench.data import augment
 from fedbench.data.clients import Work
 from fedbench.engine.simulate import Simulation
-from fedbench.specs import NetworkSpec
+from fedbench.problem import State
+from fedbench.spec import NetworkSpec
 from fedbench.store.runs import csv_text
 
 RESNET = {"network": "resnet20", "options": {"blocks": 1}}

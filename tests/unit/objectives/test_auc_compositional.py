@@ -9,12 +9,12 @@ from torch.func import functional_call
 from world import PARAMS, tiny_norm
 
 from fedbench.algorithms import make
-from fedbench.contract.problem import Batch, Problem
 from fedbench.models import mlp
 from fedbench.net import Net
 from fedbench.objectives.auc_compositional import InnerStep
 from fedbench.objectives.auc_minimax import auc_minimax
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.problem import Batch, Problem
 from fedbench.tasks.classification import Task as Classification
 
 pytestmark = pytest.mark.usefixtures("double")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedbench import measures
+from fedbench import metric_table
 from fedbench.objectives import detailed_metrics, metrics
 from fedbench.tasks import classification, detailed, random_scores
 
@@ -57,7 +57,7 @@ def controls(classes: int) -> tuple[dict[str, float], dict[str, float], dict[str
 def test_labels_as_scores_are_best_and_their_opposite_worst(classes: int) -> None:
     perfect, random, wrong = controls(classes)
     for name, best in perfect.items():
-        measure = measures.measure(f"test_{name}")
+        measure = metric_table.measure(f"test_{name}")
         assert best == measure.high == 1.0, name
         # the least average precision is not 0: all positives stand behind all negatives
         last = [rank / (N - POSITIVES + rank) for rank in range(1, POSITIVES + 1)]

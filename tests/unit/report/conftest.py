@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from report_project import Project, cell_of, localscgdam, run_result
 
-from fedbench.plan.schema import Config
+from fedbench.study.schema import Config
 
 
 @pytest.fixture

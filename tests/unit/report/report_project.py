@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from fedbench import seal
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.results.idle import class_counts
+from fedbench import sealed_json
+from fedbench.random import stream
+from fedbench.results.degenerate_runs import class_counts
 from fedbench.results.run_facts import run_facts
-from fedbench.specs import RunSpec
-from fedbench.store import results
-from fedbench.streams import stream
+from fedbench.spec import RunSpec
+from fedbench.store import cell_files
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 PUBLISHED = Path(__file__).parents[3] / "published"
 METHODS = ["LocalSCGDAM", "CoDA", "LocalSGDAM", "LocalSGDM", "LocalSGDM_RL"]
@@ -197,7 +197,7 @@ class Project:
                 spec = specs[run["key"]].model_dump(mode="json")
                 made = run["provenance"] | ({"seconds": 1.5} if shas else {})
                 parts = {"spec": spec, "metrics": metrics, "provenance": made, "files": shas}
-                seal.write(folder / "run.json", facts | parts)
+                sealed_json.write(folder / "run.json", facts | parts)
         path = self.root / cell.path
         path.parent.mkdir(parents=True, exist_ok=True)
         listed = [{name: run[name] for name in ("seed", "key", "status")} for run in runs]
@@ -207,9 +207,9 @@ class Project:
     def runs(self, cell: Cell) -> list[dict[str, Any]]:
         """Return the runs of a cell that :meth:`write` wrote, as it takes them."""
         paths = (
-            self.root / "results" / "runs" / key / "run.json" for key in results.keys(cell.path).values()
+            self.root / "results" / "runs" / key / "run.json" for key in cell_files.keys(cell.path).values()
         )
-        records = [seal.read(path) for path in paths]
+        records = [sealed_json.read(path) for path in paths]
         return [{"seed": record["spec"]["seed"], **record} for record in records]
 
     def forget(self, runs: Iterable[RunSpec]) -> None:

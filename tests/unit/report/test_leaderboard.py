@@ -14,16 +14,15 @@ import pandas as pd
 import pytest
 from report_project import TRAIN, Project, run_result
 
-from fedbench import measures
+from fedbench import metric_table
 from fedbench.errors import UserError
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.report import leaderboard, tables
 from fedbench.report.figures import build as figures
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.leaderboard import board_of
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import leaderboard
+from fedbench.results.export import export_reproduced
+from fedbench.results.leaderboard import board_of
+from fedbench.study.configuration import load_paper
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 from fedbench.workflow.inputs import Inputs
 
 SEEDS = list(range(8))
@@ -109,7 +108,7 @@ def test_a_seed_without_a_number_counts_for_no_method() -> None:
     values = [{0: 0.5, 1: 0.6, 2: 0.7}, {0: 0.4, 1: math.nan, 2: 0.5}]
     frame = pd.DataFrame({"method": ["A", "B"], "status": "finished", "values": values})
     spec: Any = SimpleNamespace(random="", controls=())
-    measure = measures.find("test_auc")
+    measure = metric_table.find("test_auc")
     assert measure is not None
     board = board_of("D", spec, frame, measure, {})
     assert board.seeds == [0, 2] and [line.method for line in board.ranked] == ["A", "B"]

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, run_result
 
-from fedbench.measures import measure
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.finding import AtScale
-from fedbench.report.numbers.findings import find
-from fedbench.report.numbers.longer import longer
+from fedbench.metric_table import measure
+from fedbench.report import claims as claim_tables
+from fedbench.report import tables
 from fedbench.report.page.build import build as page_build
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims as claim_tables
+from fedbench.results.claims.finding import AtScale
+from fedbench.results.claims.findings import find
+from fedbench.results.claims.longer import longer
+from fedbench.results.export import export_reproduced
 from fedbench.results.run_facts import pace
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 
 def curve(values: list[float]) -> pd.DataFrame:

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from report_project import Project
 
-from fedbench.plan import plan as planning
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.report import claims, tables
 from fedbench.report.page import build as page
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims
+from fedbench.study import plan as planning
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 
 @pytest.fixture

@@ -12,19 +12,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fedbench import seal
-from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, TableSpec
-from fedbench.report.numbers import rates
-from fedbench.report.numbers.aggregate import measurements
-from fedbench.report.numbers.evidence import Evidence
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.tables import build
+from fedbench import sealed_json
+from fedbench.report import tables
+from fedbench.results import rates
+from fedbench.results.aggregate import measurements
+from fedbench.results.claims.evidence import Evidence
+from fedbench.results.export import export_reproduced
 from fedbench.results.places import places_of
 from fedbench.results.run_facts import run_facts
-from fedbench.specs import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config, TableSpec
 
 ROOT = Path(__file__).parents[3]
 SPEC = TableSpec(
@@ -73,7 +73,7 @@ def put(
         (folder / "curve.csv").write_bytes(content)
         made = {"spec": run.model_dump(mode="json"), "reason": "too large", "provenance": {}}
         files = {"curve.csv": hashlib.sha256(content).hexdigest()}
-        seal.write(folder / "run.json", {**ended, **made, "files": files})
+        sealed_json.write(folder / "run.json", {**ended, **made, "files": files})
     path = root / cell.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
@@ -138,8 +138,8 @@ def test_epsilon_is_the_mean_of_the_run_or_of_its_end(
     curve = pd.DataFrame({"round": range(6), "test_gradient_norm": [9, 5, 4, 0.3, 0.2, 0.1]})
     content = curve.to_csv(index=False).encode()
     path.write_bytes(content)
-    record = seal.read(path.with_name("run.json"))
-    seal.write(
+    record = sealed_json.read(path.with_name("run.json"))
+    sealed_json.write(
         path.with_name("run.json"), {**record, "files": {"curve.csv": hashlib.sha256(content).hexdigest()}}
     )
     result = {word: rates._point(cell, 0, "round", word) for word in rates.EPSILONS}
@@ -161,7 +161,7 @@ def test_a_seed_that_diverged_leaves_no_exponent_of_the_others(tmp_path: Path) -
     for budget in (16, 256, 4096):
         put(tmp_path, cell_of(budget), budget**-0.25)
     path = tmp_path / "results" / "runs" / cell_of(256).runs[1].key / "run.json"
-    seal.write(path, seal.read(path) | {"status": "diverged"})
+    sealed_json.write(path, sealed_json.read(path) | {"status": "diverged"})
     first = measured(tmp_path)["sample_exponent"]
     assert (first.status, first.values, first.n_bad) == ("diverged", {}, 1)
 
@@ -209,7 +209,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
 
     shutil.rmtree(tmp_path / "results")
-    made = build.make(Plan(config, "fcsg"), "table1")
+    made = tables.make(Plan(config, "fcsg"), "table1")
     shown = made.rows.set_index(["method", "metric"]).loc[("Acc-FCSG-M", "sample_exponent")]
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
     line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.report.tables import build
+from fedbench.report import tables
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_reference_is_mean_and_deviation_of_the_shipped_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    rows = build.make(Plan(load_config(), "check"), "table1").rows
+    rows = tables.make(Plan(load_config(), "check"), "table1").rows
     assert rows["n_seeds"].tolist() == [10] * 3 and rows["shipped"].all()
     for ours, printed in (("mean", "published_mean"), ("std", "published_std")):
         assert rows[ours].tolist() == pytest.approx(rows[printed].astype(float).tolist(), abs=5e-5)

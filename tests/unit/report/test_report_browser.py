@@ -17,9 +17,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from fedbench.plan.cells import matching
-from fedbench.plan.schema import Config
 from fedbench.report.page import build as page
+from fedbench.study.cells import matching
+from fedbench.study.schema import Config
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(

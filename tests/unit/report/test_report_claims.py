@@ -15,14 +15,14 @@ import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam
 
-from fedbench.plan.claims import ClaimSpec
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.findings import find
-from fedbench.report.tables import claim_words
-from fedbench.report.tables import claims as tables
+from fedbench.report import claim_words
+from fedbench.report import claims as tables
 from fedbench.results.claims.effect import Effect
+from fedbench.results.claims.findings import find
 from fedbench.results.claims.judge import NOT_TESTABLE
+from fedbench.study.claims import ClaimSpec
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 LEADS = {"better": {"method": METHODS[0], "than": METHODS[1:], "metric": "test_auc"}, "holds": "all"}
 LONG = {
@@ -219,7 +219,7 @@ def test_a_part_of_the_rivals_is_no_place(claimed: Project, reduced: Config) -> 
 
 
 def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config) -> None:
-    from fedbench.report.numbers.export import export_reproduced
+    from fedbench.results.export import export_reproduced
 
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     export_reproduced(Plan(reduced), "table1")
@@ -232,7 +232,7 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
 
 def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Config) -> None:
     """Without curves their table counts: with 250 rounds a miss is worth at least that, as it is with them."""
-    from fedbench.report.numbers.export import export_reproduced
+    from fedbench.results.export import export_reproduced
 
     asked = {"metrics": [], "rounds_to": {"test_auc": 0.9}}
     ratio = {

@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 from report_project import Project, run_result
 
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers import collect
-from fedbench.report.numbers.aggregate import measure_cells, measurements
-from fedbench.report.numbers.compare import comparisons
-from fedbench.report.numbers.rows import Compared, Measured, Row, columns_of, frame_of
-from fedbench.report.numbers.runs import runs_of_cells
-from fedbench.report.numbers.shipped import Shipped
-from fedbench.report.numbers.verdicts import agreements
+from fedbench.results import collect
+from fedbench.results.aggregate import measure_cells, measurements
+from fedbench.results.compare import comparisons
+from fedbench.results.frame import Compared, Measured, Row, columns_of, frame_of
+from fedbench.results.runs import runs_of_cells
+from fedbench.results.shipped import Shipped
+from fedbench.results.verdicts import agreements
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 
 @pytest.fixture
@@ -183,8 +183,8 @@ def test_what_a_run_said_of_itself_when_it_ended_counts_and_no_curve_is_read(
 
 def test_the_report_imports_neither_torch_nor_scipys_statistics() -> None:
     """Each takes a second or more, which a table without tests of significance has no use for."""
-    modules = "tables.build, figures.build, numbers.export, tables.pdf, page.build"
-    imports = "\n".join(f"import fedbench.report.{module}" for module in modules.split(", "))
+    modules = "report.tables, report.figures.build, results.export, report.pdf, report.page.build"
+    imports = "\n".join(f"import fedbench.{module}" for module in modules.split(", "))
     code = f"import sys\n{imports}\nprint(set(sys.modules) & set(('torch', 'scipy.stats')))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "set()"

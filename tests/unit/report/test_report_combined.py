@@ -12,11 +12,11 @@ import pytest
 from report_project import Project, localscgdam
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.combine import averages, pool, slope, slopes
-from fedbench.report.numbers.rows import Measured
-from fedbench.report.tables import build as tables
+from fedbench.report import tables
+from fedbench.results.combine import averages, pool, slope, slopes
+from fedbench.results.frame import Measured
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 BASE = {
     "title": "T",

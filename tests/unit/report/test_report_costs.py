@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from report_project import METHODS, Project, run_result
 
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.findings import AtScale, find
+from fedbench.results.claims.findings import AtScale, find
+from fedbench.results.export import export_reproduced
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 OURS, RIVAL = METHODS[:2]
 

@@ -12,12 +12,11 @@ from report_project import Project, localscgdam
 from fedbench.data.partition import make_partition
 from fedbench.data.prepared import prepare
 from fedbench.data.summary import BinaryTask
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers import described
-from fedbench.report.tables import build as tables
-from fedbench.specs import RunSpec, StartSpec
+from fedbench.report import described, tables
+from fedbench.spec import RunSpec, StartSpec
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 CONFIG = Config(scale="demo", datasets=["Digits"])
 

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from report_project import Project, run_result
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.export import export_reproduced, in_order
-from fedbench.report.tables import build as tables
+from fedbench.report import tables
+from fedbench.results.export import export_reproduced, in_order
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 FILE = "reproduced/reduced/localscgdam.csv"
 HEAD = "dataset,p,imratio,method,seed,key,metric,value,status,reason,pace,sign,commit,hardware"
@@ -170,7 +170,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     config = Config(scale="reduced", seeds=[3], datasets=["CIFAR10"])
     data = project.cells("localscgdam", "table1", config)[0].runs[0].data
     folder = project.root / "data"
-    seal.write(
+    sealed_json.write(
         folder / "prepared" / "cifar10.json",
         {"dataset": "cifar10", "classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
     )
@@ -182,7 +182,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
         "validation": {"n": 0, "class_counts": {}},
         "test": {"n": 10000, "class_counts": {"0": 5000, "1": 5000}},
     }
-    seal.write(partition_path(data, 3, folder).with_suffix(".json"), summary)
+    sealed_json.write(partition_path(data, 3, folder).with_suffix(".json"), summary)
     paths = tables.build(Plan(config), "table4")
     tex = paths[0].read_text()
     assert r"CIFAR10 & 1,027,777 & 2,777 & 1,025,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex

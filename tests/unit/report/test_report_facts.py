@@ -16,13 +16,12 @@ from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import prepare
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.plan.cells import resolve
-from fedbench.plan.configuration import load_config, load_paper, load_scale
-from fedbench.plan.plan import Plan
-from fedbench.report.numbers import shipped_facts
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import facts
-from fedbench.report.tables.document import Table
+from fedbench.report import facts, tables
+from fedbench.report.document import Table
+from fedbench.results import shipped_facts
+from fedbench.study.cells import resolve
+from fedbench.study.configuration import load_config, load_paper, load_scale
+from fedbench.study.plan import Plan
 from fedbench.workflow.inputs import Inputs
 
 FACTS = ["n_positive", "n_negative", "positive_percent"]

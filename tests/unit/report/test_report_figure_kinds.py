@@ -13,16 +13,16 @@ from matplotlib.colors import to_hex
 from report_project import Project, localscgdam, run_result
 from scipy.stats import t
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.parts import Across, Content, Curve, Panel
 from fedbench.report.figures.plot import draw
-from fedbench.report.numbers.export import export_reproduced
+from fedbench.results.export import export_reproduced
 from fedbench.results.statistics import COVERAGE
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 BASE: dict[str, Any] = {
     "title": "T",
@@ -63,7 +63,7 @@ def with_curves(project: Project, cell: Any, columns: dict[str, Any], **made: An
 def remade(project: Project, key: str, made: dict[str, Any]) -> None:
     """Let the store say of a run how it was made."""
     path = project.root / "results" / "runs" / key / "run.json"
-    seal.write(path, seal.read(path) | {"provenance": made})
+    sealed_json.write(path, sealed_json.read(path) | {"provenance": made})
 
 
 def test_final_values_stand_against_a_setting_with_their_interval(project: Project, reduced: Config) -> None:

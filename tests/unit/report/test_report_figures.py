@@ -12,12 +12,12 @@ import pytest
 from report_project import METHODS, Project, localscgdam, run_result
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.plot import render
-from fedbench.report.numbers.published import load
+from fedbench.results.published import load
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 Fill = Callable[[str, str], Project]
 MAGIC = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}

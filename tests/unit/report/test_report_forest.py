@@ -9,13 +9,13 @@ from report_project import Project, localscgdam
 
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import forest
 from fedbench.results.auc_interval import auc_interval
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_paper
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 SITES = ["test_auc", "test_auc@Basel", "test_auc@Lyon"]
 COUNTS = {"": Counts(70, 30, 40), "Basel": Counts(60, 28, 32), "Lyon": Counts(10, 2, 8)}

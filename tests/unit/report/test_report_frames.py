@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fedbench import measures
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.schema import BoardSpec, TableSpec
+from fedbench import metric_table
+from fedbench.report import notes, sentences
 from fedbench.report.figures.panels import final_of
-from fedbench.report.numbers.aggregate import measurements, summarised
-from fedbench.report.numbers.evidence import numbers_of
-from fedbench.report.numbers.leaderboard import Board, Line, _averaged, board_of
-from fedbench.report.numbers.rows import Measured, Row, frame_of
-from fedbench.report.numbers.verdicts import agreements, judged, resemblance
-from fedbench.report.tables import notes, sentences
-from fedbench.report.tables.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
-from fedbench.report.tables.results import layout, state_text
+from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
+from fedbench.report.results_table import layout, state_text
+from fedbench.results.aggregate import measurements, summarised
+from fedbench.results.claims.evidence import numbers_of
+from fedbench.results.frame import Measured, Row, frame_of
+from fedbench.results.leaderboard import Board, Line, _averaged, board_of
+from fedbench.results.verdicts import agreements, judged, resemblance
+from fedbench.study.configuration import load_paper
+from fedbench.study.schema import BoardSpec, TableSpec
 
 SPEC = TableSpec(
     title="T", datasets=["A", "B"], rows=["dataset", "method"], columns=["p"], metrics=["auc", "ap"]
@@ -259,7 +259,7 @@ def test_a_board_is_a_function_of_one_frame() -> None:
         *({seed: level + seed / 1000 for seed in range(3)} for level in (0.9, 0.9, 0.7)),
     ]
     rules = BoardSpec(random="LocalSCGDAM", pooled="")
-    board = board_of("Ones", rules, frame, measures.measure("test_auc"), {"LocalSGDAM": "LocalSGDM"})
+    board = board_of("Ones", rules, frame, metric_table.measure("test_auc"), {"LocalSGDAM": "LocalSGDM"})
     assert [(line.method, str(line.rank), line.twin, line.lost) for line in board.lines] == [
         ("LocalSGDM", "1", "", False),
         ("LocalSGDAM", "1", "LocalSGDM", False),
@@ -272,7 +272,7 @@ def test_a_board_is_a_function_of_one_frame() -> None:
 def test_an_average_is_over_the_seeds_that_all_have_and_a_twin_on_one_dataset_is_none_on_both() -> None:
     ahead, behind = Line("A", [], {0: 0.9, 1: 0.8, 2: 0.7}), Line("B", [], {0: 0.5, 1: 0.6})
     parts = [
-        Board(name, measures.measure("test_auc"), [ahead, replace(behind, twin=twin)])
+        Board(name, metric_table.measure("test_auc"), [ahead, replace(behind, twin=twin)])
         for name, twin in (("Ones", "A"), ("Twos", ""))
     ]
     board = _averaged(parts, BoardSpec(random="", pooled=""))
@@ -351,7 +351,7 @@ def test_a_run_that_diverged_has_the_worst_of_each_metric_and_what_lacks_has_no_
     ]
     numbers = numbers_of(
         runs_of(rows),
-        ["test_auc", "test_loss", "samples", measures.over_curve("test_auc")],
+        ["test_auc", "test_loss", "samples", metric_table.over_curve("test_auc")],
         load_paper("localscgdam"),
     )
     shown = numbers[["method", "seed", "metric", "value", "shipped"]].to_numpy().tolist()

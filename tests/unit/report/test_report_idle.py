@@ -10,19 +10,18 @@ import pytest
 from page_reader import Page
 from report_project import Project, cell_of, run_result
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.data.partition import partition_path
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers import collect
-from fedbench.report.numbers.aggregate import summarised
-from fedbench.report.numbers.combine import averages, pool
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.rows import Measured
+from fedbench.report import tables
 from fedbench.report.page import build as page
-from fedbench.report.tables import build as tables
-from fedbench.results import idle
+from fedbench.results import collect, degenerate_runs
+from fedbench.results.aggregate import summarised
+from fedbench.results.combine import averages, pool
+from fedbench.results.export import export_reproduced
+from fedbench.results.frame import Measured
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 COUNTS = [980, 1135, 885]
 NO_CURVE = pd.DataFrame()
@@ -36,20 +35,22 @@ def curve(*aucs: float, ap: float = 0.3) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "metrics, collected",
     [
-        ({"test_overall_accuracy": 1135 / 3000}, idle.ONE_CLASS),
+        ({"test_overall_accuracy": 1135 / 3000}, degenerate_runs.ONE_CLASS),
         ({"test_overall_accuracy": 1136 / 3000}, ""),
-        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, idle.ONE_CLASS),
-        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, idle.ONE_CLASS),
+        ({"test_overall_accuracy": 980 / 3000, "test_minority_accuracy": 0.0}, degenerate_runs.ONE_CLASS),
+        ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 1 / 3}, degenerate_runs.ONE_CLASS),
         ({"test_accuracy": 980 / 3000, "test_balanced_accuracy": 0.4}, ""),
-        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, idle.ONE_CLASS),
+        ({"test_balanced_accuracy": 1 / 3, "test_f1": 0.1}, degenerate_runs.ONE_CLASS),
         ({"test_f1": 0.0}, ""),
     ],
 )
 def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, float], collected: str) -> None:
     for name in metrics:
-        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
-    assert not idle.sign(next(iter(metrics)), metrics, NO_CURVE, {}), "without the classes nobody can tell"
-    assert not idle.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
+        assert degenerate_runs.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == collected, name
+    assert not degenerate_runs.sign(next(iter(metrics)), metrics, NO_CURVE, {}), (
+        "without the classes nobody can tell"
+    )
+    assert not degenerate_runs.sign("test_accuracy", {"test_accuracy": 1.0}, NO_CURVE, {"test": [0, 9]}), (
         "there is but one"
     )
 
@@ -57,51 +58,62 @@ def test_one_class_predicted_is_told_by_its_exact_accuracy(metrics: dict[str, fl
 def test_the_ranking_of_a_run_that_predicts_one_class_may_be_good() -> None:
     for name in ("test_auc", "test_ap", "test_loss", "test_sensitivity_at_0.9", "test_gradient_norm"):
         metrics = {"test_accuracy": 980 / 3000, name: 0.93}
-        assert idle.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
+        assert degenerate_runs.sign(name, metrics, NO_CURVE, {"test": COUNTS}) == ""
 
 
 @pytest.mark.parametrize(
     "of, value, result",
     [
-        (curve(0.6, 0.6, 0.6), 0.6, idle.FLAT),
+        (curve(0.6, 0.6, 0.6), 0.6, degenerate_runs.FLAT),
         (curve(0.6, 0.7, 0.7), 0.7, ""),
         (curve(0.6, 0.6), 0.6, ""),
         (curve(0.6, 0.6, 0.6, ap=0.2), 0.6, ""),
-        (curve(0.5, 0.5, 0.5), 0.5, idle.CONSTANT),
+        (curve(0.5, 0.5, 0.5), 0.5, degenerate_runs.CONSTANT),
         (curve(0.4, 0.5, 0.500001), 0.500001, ""),
     ],
 )
 def test_a_curve_that_never_moves_is_flat(of: pd.DataFrame, value: float, result: str) -> None:
-    assert idle.sign("test_auc", {"test_auc": value}, of, {}) == result
+    assert degenerate_runs.sign("test_auc", {"test_auc": value}, of, {}) == result
 
 
 @pytest.mark.parametrize(
     "trained, result",
-    [(0.49, idle.REVERSED), (0.0, idle.REVERSED), (0.5, ""), (None, ""), (float("nan"), "")],
+    [
+        (0.49, degenerate_runs.REVERSED),
+        (0.0, degenerate_runs.REVERSED),
+        (0.5, ""),
+        (None, ""),
+        (float("nan"), ""),
+    ],
 )
 def test_what_ranks_the_training_data_in_reverse_is_told_wherever_ranks_are_measured(
     trained: float | None, result: str
 ) -> None:
     metrics = {"test_auc": 0.7, "test_auc_h@Basel": 0.2, "val_ap": 0.1, "train_auc": trained}
-    assert {idle.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {result}
-    assert not idle.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
+    assert {degenerate_runs.sign(name, metrics, NO_CURVE, {}) for name in metrics if name != "train_auc"} == {
+        result
+    }
+    assert not degenerate_runs.sign("test_loss", metrics | {"test_loss": 0.3}, NO_CURVE, {})
 
 
 def test_perfect_from_the_first_round_on_is_not_flat() -> None:
     perfect = pd.DataFrame({"test_auc": [1.0] * 4})
-    assert idle.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
-    assert idle.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {}) == idle.FLAT
+    assert degenerate_runs.sign("test_auc", {"test_auc": 1.0}, perfect, {}) == ""
+    assert (
+        degenerate_runs.sign("test_auc", {"test_auc": 1.0}, perfect.assign(test_ap=0.9), {})
+        == degenerate_runs.FLAT
+    )
 
 
 @pytest.mark.parametrize(
     "aps, collected",
-    [([0.2, 0.3, 0.3, 0.3], idle.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
+    [([0.2, 0.3, 0.3, 0.3], degenerate_runs.STUCK), ([0.2, 0.2, 0.3, 0.3], ""), ([0.2, 1.0, 1.0, 1.0], "")],
 )
 def test_a_ranking_that_stands_still_at_the_end_is_stuck_unless_it_is_perfect(
     aps: list[float], collected: str
 ) -> None:
     of = pd.DataFrame({"test_ap": aps})
-    assert idle.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
+    assert degenerate_runs.sign("test_ap", {"test_ap": aps[-1]}, of, {}) == collected
 
 
 def classes(cell: Cell) -> None:
@@ -111,8 +123,8 @@ def classes(cell: Cell) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         counts = {"test": COUNTS, "validation": [9, 8, 7]}
         parts = {part: {"class_counts": dict(zip("012", of, strict=True))} for part, of in counts.items()}
-        seal.write(path, {"key": path.stem, "train": {"positive_ratio": None}, **parts})
-        assert idle.class_counts(run, Path("data")) == {"test": COUNTS, "val": [9, 8, 7]}
+        sealed_json.write(path, {"key": path.stem, "train": {"positive_ratio": None}, **parts})
+        assert degenerate_runs.class_counts(run, Path("data")) == {"test": COUNTS, "val": [9, 8, 7]}
 
 
 @pytest.fixture
@@ -146,8 +158,11 @@ def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduce
     assert "0.659±0.243 (1/3 one class)" in shown["CoDA"]
     assert "0.700±0.000 (1/3 flat)" in shown["LocalSGDAM"]
     assert "(1/3" not in shown["LocalSGDM"]
-    for word, place in {idle.ONE_CLASS: "CoDA: seed 1", idle.FLAT: "LocalSGDAM: seed 2"}.items():
-        meaning = idle.MEANING[word]
+    for word, place in {
+        degenerate_runs.ONE_CLASS: "CoDA: seed 1",
+        degenerate_runs.FLAT: "LocalSGDAM: seed 2",
+    }.items():
+        meaning = degenerate_runs.MEANING[word]
         assert f"{meaning[0].upper()}{meaning[1:]}: CIFAR10, p = 4, {place}." in text
 
 
@@ -174,8 +189,8 @@ def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduc
             shown.cell(f"reduced/{cell_of(accuracies, reduced, 'CIFAR10', method).name}").text.split()
         )
 
-    assert f"seed 1: {idle.MEANING[idle.ONE_CLASS]}" in said("CoDA")
-    assert f"seed 2: {idle.MEANING[idle.FLAT]}" in said("LocalSGDAM")
+    assert f"seed 1: {degenerate_runs.MEANING[degenerate_runs.ONE_CLASS]}" in said("CoDA")
+    assert f"seed 2: {degenerate_runs.MEANING[degenerate_runs.FLAT]}" in said("LocalSGDAM")
     assert "nothing was learned" not in said("LocalSGDM")
 
 
@@ -186,16 +201,16 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
         for place, value in zip(places, (0.5, 0.9), strict=True)
     ]
     for made in (averages(numbers, "cut", (0, 1)), pool(numbers, ["cut"])):
-        assert [number.idle for number in made] == [{idle.CONSTANT: [0]}]
+        assert [number.idle for number in made] == [{degenerate_runs.CONSTANT: [0]}]
 
 
-@pytest.mark.parametrize("word", idle.MEANING)
+@pytest.mark.parametrize("word", degenerate_runs.MEANING)
 def test_within_a_budget_a_run_is_idle_that_never_learned_anything(word: str) -> None:
     """What its scores were when it ended says nothing of them before."""
     said = collect._sign_within("test_auc_within_rounds_10", {"test_auc": {"sign": word}})
-    assert said == ({"sign": word} if word in (idle.FLAT, idle.ONE_CLASS) else {})
+    assert said == ({"sign": word} if word in (degenerate_runs.FLAT, degenerate_runs.ONE_CLASS) else {})
 
 
 def test_of_a_site_an_auc_of_one_half_says_nothing() -> None:
     """With two negatives among its patients it is one of a few values."""
-    assert idle.constant("test_auc", 0.5) and not idle.constant("test_auc@Zurich", 0.5)
+    assert degenerate_runs.constant("test_auc", 0.5) and not degenerate_runs.constant("test_auc@Zurich", 0.5)

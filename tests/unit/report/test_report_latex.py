@@ -11,11 +11,10 @@ import pytest
 from report_project import Project, climb, run_result
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import latex, latex_text
-from fedbench.report.tables.pdf import build_pdf, compile_table
+from fedbench.report import latex, latex_text, tables
+from fedbench.report.pdf import build_pdf, compile_table
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"

@@ -12,10 +12,10 @@ import pytest
 from report_project import Project
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build as tables
-from fedbench.report.tables.pdf import compile_source
+from fedbench.report import tables
+from fedbench.report.pdf import compile_source
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"

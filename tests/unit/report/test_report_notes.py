@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 from report_project import Project, cell_of, line, run_result
 
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims
-from fedbench.report.tables.document import WORDS
+from fedbench.report import claims, tables
+from fedbench.report.document import WORDS
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 ROOT = Path(__file__).parents[3]
 

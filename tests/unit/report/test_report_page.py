@@ -17,14 +17,13 @@ from report_project import Project, localscgdam, run_result
 
 from fedbench.commands.options import configured
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell, matching
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report import processes
+from fedbench.report import processes, tables
 from fedbench.report.page import build as page
 from fedbench.report.page.gather import chapter
-from fedbench.report.tables import build as tables
+from fedbench.study.cells import Cell, matching
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 CELL = "localscgdam/CIFAR10/p4_imratio0.1/CoDA"
 ANCHOR = f"reduced/{CELL}"
@@ -102,7 +101,7 @@ def test_a_published_number_counts_once_by_the_scale_nearest_to_the_paper_that_h
     reported: Project,
 ) -> None:
     """And a run counts in its own scale: another scale that shows it as shipped does not count it again."""
-    from fedbench.report.numbers.export import export_reproduced
+    from fedbench.results.export import export_reproduced
 
     reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
     alone = headlines(read(reported).root)
@@ -368,7 +367,7 @@ def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
 
 def test_shipped_rows_have_their_spread_and_their_best(reported: Project) -> None:
     """They lie at another scale: no cell of this one is behind them."""
-    from fedbench.report.numbers.export import export_reproduced
+    from fedbench.results.export import export_reproduced
 
     export_reproduced(Plan(Config(scale="reduced")), "table1")
     shown = read(reported, Config(scale="demo")).root.only("article", id="demo/localscgdam/table1")
@@ -391,7 +390,7 @@ def test_chapters_open_one_at_a_time_and_a_closed_one_is_named(reported: Project
 
 
 def test_what_was_not_trained_here_is_marked_in_the_overview_and_the_claims(reported: Project) -> None:
-    from fedbench.report.numbers.export import export_reproduced
+    from fedbench.results.export import export_reproduced
 
     export_reproduced(Plan(Config(scale="reduced")), "table1")
     (reported.root / cell(reported, CELL).path).unlink()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from report_project import Project, climb, run_result
 
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.tables import build as tables
+from fedbench.report import tables
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 Fill = Callable[[str, str], Project]
 

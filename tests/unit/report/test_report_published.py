@@ -13,18 +13,18 @@ import pytest
 from report_project import Project
 
 from fedbench.errors import UserError
-from fedbench.measures import Measure
-from fedbench.plan.configuration import load_paper
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, TableSpec, Value
-from fedbench.report.numbers.axes import axes
-from fedbench.report.numbers.compare import comparisons, unknown_names
-from fedbench.report.numbers.prints import printed, printed_in
-from fedbench.report.numbers.published import PublishedTable, load
-from fedbench.report.numbers.rows import Printed
+from fedbench.metric_table import Measure
+from fedbench.results.axes import axes
+from fedbench.results.claims.claim_query import Question
 from fedbench.results.claims.judge import verdict
-from fedbench.results.claims.question import Question
+from fedbench.results.compare import comparisons, unknown_names
+from fedbench.results.frame import Printed
 from fedbench.results.places import Pooled
+from fedbench.results.prints import printed, printed_in
+from fedbench.results.published import PublishedTable, load
+from fedbench.study.configuration import load_paper
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config, TableSpec, Value
 
 ROOT = Path(__file__).parents[3]
 PAPERS = [load_paper(path.stem) for path in sorted((ROOT / "config/papers").glob("*.yaml"))]

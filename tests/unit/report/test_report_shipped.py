@@ -11,13 +11,13 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
-from fedbench.report.numbers.export import export_reproduced
-from fedbench.report.numbers.findings import find
-from fedbench.report.numbers.shipped import Shipped
-from fedbench.report.tables import build as tables
+from fedbench.report import tables
+from fedbench.results.claims.findings import find
+from fedbench.results.export import export_reproduced
+from fedbench.results.shipped import Shipped
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 FILE = "reproduced/reduced/localscgdam.csv"
 Fill = Callable[[str, str], Project]

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import pytest
 from report_project import METHODS, Project, localscgdam
 
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.report import claim_words, claims, tables
 from fedbench.report.figures import build as figures
 from fedbench.report.page import build as page
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claim_words, claims
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 VERDICTS = re.compile(
     r"\b(match(es)?|above print|below print|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"

@@ -15,12 +15,11 @@ import pytest
 from report_project import METHODS, Project, cell_of, line, localscgdam
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench.report import claims, tables
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.style import style_of
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 Fill = Callable[[str, str], Project]

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from fedbench.commands.options import configured, planned
-from fedbench.plan.configuration import load_config, load_paper
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Value
-from fedbench.report.numbers.rows import COSTS
-from fedbench.report.numbers.shipped import COLUMNS, path_of
-from fedbench.report.numbers.shipped_curves import POINTS
-from fedbench.report.tables import facts
+from fedbench.report import facts
+from fedbench.results.frame import COSTS
+from fedbench.results.shipped import COLUMNS, path_of
+from fedbench.results.shipped_curves import POINTS
+from fedbench.study.configuration import load_config, load_paper
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Value
 
 ROOT = Path(__file__).parents[3]
 CURVES = sorted(ROOT.glob("reproduced/*/curves/*.csv"))

@@ -13,11 +13,11 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
 from fedbench.report.figures.build import make
-from fedbench.report.numbers import shipped_curves
 from fedbench.report.page.gather import chapter
+from fedbench.results import shipped_curves
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
 from fedbench.workflow import sources
 
 CURVES = Path("reproduced/reduced/curves/localscgdam.csv")

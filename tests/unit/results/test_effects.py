@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedbench.measures import measure
-from fedbench.plan.claims import ClaimSpec
+from fedbench.metric_table import measure
+from fedbench.results.claims.claim_query import asked, rule_of
 from fedbench.results.claims.effects import Effects, effects
-from fedbench.results.claims.question import asked, rule_of
 from fedbench.results.places import Place, Pooled
+from fedbench.study.claims import ClaimSpec
 
 AUC, COST = measure("test_auc"), measure("test_loss")
 METHODS = ["A", "B", "C-x"]

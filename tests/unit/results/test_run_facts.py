@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fedbench.results.run_facts import pace, run_facts
-from fedbench.specs import TrainSpec
+from fedbench.spec import TrainSpec
 
 TRAIN = TrainSpec(iterations=400, period=1, batch_size=1)
 CURVE = pd.DataFrame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbench.specs import digest
+from fedbench.spec import digest
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench.specs import RunSpec
+from fedbench.spec import RunSpec
 from fedbench.store import code
 
 
@@ -48,7 +48,7 @@ def test_a_statement_more_in_what_a_run_imports_is_other_code(path: str, library
 
 
 @pytest.mark.parametrize(
-    "path", ["algorithms/fedavg.py", "models/resnet20.py", "data/prepared.py", "plan/plan.py"]
+    "path", ["algorithms/fedavg.py", "models/resnet20.py", "data/prepared.py", "study/plan.py"]
 )
 def test_code_that_a_run_does_not_need_is_not_its(path: str, library: Path) -> None:
     before = digest()

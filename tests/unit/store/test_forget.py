@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fedbench.commands.cli import app
-from fedbench.jobs import training
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
 from fedbench.store import code, journal
 from fedbench.store.runs import Store
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+from fedbench.train import training
 
 pytestmark = pytest.mark.usefixtures("project")
 CELL = "toy/Digits/p2_imratio0.2/Plain"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.errors import UserError
 from fedbench.store import exchange, journal
 from fedbench.store.exchange import import_runs
@@ -19,7 +19,7 @@ from fedbench.store.runs import Store
 
 def with_a_path(root: Path, key: str) -> None:
     path = root / key / "run.json"
-    seal.write(path, seal.read(path) | {"files": {"../../evil": ""}})
+    sealed_json.write(path, sealed_json.read(path) | {"files": {"../../evil": ""}})
 
 
 def with_a_link(root: Path, key: str) -> None:
@@ -55,12 +55,12 @@ def test_words_with_control_characters_are_refused(other_store: Store, this_stor
     """They would reach the terminal: this one empties it."""
     bad, *good = other_store.keys()
     path, words = other_store.path(bad) / "run.json", "EPYC\x1b[2J"
-    record = seal.read(path)
+    record = sealed_json.read(path)
     if field == "reason":
         record["reason"] = words
     else:
         record["provenance"] |= {field: {"numpy": words} if field == "versions" else words}
-    seal.write(path, record)
+    sealed_json.write(path, record)
     imported = import_runs(this_store, other_store.root)
     assert imported.new == good and "control characters" in imported.refused[bad]
     assert "\x1b" not in imported.refused[bad]

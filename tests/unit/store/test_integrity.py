@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from fedbench import seal
+from fedbench import sealed_json
 from fedbench.errors import ReadError, UserError
-from fedbench.specs import digest
+from fedbench.spec import digest
 from fedbench.store import journal
 from fedbench.store.record import Record
 from fedbench.store.runs import Store
@@ -60,8 +60,8 @@ def test_a_changed_record_is_noticed(changes: dict[str, object], tmp_path: Path)
 def test_a_record_whose_specification_is_another_runs_is_noticed(tmp_path: Path) -> None:
     store = Store(tmp_path)
     finish(store)
-    facts = seal.read(store.path(KEY) / "run.json")
-    seal.write(store.path(KEY) / "run.json", facts | {"spec": SPEC | {"seed": 1}})
+    facts = sealed_json.read(store.path(KEY) / "run.json")
+    sealed_json.write(store.path(KEY) / "run.json", facts | {"spec": SPEC | {"seed": 1}})
     with pytest.raises(UserError, match="its specification is that of the run"):
         store.load(KEY)
 
@@ -92,7 +92,7 @@ def test_a_sealed_record_of_the_wrong_kind_is_damaged(
     store = Store(tmp_path)
     finish(store)
     path = store.path(KEY) / "run.json"
-    seal.write(path, seal.read(path) | changes)
+    sealed_json.write(path, sealed_json.read(path) | changes)
     with pytest.raises(UserError, match="is damaged") as caught:
         store.load(KEY)
     assert says in str(caught.value) and "\n" not in str(caught.value)

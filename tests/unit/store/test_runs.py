@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fedbench.errors import UserError
-from fedbench.specs import digest
+from fedbench.spec import digest
 from fedbench.store import runs
 from fedbench.store.record import Record
 from fedbench.store.runs import Store, csv_text

@@ -7,11 +7,11 @@ import pytest
 import torch
 from world import CPU, images, points, simulate, spec
 
-from fedbench.contract.task import Model, Part
 from fedbench.data.clients import Arrays
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.specs import RunSpec, TaskSpec
+from fedbench.spec import RunSpec, TaskSpec
+from fedbench.task import Model, Part
 
 
 def run_of(method: str = "coda_plus", **train: object) -> RunSpec:

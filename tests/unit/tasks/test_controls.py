@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from world import images, simulate, spec
 
-from fedbench.specs import RunSpec, TaskSpec
+from fedbench.spec import RunSpec, TaskSpec
 
 
 def with_task(run: RunSpec, name: str, **options: object) -> RunSpec:

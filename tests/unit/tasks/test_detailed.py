@@ -8,10 +8,10 @@ import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_curve
 from world import images, simulate, spec
 
-from fedbench import measures
+from fedbench import metric_table
 from fedbench.errors import UserError
 from fedbench.objectives import detailed_metrics as detailed
-from fedbench.specs import TaskSpec
+from fedbench.spec import TaskSpec
 from fedbench.tasks import make
 from fedbench.tasks.detailed import NAMES
 
@@ -74,7 +74,7 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
     assert result["test_worst_client_accuracy"] == pytest.approx(part.min())
     assert result["test_client_accuracy_std"] == pytest.approx(part.std()) and part.std() > 0
     for name in set(second.metrics) - set(first.metrics):
-        assert measures.find(name) is not None, name
+        assert metric_table.find(name) is not None, name
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_a_metric_of_two_classes_is_refused_before_training_on_more() -> None:
 
 
 def test_better_and_worse_are_known() -> None:
-    assert measures.measure("test_client_accuracy_std").better == "lower"
-    assert measures.label("test_recall_7") == "recall of class 7"
-    assert measures.find("test_recall_x") is None
+    assert metric_table.measure("test_client_accuracy_std").better == "lower"
+    assert metric_table.label("test_recall_7") == "recall of class 7"
+    assert metric_table.find("test_recall_x") is None

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from world import images, points
 
-from fedbench.contract.task import Model, Part
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.task import Model, Part
 from fedbench.testing import check_task, simulation
 
 OPTIONS = {"sigma": 0.8, "copies": 3, "first_samples": 5, "penalty_weight": 0.01, "penalty_gamma": 10.0}

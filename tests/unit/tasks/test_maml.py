@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from fedbench.contract.task import Model, Part
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
 from fedbench.objectives.cross_entropy import cross_entropy
+from fedbench.task import Model, Part
 from fedbench.testing import check_task, simulation
 
 OPTIONS = {"shots": 1, "queries": 2, "episodes": 3, "inner_step": 0.4, "test_steps": 2, "test_episodes": 5}

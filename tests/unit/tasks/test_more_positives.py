@@ -13,8 +13,8 @@ from world import images
 
 from fedbench.engine.simulate import Simulation
 from fedbench.errors import UserError
-from fedbench.plan.configuration import load_config
-from fedbench.plan.plan import Plan
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
 from fedbench.testing import CONV, check_task, simulation
 
 TASK = {"name": "more_positives", "options": {"positives": 3}}

@@ -17,7 +17,7 @@ from world import PARAMS
 from fedbench import tasks
 from fedbench.algorithms import make as make_method
 from fedbench.errors import UserError
-from fedbench.specs import TaskSpec
+from fedbench.spec import TaskSpec
 from fedbench.task import ClientData, ConditionalTask, Leaf, Model, Net, Part, stream
 from fedbench.task import Task as Base
 from fedbench.testing import check_task, simulation

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedbench.errors import UserError
-from fedbench.plan import configuration
+from fedbench.study import configuration
 from fedbench.workflow import targets
 from fedbench.workflow.inputs import Inputs
 

@@ -10,8 +10,8 @@ import pytest
 from toy import PAPER, write_yaml
 
 from fedbench.errors import UserError
-from fedbench.plan import plan
-from fedbench.plan.configuration import load_config
+from fedbench.study import plan
+from fedbench.study.configuration import load_config
 from fedbench.workflow.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("project")

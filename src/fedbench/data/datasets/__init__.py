@@ -1,7 +1,7 @@
 """Datasets, one file each; every file defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`.
 
 A separate package adds one through an entry point of the group ``fedbench.data.datasets``; arrays in a file
-of your own become one through ``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.own`).
+of your own become one through ``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.custom.yaml_dataset`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import sys
 from pathlib import Path
 
 from fedbench import registry
-from fedbench.data import own
+from fedbench.data.custom import yaml_dataset
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.errors import UserError, unknown
 from fedbench.project import Folder
-from fedbench.specs import digest, named
+from fedbench.spec import digest, named
 
 _HERE = sys.modules[__name__]
 
 
-def names(folder: Path | Folder = own.FOLDER) -> list[str]:
+def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
     """List the datasets: those of the library, of other packages, and the YAML files in ``folder``.
 
     The sets of MedMNIST are listed in their smallest size.
@@ -29,7 +29,7 @@ def names(folder: Path | Folder = own.FOLDER) -> list[str]:
     return sorted({*registry.names(_HERE), *families, *(path.stem for path in folder.glob("*.yaml"))})
 
 
-def content(name: str, folder: Path | Folder = own.FOLDER) -> str | None:
+def content(name: str, folder: Path | Folder = yaml_dataset.FOLDER) -> str | None:
     """Return a digest of the dataset that a YAML file in ``folder`` describes and of the data it points at.
 
     None for the datasets that are code: theirs is the version of the numerics.
@@ -41,7 +41,7 @@ def content(name: str, folder: Path | Folder = own.FOLDER) -> str | None:
     return digest(get(name, folder).content()) if known else None
 
 
-def get(name: str, folder: Path | Folder = own.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
+def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:
     """Return the dataset called ``name``; ``_above`` are those that are based on it.
 
     Raises:
@@ -67,5 +67,5 @@ def get(name: str, folder: Path | Folder = own.FOLDER, _above: tuple[str, ...] =
         if name in _above:
             chain = " -> ".join([*_above, name])
             raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
-        return own.load(path, lambda base: get(base, folder, (*_above, name)))
+        return yaml_dataset.load(path, lambda base: get(base, folder, (*_above, name)))
     raise unknown("dataset", name, names(folder))

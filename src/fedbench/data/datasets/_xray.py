@@ -14,7 +14,7 @@ from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.download import Download
 from fedbench.data.images import Pictures, last_parts
 from fedbench.errors import UserError, unknown
-from fedbench.streams import stream
+from fedbench.random import stream
 
 FINDINGS = ("cardiomegaly", "edema", "consolidation", "atelectasis", "effusion")
 """C0 to C4 of codasca, the five of the CheXpert competition."""

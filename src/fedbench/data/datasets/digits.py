@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.labels import hold_out
-from fedbench.streams import stream
+from fedbench.random import stream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fedbench.data.custom.tables import encoded, standardized
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download, RawFile
 from fedbench.data.labels import hold_out
-from fedbench.data.own_tables import encoded, standardized
 from fedbench.errors import UserError
-from fedbench.streams import stream
+from fedbench.random import stream
 
 FILES = {
     "Budapest": ("processed.hungarian.data", "22e96bee155b5973568101c93b3705f6"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.streams import stream
+from fedbench.random import stream
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fedbench.data.custom.tables import encoded, standardized
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.labels import hold_out
-from fedbench.data.own_tables import encoded, standardized
 from fedbench.errors import UserError
-from fedbench.streams import stream
+from fedbench.random import stream
 
 FEATURES = ("age", "sex", "ph.ecog", "ph.karno", "pat.karno", "meal.cal", "wt.loss")
 LARGE = ("1", "3", "6", "11", "12", "13", "16", "21", "22")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fedbench.data.dataset import Arrays, Dataset
-from fedbench.streams import stream
+from fedbench.random import stream
 
 PHASES = 5
 """Phases are 1 to 5 fifths of pi."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbench.data.partitions import Deal, Pool, client_each
-from fedbench.specs import PartitionSpec
+from fedbench.spec import PartitionSpec
 
 
 def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbench.data.partitions import Deal, Pool
 from fedbench.errors import UserError
-from fedbench.specs import PartitionSpec
+from fedbench.spec import PartitionSpec
 
 # beyond, shares are one client's or even to four digits, and gamma draws under- or overflow
 _BOUNDS = (1e-6, 1e6)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbench.data.partitions import Deal, Pool, leftover
 from fedbench.errors import UserError
-from fedbench.specs import PartitionSpec
+from fedbench.spec import PartitionSpec
 
 _UNIFORM = 1e9  # priors are even to four digits from here on; far beyond, their gamma draws would overflow
 

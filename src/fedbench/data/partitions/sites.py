@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbench.data.partitions import Deal, Pool
 from fedbench.errors import UserError
-from fedbench.specs import PartitionSpec
+from fedbench.spec import PartitionSpec
 
 
 def partition(pool: Pool, spec: PartitionSpec, n_clients: int, rng: np.random.Generator) -> Deal:

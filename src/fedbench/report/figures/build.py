@@ -11,17 +11,17 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import FigureSpec
+from fedbench.outputs import FIGURES, csv_text, json_text, write_forms
+from fedbench.report import described
+from fedbench.report.document import stamp
 from fedbench.report.figures import forest, panels, pareto
 from fedbench.report.figures.parts import Content, points
 from fedbench.report.figures.plot import draw, render
-from fedbench.report.files import FIGURES, csv_text, json_text, write_forms
-from fedbench.report.numbers import described
-from fedbench.report.numbers.names import phrase
-from fedbench.report.numbers.origin import provenance
-from fedbench.report.tables.document import stamp
+from fedbench.results.names import phrase
+from fedbench.results.origin import provenance
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import FigureSpec
 
 FORMATS = ("pdf", "svg", "png")
 

@@ -11,15 +11,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from fedbench.data.summary import Counts, by_site
-from fedbench.plan.plan import Plan
 from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over, repeats_of
 from fedbench.report.figures.style import styles_of
-from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.names import axis_text
-from fedbench.report.numbers.rows import FINISHED, Measured
-from fedbench.report.numbers.shipped import Shipped
+from fedbench.results.aggregate import measure_cells
 from fedbench.results.auc_interval import auc_interval
+from fedbench.results.frame import FINISHED, Measured
+from fedbench.results.names import axis_text
+from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import COVERAGE
+from fedbench.study.plan import Plan
 
 ALL = "all test samples"
 APART = 0.62

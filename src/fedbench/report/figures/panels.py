@@ -9,9 +9,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from fedbench.plan.cells import Cell
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import FigureSpec, Paper, Value
 from fedbench.report.figures.parts import (
     COLUMNS,
     INTERVAL,
@@ -26,13 +23,16 @@ from fedbench.report.figures.parts import (
     spread,
 )  # fmt: skip
 from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
-from fedbench.report.numbers import collect, shipped_curves
-from fedbench.report.numbers.aggregate import measure_cells
-from fedbench.report.numbers.names import axis_name, axis_text
-from fedbench.report.numbers.prints import printed_results
-from fedbench.report.numbers.rows import DIVERGED, FINISHED, NOT_RUN, Measured
-from fedbench.report.numbers.shipped import Shipped
+from fedbench.results import collect, shipped_curves
+from fedbench.results.aggregate import measure_cells
+from fedbench.results.frame import DIVERGED, FINISHED, NOT_RUN, Measured
+from fedbench.results.names import axis_name, axis_text
 from fedbench.results.places import Place, place_of
+from fedbench.results.prints import printed_results
+from fedbench.results.shipped import Shipped
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import FigureSpec, Paper, Value
 
 OTHERS, TOP, MEAN = "other clients", "the tenth that ends highest", "mean of all clients"
 BUNDLES = {

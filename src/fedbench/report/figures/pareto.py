@@ -7,8 +7,6 @@ import math
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import BoardSpec, FigureSpec, TableSpec
 from fedbench.report.figures.parts import (
     INTERVAL,
     NO_REPEATS,
@@ -21,8 +19,10 @@ from fedbench.report.figures.parts import (
     repeats_of,
 )  # fmt: skip
 from fedbench.report.figures.style import BLACK, Style, styles_of
-from fedbench.report.numbers.leaderboard import Board, boards
-from fedbench.report.numbers.names import axis_text
+from fedbench.results.leaderboard import Board, boards
+from fedbench.results.names import axis_text
+from fedbench.study.plan import Plan
+from fedbench.study.schema import BoardSpec, FigureSpec, TableSpec
 
 FRONT = "Pareto front"
 FRONT_STYLE = Style(BLACK, (0, (4, 2)), "", 0.8)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from fedbench import measures
-from fedbench.plan.schema import FigureSpec
+from fedbench import metric_table
 from fedbench.report.figures.style import Style
-from fedbench.report.numbers.rows import Measured
+from fedbench.results.frame import Measured
 from fedbench.results.statistics import COVERAGE, half_width
+from fedbench.study.schema import FigureSpec
 
 INTERVAL = f"bars: {COVERAGE:.0%} t-interval, dots: each seed"
 """What is said of the spread where the value of each seed is drawn."""
@@ -98,7 +98,7 @@ def across_of(spec: FigureSpec) -> Across:
     """Return the axis of what a figure is drawn against: what a run spends by its label, else as it is called."""
     label = spec.x
     if spec.kind != "final" and spec.x not in ("iteration", "round", "cycle"):
-        measure = measures.measure(spec.x)
+        measure = metric_table.measure(spec.x)
         label = ", ".join(filter(None, [measure.label, measure.unit]))
     return Across(label, log="x" in spec.log, log_y="y" in spec.log)
 

@@ -18,24 +18,24 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbench import __version__, measures
-from fedbench.jobs import progress
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config
+from fedbench import __version__, metric_table
+from fedbench.outputs import write
+from fedbench.report.claim_words import effect_text, seeds_text
 from fedbench.report.figures.style import style_of
-from fedbench.report.files import write
-from fedbench.report.numbers.finding import AtScale
-from fedbench.report.numbers.names import target_name
-from fedbench.report.numbers.shipped import FIRST
-from fedbench.report.numbers.verdicts import NO_REFERENCE
 from fedbench.report.page.curves import address, picture
 from fedbench.report.page.gather import chapters, studies
 from fedbench.report.page.states import CARDS, ELSEWHERE, NO_RESULT, STATES, TROUBLE, in_order
 from fedbench.report.page.view import Chapter, Number
 from fedbench.report.processes import at_once
-from fedbench.report.tables.claim_words import effect_text, seeds_text
+from fedbench.results.claims.finding import AtScale
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
+from fedbench.results.names import target_name
+from fedbench.results.shipped import FIRST
+from fedbench.results.verdicts import NO_REFERENCE
 from fedbench.store.provenance import commit
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
+from fedbench.train import progress
 
 PAGE = Path("report.html")
 
@@ -200,7 +200,7 @@ TEMPLATES.filters |= {
     "short": short,
     "sent": sent,
     "name": target_name,
-    "metric": measures.label,
+    "metric": metric_table.label,
     "colour_of_claim": colour_of_claim,
     "effect": effect_text,
     "seeds": seeds_text,

@@ -14,13 +14,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.errors import UserError
-from fedbench.plan.cells import Cell
-from fedbench.plan.schema import Paper
 from fedbench.report.figures.panels import Printed, curve_of
 from fedbench.report.figures.parts import Across, Content, Panel
 from fedbench.report.figures.plot import draw, render
 from fedbench.report.figures.style import styles_of
-from fedbench.report.numbers import collect
+from fedbench.results import collect
+from fedbench.study.cells import Cell
+from fedbench.study.schema import Paper
 
 LOSS = "train_loss"
 PIXELS = 130

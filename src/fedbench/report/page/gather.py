@@ -8,28 +8,28 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedbench.jobs.progress import whereabouts
-from fedbench.plan.cells import Cell
-from fedbench.plan.configuration import CONFIG_DIR, load_config, paper_keys
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Config, TableSpec, Value
+from fedbench.outputs import REPRODUCED
+from fedbench.report import claims as claim_tables
+from fedbench.report import described, tables
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.build import Drawing
-from fedbench.report.files import REPRODUCED
-from fedbench.report.numbers import collect, compare, described, shipped_curves
-from fedbench.report.numbers.logs import log_of
-from fedbench.report.numbers.names import DECIMALS
-from fedbench.report.numbers.origin import provenance
-from fedbench.report.numbers.prints import printed_results
-from fedbench.report.numbers.rows import Compared, records
+from fedbench.report.layout import Entry
 from fedbench.report.page.curves import Picture, chart
 from fedbench.report.page.states import TRAINING, state_of
 from fedbench.report.page.view import CellView, Chapter, Number, setting_text
-from fedbench.report.tables import build as tables
-from fedbench.report.tables import claims as claim_tables
-from fedbench.report.tables.layout import Entry
-from fedbench.report.tables.results import state_text
+from fedbench.report.results_table import state_text
+from fedbench.results import collect, compare, shipped_curves
+from fedbench.results.frame import Compared, records
+from fedbench.results.logs import log_of
+from fedbench.results.names import DECIMALS
+from fedbench.results.origin import provenance
+from fedbench.results.prints import printed_results
 from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import CONFIG_DIR, load_config, paper_keys
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config, TableSpec, Value
+from fedbench.train.progress import whereabouts
 
 RESULTS = Path("results", "cells")
 Views = dict[Hashable, CellView]

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fedbench.report.numbers import logs, rule
-from fedbench.report.numbers.rows import (
+from fedbench.report import verdict_words
+from fedbench.results import logs
+from fedbench.results.frame import (
     DIVERGED,
     FAILED,
     INCOMPLETE,
@@ -16,8 +17,8 @@ from fedbench.report.numbers.rows import (
     UNDEFINED,
     Compared,
 )
-from fedbench.report.numbers.verdicts import BOUND, NO_REFERENCE
-from fedbench.results.print_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.results.published_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.results.verdicts import BOUND, NO_REFERENCE
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
 COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
@@ -33,7 +34,12 @@ class State(NamedTuple):
 
 
 def _compared(verdict: str, css: str, basis: str = "") -> State:
-    return State(rule.name(verdict, basis), rule.symbol(verdict, basis), css, rule.MEANING[basis or verdict])
+    return State(
+        verdict_words.name(verdict, basis),
+        verdict_words.symbol(verdict, basis),
+        css,
+        verdict_words.MEANING[basis or verdict],
+    )
 
 
 STATES = {
@@ -41,8 +47,8 @@ STATES = {
     for state in (
         *(_compared(kind, css) for kind, css in COLOURS.items()),
         *(_compared(kind, f"{css} one", ONE_SEED) for kind, css in COLOURS.items() if css != "open"),
-        State(NO_REFERENCE, "○", "plain", rule.MEANING[NO_REFERENCE]),
-        State(BOUND, "○", "plain", rule.MEANING[BOUND]),
+        State(NO_REFERENCE, "○", "plain", verdict_words.MEANING[NO_REFERENCE]),
+        State(BOUND, "○", "plain", verdict_words.MEANING[BOUND]),
         State(DIVERGED, "✕", "diverged", "training diverged (NaN or infinity)"),
         State(FAILED, "!", "failed", "the job ended with an error; its log says why"),
         State(TRAINING, "▸", "partial", "in training while this page was made"),
@@ -81,7 +87,7 @@ class Card(NamedTuple):
 
 def _both(*kinds: str) -> tuple[str, ...]:
     """Name verdicts over several seeds and on one."""
-    return tuple(rule.name(kind, basis) for kind in kinds for basis in ("", ONE_SEED))
+    return tuple(verdict_words.name(kind, basis) for kind in kinds for basis in ("", ONE_SEED))
 
 
 CARDS = (
@@ -101,7 +107,7 @@ def state_of(item: Compared, without: str = "") -> State:
     """Return the case of a number of a table; ``without`` is what is known of a cell without results."""
     if not item.shown:
         return STATES[ELSEWHERE]
-    kind = rule.name(item.verdict, item.basis)
+    kind = verdict_words.name(item.verdict, item.basis)
     return STATES[without if kind == NOT_RUN and without else kind]
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fedbench.plan.cells import Cell
-from fedbench.plan.layers import places
-from fedbench.plan.plan import Plan
-from fedbench.plan.schema import Paper, Scale, Value
+from fedbench.report import verdict_words
+from fedbench.report.claims import ClaimTable
+from fedbench.report.document import Table
 from fedbench.report.figures.build import Drawing
-from fedbench.report.numbers import rule
-from fedbench.report.numbers.logs import Log
-from fedbench.report.numbers.names import ABSENT, axis_text
-from fedbench.report.numbers.rows import NOT_RUN, Compared
+from fedbench.report.layout import Entry
 from fedbench.report.page.curves import Picture
 from fedbench.report.page.states import ELSEWHERE, TROUBLE, State, in_order
-from fedbench.report.tables.claims import ClaimTable
-from fedbench.report.tables.document import Table
-from fedbench.report.tables.layout import Entry
-from fedbench.results import idle
+from fedbench.results import degenerate_runs
+from fedbench.results.frame import NOT_RUN, Compared
+from fedbench.results.logs import Log
+from fedbench.results.names import ABSENT, axis_text
 from fedbench.store.record import Record
+from fedbench.study.cells import Cell
+from fedbench.study.layers import places
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Paper, Scale, Value
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,13 @@ class Number:
         """The verdict in words, the seeds in which nothing was learned, and by how much it still changed."""
         item, said = self.item, self.state.meaning
         if not math.isnan(item.difference):
-            half = "" if math.isnan(item.half_width) else f", {rule.LEVEL_TEXT} ±{item.half_width:.2g}"
+            half = (
+                "" if math.isnan(item.half_width) else f", {verdict_words.LEVEL_TEXT} ±{item.half_width:.2g}"
+            )
             said = f"Δ {self.entry.delta}{half}: {said}"
         signs = (
-            f"seed {', '.join(map(str, seeds))}: {idle.MEANING[sign]}" for sign, seeds in item.idle.items()
+            f"seed {', '.join(map(str, seeds))}: {degenerate_runs.MEANING[sign]}"
+            for sign, seeds in item.idle.items()
         )
         moving = (
             f"still changing at the end of training ({item.moving} in a fifth of it, before step sizes fell)"

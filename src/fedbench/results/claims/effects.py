@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from fedbench.measures import Measure
-from fedbench.plan.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
+from fedbench.metric_table import Measure
 from fedbench.results.claims.effect import log_ratio
 from fedbench.results.places import Place, members, without
 from fedbench.results.statistics import ROUNDING, Array
+from fedbench.study.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
 
 
 @dataclass(frozen=True)

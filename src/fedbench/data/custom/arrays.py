@@ -1,0 +1,210 @@
+"""Reads an ``.npz`` of one's own as arrays; what is doubtful in it is refused."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from fedbench.data.custom.class_labels import checked
+from fedbench.data.files import read_npz
+from fedbench.errors import UserError, unknown
+
+_PARTS = ("train", "val", "test")
+_OWNERS = ("group", "site")
+FORMATS = {
+    "plain": {name: f"{name}_train" for name in ("x", "y", *_OWNERS)}
+    | {f"{name}_test": f"{name}_test" for name in _OWNERS}
+    | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")},
+    "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS}
+    | {f"{name}_{part}": f"{name}_{part}" for name in _OWNERS for part in ("train", "test")},
+    "medmnist": {
+        f"{part}_{name}s": f"{kind}_{part}"
+        for kind, name in (("x", "image"), ("y", "label"))
+        for part in _PARTS
+    },
+}
+"""What the arrays of an ``.npz`` are called, by format, and what they are called here."""
+ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
+"""Names of arrays in an ``.npz`` of any format."""
+_AGAIN = "Write it again with numpy.savez, text as str and not as object."
+CHANNELS = (1, 3, 4)
+"""Numbers of channels that a picture has: grey, colour, colour with transparency."""
+
+
+def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | None = None) -> dict[str, Any]:
+    """Return the fields of :class:`~fedbench.data.dataset.Arrays` that an ``.npz`` has; it may lack a test part.
+
+    Args:
+        file: the archive.
+        layout: where the channels of images are, None where the shape says it.
+        form: a name of :data:`FORMATS`, whose arrays it has to hold; None: any.
+
+    Raises:
+        UserError: it is damaged, lacks an array, or has one that is no input, label or group.
+    """
+    names = FORMATS[form] if form else ALIASES
+    arrays = read_npz(file, _AGAIN, delete="")
+    by_name: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if name not in names:
+            what = f"array of format {form} in {file}" if form else f"array in {file}"
+            raise unknown(what, name, names)
+        if names[name] in by_name:
+            raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
+        by_name[names[name]] = array
+    if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in by_name]):
+        raise UserError(f"{file} is not a file of format medmnist: it has no array {', '.join(missing)}.")
+    pairs = [("x_train", "y_train")]
+    pairs += [
+        (f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*by_name}
+    ]
+    for needed in (name for pair in pairs for name in pair):
+        if needed not in by_name:
+            raise UserError(f"{file} has no array {needed.removesuffix('_train')!r}.")
+    wanted = {"site_train", *(["site_test"] if "x_test" in by_name else [])}
+    given = {"site_train", "site_test"} & {*by_name}
+    if given and given != wanted:
+        raise UserError(f"{file}: give the arrays site and x_test with site_test, or site alone.")
+    if "group_test" in by_name and not {"group_train", "x_test"} <= {*by_name}:
+        raise UserError(f"{file}: group_test goes with the arrays group and x_test.")
+    return _parts(file, layout, by_name)
+
+
+def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Bring the arrays of a file into the shapes of :class:`Arrays`; a validation part joins the training part."""
+    parts: dict[str, Any] = {}
+    for name, array in by_name.items():
+        where = f"{file}: array {name.removesuffix('_train')!r}"
+        parts[name] = _inputs(array, layout, where) if name.startswith("x") else _one_each(array, where)
+    if "site_train" in parts:
+        owned: dict[str, np.ndarray] = {
+            name: parts[name] for name in ("site_train", "site_test") if name in parts
+        }
+        parts |= numbered_sites(file, owned)
+    if "group_test" in parts:
+        parts |= _numbered_groups(file, parts["group_train"], parts["group_test"])
+    return _with_validation(file, parts) if "x_val" in parts else parts
+
+
+def _inputs(array: np.ndarray, layout: str | None, where: str) -> np.ndarray:
+    arranged = _arranged(array, layout, where)
+    if array.ndim < 2 or 0 in array.shape[1:]:
+        raise UserError(
+            f"{where} has shape {list(array.shape)}: give each sample features, [n, F], or an image"
+        )
+    return arranged
+
+
+def _arranged(x: np.ndarray, layout: str | None, where: str) -> np.ndarray:
+    """Bring images [n, H, W], [n, C, H, W] or [n, H, W, C] to [n, C, H, W], whole numbers of 0..255 to uint8.
+
+    Nothing is guessed: fractions up to 255, which a network would take for very bright images, are refused.
+    """
+    if x.dtype.kind not in "biuf":
+        raise UserError(f"{where} holds {x.dtype}, not real numbers.")
+    if x.ndim < 3:
+        return x
+    if x.ndim == 3:
+        x = x[:, None]
+    elif x.ndim == 4:
+        x = x.transpose(0, 3, 1, 2) if _channels_last(x, layout, where) else x
+    if x.dtype == np.uint8 or not x.size:
+        return x
+    low, high = float(np.nanmin(x)), float(np.nanmax(x))
+    if x.dtype.kind in "iu" and low >= 0 and high <= 255:
+        return x.astype(np.uint8)
+    if low >= 0 and high > 2:
+        raise UserError(
+            f"{where} holds images of fractions from {low:g} to {high:g}; they must lie in 0..1: divide by "
+            f"{max(255, high):g}, or save whole numbers as uint8."
+        )
+    return x
+
+
+def _channels_last(x: np.ndarray, layout: str | None, where: str) -> bool:
+    if layout is not None:
+        return layout == "NHWC"
+    first, last = x.shape[1] in CHANNELS, x.shape[3] in CHANNELS
+    if first == last:
+        raise UserError(
+            f"{where} has shape {list(x.shape)}, which does not say where the channels are: write `layout: NCHW` or"
+            " `layout: NHWC` into the dataset's YAML."
+        )
+    return last
+
+
+def _one_each(array: np.ndarray, where: str) -> np.ndarray:
+    """Return an array with a value per sample, [n] or [n, 1], as [n]."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise UserError(
+            f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
+        )
+    return array
+
+
+def _with_validation(file: Path, parts: dict[str, Any]) -> dict[str, Any]:
+    """Append the validation part to the training part and mark it as held."""
+    x, y = parts.pop("x_val"), parts.pop("y_val")
+    if "group_train" in parts or "site_train" in parts:
+        raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
+    if (y.dtype.kind in "US") != (parts["y_train"].dtype.kind in "US"):
+        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
+    like = parts["x_train"]
+    if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
+        raise UserError(
+            f"{file}: x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}: make "
+            "them alike"
+        )
+    return parts | {
+        "held_train": np.repeat([False, True], [len(like), len(x)]),
+        "x_train": np.concatenate([like, x]),
+        "y_train": np.concatenate([parts["y_train"], y]),
+    }
+
+
+def npz_has_both(file: Path) -> bool:
+    """Say whether an ``.npz`` has sites and groups: groups are the patients then. What cannot be read is said later."""
+    if not file.is_file():  # a pipe would never end
+        return False
+    try:
+        with zipfile.ZipFile(file) as archive:
+            ours = {ALIASES.get(name.removesuffix(".npy")) for name in archive.namelist()}
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return {"site_train", "group_train"} <= ours
+
+
+def npz_owners(file: Path) -> dict[str, Any]:
+    """Return what an ``.npz`` says of its samples besides inputs, as :func:`npz_parts` does, with no look at these."""
+    wanted = [name for name, ours in ALIASES.items() if not ours.startswith("x")]
+    arrays = read_npz(file, _AGAIN, wanted, "")
+    by_name = {ALIASES[name]: array for name, array in arrays.items()}
+    return _parts(file, None, by_name)
+
+
+def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
+    as_integers = {
+        name: array.astype(np.int64) if array.dtype.kind == "f" and (array % 1 == 0).all() else array
+        for name, array in owned.items()
+    }
+    try:
+        texts = {name: array.astype(str) for name, array in as_integers.items()}
+    except (UnicodeError, SystemError):
+        raise UserError(f"{file}: its sites are not text; save them as str") from None
+    names = np.unique(np.concatenate([*texts.values()]))
+    numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
+    return {"sites": checked(file, names.tolist(), "site"), **numbers}
+
+
+def _numbered_groups(file: Path, train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
+    """Number the groups of both parts [n], [m] through, so that one of both has the same number in each."""
+    if (train.dtype.kind in "US") != (test.dtype.kind in "US") or "O" in (train.dtype.kind, test.dtype.kind):
+        raise UserError(f"{file}: groups are text in one part and numbers in the other; make them alike")
+    number = np.unique(np.concatenate([train, test]), return_inverse=True)[1]
+    return {"group_train": number[: len(train)], "group_test": number[len(train) :]}

@@ -1,0 +1,141 @@
+"""What a YAML file under ``config/datasets`` may say of one's own data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fedbench.data.custom.class_labels import Word
+from fedbench.spec import Spec
+
+TABLES = (".csv", ".tsv", ".xlsx")
+OF_FILES = ("site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey")
+"""Keys that say how a file is read."""
+
+
+def _listed(value: Any) -> Any:
+    """Take one for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class OwnSpec(Spec):
+    """One's own data: an archive of arrays, a table, a folder of pictures, or a dataset of the library with changes."""
+
+    file: Path | None = None
+    """An `.npz`, or a table: a `.csv` or `.tsv` as a spreadsheet saves it, separated by commas, semicolons or tabs,
+    with decimal points or commas, or the first sheet of an `.xlsx` (`pip install 'fedbench-suite[excel]'`). An `.npz`
+    has `x` and `y`, perhaps `x_test` and `y_test`, `x_val` and `y_val`, `group` (and `group_test`), `site` (and
+    `site_test`); Keras' names (`x_train`, ...) and MedMNIST's (`train_images`, ...) do as well. Labels are numbers,
+    truth values or text."""
+    label: str | None = None
+    """Of a table: the column of classes."""
+    group: str | None = None
+    """Of a table: the column of groups (patients, hospitals, ...), which is not a feature."""
+    site: str | None = None
+    """Of a table: the column of who owns each sample, such as the hospital. Groups are its patients then, and none has
+    samples in two parts."""
+    positive: Annotated[tuple[Word, ...], BeforeValidator(_listed, Word | tuple[Word, ...])] = ()
+    """The class, or the classes, that are positive. They come last, so that of two classes label 1 is positive; more
+    classes become two. Default: the last in order, and a remark says so."""
+    classes: dict[Word, str] | None = Field(None, min_length=1)
+    """Names for labels, such as `{0: benign, 1: malignant}`; labels of one name are one class."""
+    features: tuple[str, ...] | None = Field(None, min_length=1)
+    """Of a table: the columns that are features. Default: all but label, group and site. A column of words becomes a
+    feature for each of its words."""
+    drop: Annotated[tuple[str, ...], BeforeValidator(_listed, str | tuple[str, ...])] = ()
+    """Of a table: columns that are not used."""
+    missing: Literal["error", "drop", "median"] = "error"
+    """Of a table, what an empty cell is: an `error`; `drop` leaves its row out; with `median` a number becomes the
+    median of the training part, and among words it is a word. Labels, groups and sites are never filled in."""
+    images: Path | None = None
+    """Of a table: the folder of the pictures that it lists, PNG, JPEG or DICOM, of 8 or 16 bits, turned as their EXIF
+    tag says. They are the inputs, and other columns are not used."""
+    path: str = "path"
+    """The column with the place of each picture in the folder."""
+    size: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=4096)]] = (64, 64)
+    """Height and width that pictures are resized to."""
+    grey: bool = False
+    """Whether pictures are of one channel."""
+    whole_groups: bool = False
+    """Whether no group has samples in two of the training, validation and test parts, as it must be for patients.
+    Without it samples are drawn whatever their group, so that each part has some of every hospital."""
+    format: Literal["plain", "keras", "medmnist"] | None = None
+    """Which names the arrays of an `.npz` have, to have them checked. Default: each may have any of them."""
+    layout: Literal["NCHW", "NHWC"] | None = None
+    """Where the channels (1, 3 or 4) of images are, where their shape does not say it."""
+    test_share: float = Field(0.2, gt=0, lt=1)
+    """Share of each class that becomes the test part, where the file has none."""
+    standardize: bool = False
+    """Subtract the training part's mean from each feature, divide by its standard deviation."""
+    title: str | None = None
+    """What tables call it. Default: the file's name."""
+    licence: str = "not stated"
+    """The terms of use, for tables and records."""
+    source: str | None = None
+    """Where it comes from, for tables and records. Default: the file."""
+    base: str | None = None
+    """Instead of `file`: a dataset of the library that is changed."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What is changed of `base`, such as `{shape: [3, 128, 128]}`."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.file is None) == (self.base is None):
+            raise ValueError("give either file (an .npz or .csv) or base (a dataset to change)")
+        if self.options and self.base is None:
+            raise ValueError("options go with base")
+        if self.file is not None and self.file.suffix not in (".npz", *TABLES):
+            cure = "; save the spreadsheet as .xlsx or CSV" if self.file.suffix.startswith(".xls") else ""
+            raise ValueError(f"file must end with .npz, .csv or .xlsx{cure}")
+        if self.file is not None and self.is_table != (self.label is not None):
+            raise ValueError("label names the column of classes of a .csv file, and only there")
+        if self.format is not None and (self.file is None or self.file.suffix != ".npz"):
+            raise ValueError("format goes with an .npz file")
+        if self.whole_groups and self.file is None:
+            raise ValueError("whole_groups goes with file; a base keeps its own")
+        if self.whole_groups and self.label is not None and self.group is None:
+            raise ValueError("whole_groups needs group, the column of groups")
+        if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
+            raise ValueError("site names a column of a .csv file that is neither label nor group")
+        said = [name for name in type(self).model_fields if name in self.model_fields_set]
+        if self.file is None and (of_file := [name for name in said if name in OF_FILES]):
+            raise ValueError(f"{of_file[0]} goes with file")
+        for name in ("features", "drop", "missing", "images"):
+            if name in said and not self.is_table:
+                raise ValueError(f"{name} goes with a .csv file")
+        for name in ("path", "size", "grey"):
+            if name in said and self.images is None:
+                raise ValueError(f"{name} goes with images, the folder of pictures that a .csv file lists")
+        if self.images is not None and ({"features", "drop"} & {*said} or self.missing == "median"):
+            raise ValueError(
+                "of a folder of pictures the inputs are the pictures: leave out features, drop and median"
+            )
+        if self.features is not None and self.drop:
+            raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
+        named = {*self.columns}
+        if twice := [name for name in (*self.drop, *(self.features or ())) if name in named]:
+            raise ValueError(f"{twice[0]} is label, group or site: it is not a feature, and needs no drop")
+        return self
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the file is a table and not an archive of arrays."""
+        return self.file is not None and self.file.suffix in TABLES
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a table that are not features."""
+        place = None if self.images is None else self.path
+        return [name for name in (self.label, self.group, self.site, place) if name is not None]
+
+    @property
+    def chosen(self) -> tuple[str, ...] | None:
+        """The columns of a table that are features, none where pictures are; None: all others."""
+        return self.features if self.images is None else ()
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether no group has samples in two of the parts: where a site is named, groups are its patients."""
+        return self.whole_groups or (self.site is not None and self.group is not None)

@@ -1,0 +1,333 @@
+"""Reads a table of one's own, a spreadsheet or what it saves as CSV, and turns its columns into features.
+
+What a cell becomes is learned from the training part alone (scikit-learn's ``ColumnTransformer``).
+"""
+
+from __future__ import annotations
+
+import collections
+import csv
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from fedbench.data.custom.class_labels import as_number, twins
+from fedbench.data.dataset import IMPUTED
+from fedbench.errors import UserError, cannot_read, shortened, unknown
+
+MOST_WORDS = 50
+"""Different words of a column that becomes one feature for each of them."""
+ABSENT = "(missing)"
+"""The word of an empty cell in a column of words, where cells may be missing."""
+_EMPTY = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""What a feature's cell holds that says nothing; these are pandas' own."""
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table that are used.
+
+    Attributes:
+        features: a column of numbers or of words for each feature; numbers may be nan.
+        named: the text of the columns of labels, groups, sites and the like, by name.
+        notes: what was left out.
+    """
+
+    features: pd.DataFrame
+    named: dict[str, np.ndarray]
+    notes: tuple[str, ...]
+
+    def numbered(self, column: str) -> np.ndarray:
+        """Return a named column as numbers [n], counted in the order in which its values come."""
+        return pd.factorize(self.named[column])[0]
+
+
+def read(
+    file: Path,
+    named: Sequence[str],
+    keep: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    missing: Literal["error", "drop", "median"] = "error",
+) -> Table:
+    """Read a table with a header.
+
+    Args:
+        file: separated by commas, semicolons or tabs, whichever its header has; in UTF-8, or UTF-16 with its mark. Of
+            an ``.xlsx`` its first sheet.
+        named: columns that are not features. Only an empty cell is missing there: "NA" and "None" are words.
+        keep: the features; None: all other columns.
+        drop: columns that are not used.
+        missing: what happens to an empty cell: it is an error; its row is left out; a number becomes the median.
+
+    Raises:
+        UserError: it is no such table; the message names the line, the column and the key that helps.
+    """
+    text = _sheet(file) if file.suffix == ".xlsx" else _decoded(file)
+    frame = _parsed(file, text, named)
+    for column in (*named, *(keep or ()), *drop):
+        if column not in frame:
+            raise unknown(f"column in {file}", column, map(str, frame.columns))
+    features = frame[[*keep]] if keep is not None else frame.drop(columns=[*dict.fromkeys((*named, *drop))])
+    if frame.empty or (features.empty and keep != ()):
+        raise UserError(f"{file} has {len(frame)} rows and {features.shape[1]} columns of features.")
+    rows, notes = _without_gaps(file, frame[[*named]], features, missing)
+    features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
+    columns = {name: frame[name][rows].to_numpy(dtype=str) for name in named}
+    return Table(features[rows].reset_index(drop=True), columns, notes)
+
+
+def _decoded(file: Path) -> str:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise cannot_read(file, error) from None
+    try:
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeError:
+        raise UserError(f"{file} cannot be read as a table: it must be UTF-8; save it as CSV UTF-8") from None
+    text = text.replace("\r\n", "\n")
+    if "\n" not in text:  # each line ends as on an old Macintosh
+        return text.replace("\r", "\n")
+    return text
+
+
+def _sheet(file: Path) -> str:
+    """Return the first sheet of a workbook as the text of a CSV, a line for each of its rows."""
+    try:
+        cells = pd.read_excel(file, header=None, dtype=object, keep_default_na=False, engine="openpyxl")
+    except ImportError as error:
+        raise UserError(
+            f"reading {file} needs openpyxl: pip install 'fedbench-suite[excel]' ({error})."
+        ) from None
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError(f"{file} cannot be read as a workbook ({error}): save it again, or as CSV") from None
+    except OSError as error:
+        raise cannot_read(file, error) from None
+    return str(cells.to_csv(index=False, header=False))
+
+
+def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:
+    """Read the cells: text in ``named`` columns, in others numbers where all are."""
+    header, separator = _header(file, text)
+    if "\r" in text:
+        _check_ends(file, text, separator)
+    decimal = _decimal(file, text) if separator != "," else "."
+    empty = {name: [""] if name in named else [*_EMPTY] for name in header}
+    try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
+        frame = pd.read_csv(
+            io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=dict.fromkeys(named, str),
+            keep_default_na=False, na_values=empty,
+        )  # fmt: skip
+    except (ValueError, KeyError) as error:  # ragged, or empty
+        raise UserError(
+            f"{file} cannot be read as a table ({str(error).strip()}): it must have a header and as many cells in "
+            "each row."
+        ) from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise UserError(
+            f"{file}: its rows have more cells than its header has names ({len(header)}, separated by {separator!r})"
+        )
+    return frame
+
+
+def _header(file: Path, text: str) -> tuple[list[str], str]:
+    """Return the names of the columns and what separates them."""
+    lines = text[: 1 << 20]
+    names, separator = list[str](), ","
+    for separator in (",", ";", "\t"):
+        try:
+            names = next(csv.reader(io.StringIO(lines), delimiter=separator, skipinitialspace=False), [])
+        except csv.Error as error:
+            raise UserError(f"{file} cannot be read as a table ({error})") from None
+        if len(names) > 1:
+            break
+    following = lines.partition("\n")[2].partition("\r")[0]
+    second = next(csv.reader(io.StringIO(following), delimiter=separator), [])
+    if len(names) > 1 == len(second) and second[0]:
+        raise UserError(
+            f"{file}, line 2: it is one cell, and the header has {len(names)} names, separated by {separator!r}; "
+            "separate all rows alike"
+        )
+    if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
+        raise UserError(
+            f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are not "
+            "features: leave them out"
+        )
+    return names, separator if len(names) > 1 else ","
+
+
+def _check_ends(file: Path, text: str, separator: str) -> None:
+    """Raise UserError where a carriage return ends some lines and not others; in quotes it ends none."""
+    lines = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        collections.deque(lines, maxlen=0)
+    except csv.Error:
+        raise UserError(
+            f"{file}, line {lines.line_num} has a carriage return in it: end all lines alike, or remove it"
+        ) from None
+
+
+def _decimal(file: Path, text: str) -> str:
+    """Return the decimal sign of a table that is not separated by commas."""
+    cells = re.split(r'[;\t\n\r"]', text)
+    comma = next((cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)), None)
+    point = next((cell for cell in cells if _DECIMAL_POINT.fullmatch(cell)), None)
+    if comma and point:
+        raise UserError(f"{file} has decimal commas ({comma}) and decimal points ({point}): make them alike")
+    return "," if comma else "."
+
+
+def _without_gaps(
+    file: Path, named: pd.DataFrame, features: pd.DataFrame, missing: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return which rows are used [n], and a note on those that are not."""
+    for column in features:
+        if features[column].isna().all():
+            raise UserError(f"{file}: column {column!r} has empty cells alone; write `drop: [{column}]`")
+    gaps = named.isna() if missing == "median" else pd.concat([named.isna(), features.isna()], axis=1)
+    bad = gaps.any(axis=1).to_numpy()
+    if not bad.any():
+        return ~bad, ()
+    if missing != "drop":
+        row = int(bad.argmax())
+        column = str(gaps.columns[int(gaps.iloc[row].to_numpy().argmax())])
+        ways = "drop" if column in named else "drop (or median)"
+        more = f", as are {bad.sum() - 1} more rows" if bad.sum() > 1 else ""
+        raise UserError(
+            f"{file}, line {row + 2}: column {column!r} is empty{more}; fill it, or write `missing: {ways}` into the "
+            "dataset's YAML"
+        )
+    if bad.all():
+        raise UserError(f"{file}: each row has an empty cell, so that `missing: drop` leaves none")
+    return ~bad, (f"{bad.sum()} of {len(bad)} rows have an empty cell and were left out",)
+
+
+def _checked(file: Path, column: pd.Series, name: str) -> pd.Series:
+    """Return a column; one of words that is meant as numbers, or has a word for almost every row, is refused.
+
+    So is a number that single precision cannot hold.
+    """
+    if pd.api.types.is_numeric_dtype(column):
+        if (large := np.abs(column.to_numpy(np.float64)) > np.finfo(np.float32).max).any():
+            row = int(large.argmax())
+            raise UserError(
+                f"{file}, line {row + 2}: column {name!r} has {column[row]:.4g}, which is not finite in float32; "
+                f"mend it, or write `drop: [{name}]`"
+            )
+        return column
+    words = column.dropna().astype(str)
+    numbers = pd.to_numeric(words.str.strip(), errors="coerce")
+    if numbers.notna().all():  # too long for a whole number
+        return _checked(file, pd.to_numeric(column, errors="coerce").astype(np.float64), name)
+    if 2 * numbers.notna().sum() > len(words):
+        row = int(numbers.index[numbers.isna()][0])
+        raise UserError(
+            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric; "
+            f"mend it, or write `drop: [{name}]`"
+        )
+    if words.nunique() > MOST_WORDS:
+        raise UserError(
+            f"{file}: column {name!r} is not numeric and has {words.nunique()} different words, such as "
+            f"{shortened(words.iloc[0], 40)!r}; write `drop: [{name}]`, or make it one of at most {MOST_WORDS}"
+        )
+    return column
+
+
+def as_labels(text: np.ndarray) -> np.ndarray:
+    """Return a column [n] of text as numbers where all cells are, each written in one way; 007 is a name."""
+    cells = set(text.tolist())
+    if any(re.match(r"\s*[-+]?0\d", cell) for cell in cells) or twins(cells, as_number):
+        return text
+    if all(re.fullmatch(r"[-+]?\d{1,18}", cell.strip()) for cell in cells):
+        return text.astype(np.int64)
+    try:
+        number = text.astype(np.float64)
+    except ValueError:
+        return text
+    exact = np.isfinite(number).all() and np.abs(number).max(initial=0) < 2**53
+    return number if exact else text
+
+
+def encoded(
+    train: pd.DataFrame, test: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], list[str]]:
+    """Turn rows of features into numbers by what the training rows say.
+
+    A column of words becomes one feature for each word of the training part, or one for two words; an empty cell among
+    numbers becomes their median.
+
+    Returns:
+        Features of both parts [n, F] float64, notes, and the names of the first features, which come from numbers.
+    """
+    words = [str(name) for name in train if not pd.api.types.is_numeric_dtype(train[name])]
+    numbers = [str(name) for name in train if name not in words]
+    gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
+    if not words and not any(gaps.values()):
+        return train.to_numpy(np.float64), test.to_numpy(np.float64), (), numbers
+    notes = []
+    if words:
+        notes.append(f"one feature for each word of the training part: {', '.join(words)}")
+    if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
+        notes.append(f"{IMPUTED}: {', '.join(filled)}")
+    return *_coded([train, test], numbers, words), tuple(notes), numbers
+
+
+def _coded(
+    parts: Sequence[pd.DataFrame], numbers: Sequence[str], words: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features of two parts [n, F] float64, numbers first, by what the first part has."""
+    from sklearn.compose import ColumnTransformer  # a second to import
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    coder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
+    filler = SimpleImputer(strategy="median", keep_empty_features=True)
+    coding = ColumnTransformer([("numbers", filler, numbers), ("words", coder, words)])
+    types = {**dict.fromkeys(numbers, np.float64), **dict.fromkeys(words, object)}
+    train, test = (part.astype(types) for part in parts)
+    for part in (train, test):
+        part[words] = part[words].where(part[words].notna(), ABSENT).astype(str)
+    with warnings.catch_warnings():
+        # of a word that only the test part has: it is none of them
+        warnings.simplefilter("ignore", UserWarning)
+        return coding.fit_transform(train), coding.transform(test)
+
+
+def standardized(
+    train: np.ndarray, test: np.ndarray, numeric: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Subtract the training rows' mean from each feature [n, F] and divide by their standard deviation, in float64.
+
+    One whose spread is that of rounding is a constant: 0 in both parts. With ``numeric`` only so many features, the
+    first, are changed: others are words, 0 or 1.
+    """
+    if not len(train) or numeric == 0:
+        return train, test
+    if numeric is not None:
+        both = standardized(train[:, :numeric], test[:, :numeric])
+        with_words = [np.hstack([part, x[:, numeric:]]) for part, x in zip(both, (train, test), strict=True)]
+        return with_words[0], with_words[1]
+    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
+    x, other = (part.astype(np.float64) for part in (train, test))
+    with np.errstate(invalid="ignore"):  # what is not finite is said later
+        # a power of two changes no digit, and squares of what is below 1 are finite
+        power = -np.frexp(np.abs(x).max(0))[1]
+        x, other = np.ldexp(x, power), np.ldexp(other, power)
+        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
+        x, other = x - first, other - first
+        mean, std = x.mean(0), x.std(0)
+        scale = np.where(std <= rounding, np.inf, std)
+        return (x - mean) / scale, (other - mean) / scale

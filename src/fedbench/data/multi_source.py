@@ -1,0 +1,99 @@
+"""Several prepared datasets as one, each a site: hospitals that train together (codasca's Tables 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedbench.data.prepared import FORM, Prepared, load_prepared, read_summary
+from fedbench.errors import UserError
+from fedbench.spec import DataSpec, digest
+
+
+class Rows:
+    """Rows of several arrays as if they lay in one, without copying them; read by positions.
+
+    Args:
+        parts: arrays ``[n_i, ...]`` of one shape and type, in memory or mapped from files.
+    """
+
+    def __init__(self, parts: Sequence[np.ndarray]) -> None:
+        self._parts = parts
+        self._ends = np.cumsum([len(part) for part in parts])
+        self._count = int(self._ends[-1])
+        self.shape = (self._count, *parts[0].shape[1:])
+        self.dtype = parts[0].dtype
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
+        """Copy the rows at ``positions`` ``[m]``, in their order."""
+        rows = np.empty((len(positions), *self.shape[1:]), self.dtype)
+        self.take(positions, 0, rows)
+        return rows
+
+    def take(self, positions: np.ndarray, axis: int, out: np.ndarray, mode: str = "clip") -> None:
+        """Copy the rows at ``positions`` ``[m]`` into ``out`` [m, ...]; ``axis`` is 0, and they are in range."""
+        owner = np.searchsorted(self._ends, positions, side="right")
+        for place, part in enumerate(self._parts):
+            mine = owner == place
+            out[mine] = part[positions[mine] - (self._ends[place] - len(part))]
+
+
+def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
+    """Read the prepared arrays of a data rule: those of its dataset, with those of further sources below them.
+
+    Groups of different sources are different, whatever their numbers.
+
+    Raises:
+        UserError: one is not prepared, or they do not fit together; the message names it.
+    """
+    parts = [load_prepared(name, data_dir, inputs) for name in spec.datasets]
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    for name, part in zip(spec.datasets, parts, strict=True):
+        for what, mine, its in (
+            ("classes", first.classes, part.classes),
+            ("shape of a sample", first.summary["shape"], part.summary["shape"]),
+            ("groups", first.group_train is None, part.group_train is None),
+        ):
+            if mine != its:
+                raise UserError(f"{name} cannot be joined to {spec.dataset}: its {what} differs.")
+        if part.held_train is not None:
+            raise UserError(f"{name} cannot be joined: it has a validation part of its own.")
+    every = spec.tests == "all"
+    tested = parts if every else parts[:1]
+    return Prepared(
+        x_train=Rows([part.x_train for part in parts]),  # type: ignore[arg-type]  # read by positions alone
+        y_train=np.concatenate([part.y_train for part in parts]),
+        x_test=Rows([part.x_test for part in tested]),  # type: ignore[arg-type]
+        y_test=np.concatenate([part.y_test for part in tested]),
+        group_train=_numbered(parts),
+        classes=first.classes,
+        summary={**first.summary, "sha256": checksum(spec, data_dir)},
+        site_train=np.repeat(np.arange(len(parts)), [len(part.y_train) for part in parts]),
+        site_test=np.repeat(np.arange(len(parts)), [len(part.y_test) for part in parts]) if every else None,
+        sites=spec.datasets,
+    )
+
+
+def checksum(spec: DataSpec, data_dir: str | Path) -> str:
+    """Return the checksum of the prepared arrays: of one dataset, or a digest of those of several."""
+    checksums: list[str] = [read_summary(name, data_dir)["sha256"] for name in spec.datasets]
+    return checksums[0] if len(checksums) == 1 else f"{FORM}{digest(checksums)}"
+
+
+def _numbered(parts: Sequence[Prepared]) -> np.ndarray | None:
+    """Number the groups through, so that no two sources share one."""
+    groups, above = [], 0
+    for part in parts:
+        if part.group_train is None:
+            return None
+        _, number = np.unique(part.group_train, return_inverse=True)
+        groups.append(number.astype(np.int64) + above)
+        above += int(number.max()) + 1
+    return np.concatenate(groups)

@@ -1,0 +1,246 @@
+"""A paper's claims as a table: what it says, what its own numbers show, and what ours say at every scale."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.outputs import TABLES, csv_text, json_text, write_forms
+from fedbench.report import claim_words as words
+from fedbench.report import described, latex
+from fedbench.report.document import stamp
+from fedbench.report.latex_text import escape
+from fedbench.report.text import escaped
+from fedbench.results.claims.effect import Effect
+from fedbench.results.claims.finding import AtScale, Finding
+from fedbench.results.claims.findings import find
+from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON
+from fedbench.results.names import ABSENT, SHIPPED
+from fedbench.results.places import words_of
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Paper
+
+NAME = "claims"
+WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}
+"""Of the LaTeX form's columns, in centimetres."""
+A_FLOAT = 12
+"""Claims in one float of the LaTeX form."""
+
+
+@dataclass(frozen=True)
+class ClaimTable:
+    """The claims of a paper, ready to be written; ``changed`` says what a call sets in the runs of its scale."""
+
+    paper: Paper
+    findings: list[Finding]
+    changed: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its caption."""
+        return f"Claims of {self.paper.title}"
+
+    @property
+    def scales(self) -> list[str]:
+        """The scales, in the order of their columns."""
+        return [one.scale for one in self.findings[0].scales] if self.findings else []
+
+    @property
+    def legend(self) -> list[str]:
+        """What a call sets, the rules, and what the mark of shipped numbers means."""
+        ran = [one for finding in self.findings for one in finding.scales if one.ran]
+        rules = (words.STAND_IN,) if ran and all(one.stand_in for one in ran) else words.RULES
+        mark = [f"{SHIPPED}: not trained here."] if any(one.shipped for one in ran) else []
+        return [*([f"{self.changed}."] if self.changed else []), words.PRINT, *rules, *mark]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is untested, diverged, without results or curves, and the stamp."""
+        return [*words.remarks(self.findings), f"{self.stamp}."]
+
+    @property
+    def notes(self) -> list[str]:
+        """All that stands below the table."""
+        return [*self.legend, *self.remarks]
+
+    @property
+    def stamp(self) -> str:
+        """What ties the verdicts to code and configuration."""
+        used = [one for finding in self.findings for one in finding.scales]
+        commits = sorted({commit for one in used for commit in one.commits})
+        return stamp(commits, sorted({key for one in used for key in one.keys}))
+
+    def texts(self, finding: Finding, grey: str = "", bold: str = "") -> list[str]:
+        """Return the row of a claim: sentence, print, each scale, what decides, seeds.
+
+        Scales stand between ``bold`` where they decide, between ``grey`` where data stand in.
+        """
+        scales = [_cell(at, grey, bold) for at in finding.scales]
+        return [
+            words.said(finding),
+            str(finding.printed),
+            *scales,
+            words.effect_text(finding, self.paper),
+            words.seeds_text(finding),
+        ]
+
+    def forms(self) -> dict[str, str]:
+        """Return what is written, by suffix."""
+        return {"tex": self.tex(), "csv": self.csv(), "md": self.markdown(), "json": self.json()}
+
+    def markdown(self) -> str:
+        """Return the Markdown form."""
+        head = ["", "Claim", "In print", *self.scales, "Decides", "Seeds"]
+        rows = [[str(one.number), *self.texts(one, "*", "**")] for one in self.findings]
+        lines = [
+            head,
+            ["---"] * len(head),
+            *([escaped(part).replace("|", "\\|") for part in row] for row in rows),
+        ]
+        body = ["| " + " | ".join(line) + " |" for line in lines]
+        notes = (f"* {escaped(note)}" for note in self.notes)
+        return "\n".join([f"**{escaped(self.title)}**", "", *body, "", *notes, ""])
+
+    def terminal(self, remarks: bool = True, scale: str | None = None, width: int = 100) -> str:
+        """Return plain text: a paragraph for each claim, of all scales or one.
+
+        Without ``remarks`` a line says which command shows them.
+        """
+        lines = [self.title, ""]
+        for finding in self.findings:
+            sentence, in_print, *scales, effect, seeds = self.texts(finding)
+            lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
+            lines.append(f"    in print: {in_print}")
+            pairs = zip(finding.scales, scales, strict=True)
+            ran = [f"{at.scale}: {text}" for at, text in pairs if at.ran and scale in (None, at.scale)]
+            lines += [f"    {text}" for text in ran or ["not run"]]
+            decides = effect != ABSENT and scale in (None, finding.main.scale)
+            lines += [f"    decides {effect}; seeds {seeds}"] * decides
+            lines.append("")
+        more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
+        below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
+        return "\n".join([*lines, *below, ""])
+
+    def tex(self) -> str:
+        """Return the LaTeX form; it needs booktabs and graphicx."""
+        heads = ["", "Claim", "In print", *self.scales, "Decides [90 %]; seeds"]
+        of_scale = round(WIDTHS["scales"] / max(len(self.scales), 1), 2)
+        widths = [WIDTHS["claim"], WIDTHS["in print"], *[of_scale] * len(self.scales), WIDTHS["effect"]]
+        begin = [
+            r"\scriptsize\setlength{\tabcolsep}{3pt}",
+            latex.FITTED,
+            rf"\begin{{tabular}}{{@{{}}r{'l' * len(widths)}@{{}}}}",
+            r"\toprule",
+            " & ".join(map(escape, heads)) + r" \\",
+            r"\midrule",
+        ]
+        rows = [self._tex_row(one, widths) for one in self.findings]
+        pages = [rows[at : at + A_FLOAT] for at in range(0, max(len(rows), 1), A_FLOAT)]
+        label = f"tab:{self.paper.key}-{NAME}"
+        lines = latex.floats(pages, begin, self.title, self.notes, label)
+        return "\n".join([f"% fedbench: {self.paper.key}/{NAME}, {self.stamp}", latex.NEEDS, *lines, ""])
+
+    def _tex_row(self, finding: Finding, widths: list[float]) -> str:
+        *texts, effect, seeds = map(escape, self.texts(finding))
+        for place, at in enumerate(finding.scales, 2):
+            if at.stand_in:
+                texts[place] = rf"\emph{{{texts[place]}}}"
+        texts.append(f"{effect}; {seeds}" if finding.main.ran else escape(ABSENT))
+        start = r"\parbox[t]{%scm}{\raggedright\strut %s\strut}"
+        cells = [start % pair for pair in zip(widths, texts, strict=True)]
+        return " & ".join([str(finding.number), *cells]) + r" \\[2pt]"
+
+    def csv(self) -> str:
+        """Return one row for each claim and scale, nothing rounded away."""
+        rows = [_row(self.paper, finding, at) for finding in self.findings for at in finding.scales]
+        return csv_text(pd.DataFrame(rows))
+
+    def json(self) -> str:
+        """Return the provenance: what was asked, and the cells behind every answer."""
+        asked = [
+            {
+                "number": one.number,
+                "says": one.claim.says,
+                "verdicts": {at.scale: at.kind for at in one.scales},
+                "cells": {at.scale: list(at.keys) for at in one.scales if at.keys},
+            }
+            for one in self.findings
+        ]
+        return json_text({"paper": self.paper.key, "stamp": self.stamp, "claims": asked})
+
+
+def make(plan: Plan) -> ClaimTable:
+    """Hold a paper's claims against all that was measured."""
+    changed = described.changed(plan.config.set)
+    return ClaimTable(plan.study, find(plan), f"Scale {plan.scale.name}: {changed}" if changed else "")
+
+
+def save(table: ClaimTable) -> list[Path]:
+    """Write ``tables/<paper>/claims.{tex,csv,md,json}`` and return the paths, the ``.tex`` first."""
+    return write_forms(TABLES / table.paper.key / NAME, table.forms())
+
+
+def _cell(at: AtScale, grey: str, bold: str) -> str:
+    """Return what one scale says; decided verdicts stand out, stand-ins stand back."""
+    decided = at.ran and at.verdict.kind not in (UNDECIDED, NOT_TESTED)
+    around = grey if at.stand_in else bold if decided else ""
+    return f"{around}{at.words}{around}{SHIPPED if at.shipped and at.ran else ''}"
+
+
+def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
+    """Return the row of a claim and a scale in the CSV: what is asked, what print shows, what the scale says."""
+    claim = finding.claim
+    asked = {
+        "paper": paper.key,
+        "claim": finding.number,
+        "says": claim.says,
+        "at": claim.at,
+        "in": " ".join(claim.targets),
+        "form": claim.form,
+        "holds": finding.rule.holds,
+        "margin": finding.rule.margin,
+        "metric": claim.metric,
+        "printed_won": finding.printed.won,
+        "printed_places": finding.printed.places,
+    }
+    last = {
+        "shipped": at.shipped and at.ran,
+        "commits": " ".join(at.commits),
+    }
+    return {**asked, **_of_scale(at), **last}
+
+
+def _of_scale(at: AtScale) -> dict[str, object]:
+    """Return what a scale says of a claim; intervals take two seeds."""
+    verdict = at.verdict
+
+    def ends(effect: Effect, names: Sequence[str]) -> dict[str, float]:
+        numbers = (effect.mean, *((effect.low, effect.high) if verdict.seeds > 1 else (math.nan, math.nan)))
+        return dict(zip(names, numbers, strict=True))
+
+    return {
+        "scale": at.scale,
+        "verdict": at.kind,
+        "stand_in": " ".join(at.stand_in),
+        "shown": at.tally.won,
+        "won": verdict.count(WON),
+        "lost": verdict.count(LOST),
+        "places": len(verdict.places),
+        "places_of_claim": at.total,
+        **ends(verdict.overall, ("effect", "low", "high")),
+        "decides": "" if at.deciding_place is None else words_of(at.deciding_place),
+        "against": at.against,
+        **ends(verdict.decides, ("deciding_effect", "deciding_low", "deciding_high")),
+        "diverged": "; ".join(at.diverged),
+        "seeds": verdict.seeds,
+        "places_waiting": at.waiting,
+        "early": at.early,
+        "detectable": verdict.detectable,
+        "p": verdict.p,
+        "q": at.q,
+    }

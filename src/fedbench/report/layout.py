@@ -1,0 +1,329 @@
+"""The shape of a table, independent of LaTeX or text: what stands in its blocks, rows and columns.
+
+All strings are plain Unicode; the writers (:mod:`latex`, :mod:`text`) translate them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from fedbench.results.frame import NOT_RUN, Compared
+from fedbench.results.names import ABSENT, together
+from fedbench.study.schema import TableSpec, Value
+
+Axes = Mapping[str, Sequence[Value]]
+"""The values of every axis of a table, in order."""
+At = Mapping[str, Value]
+"""Values of some axes."""
+WITHIN = " · "
+"""Between the parts of a block's heading."""
+NOT_PREPARED = "Not prepared here"
+"""Of tables about the data, which were not run."""
+NAMED = 6
+"""Blocks, rows or columns left out that are named; of more the rest is counted."""
+METRIC = "metric"
+"""The axis of metrics, for a table that has a row or a column for each; else they share a place."""
+
+
+SIDES = ("ours", "±", "paper", "Δ")
+"""Of a number that stand below each other in a wide table."""
+WIDEST = 110
+"""Characters of a table whose sides stand beside each other."""
+
+
+class Marks(NamedTuple):
+    """How a form writes text, labels of rows, headings, a number that is the best, and a spread."""
+
+    text: Callable[[str], str] = str
+    label: Callable[[str], str] = str
+    heading: Callable[[str], str] = str
+    best: Callable[[str], str] = str
+    spread: Callable[[str], str] = str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
+
+    ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
+    that compares nothing, ``tau`` Kendall's of the methods that it competes with.
+    """
+
+    value: str
+    spread: str = ""
+    best: bool = False
+    printed: str = ""
+    printed_spread: str = ""
+    printed_best: bool = False
+    doubtful: bool = False
+    delta: str = ""
+    symbol: str = ""
+    second: bool = False
+    item: Compared | None = None
+    tau: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no number of ours and nothing to say of one."""
+        return self.item.status == NOT_RUN if self.item else self.value in ("", ABSENT)
+
+    @property
+    def deviation(self) -> str:
+        """The spread alone, for a line of its own."""
+        text = self.spread.removeprefix("±").strip()
+        return self._wrapped(text[1:-1] if text.startswith("(") else text, text)
+
+    def sides(self, marks: Marks, spread: bool = True) -> tuple[str, str, str]:
+        """Return ours, the published value and the difference with its symbol, as a form writes them."""
+        ours = self._number(marks, self.value, self.spread * spread, self.best)
+        paper = self._number(marks, self.printed, self.printed_spread, self.printed_best)
+        delta = marks.text(f"{self.delta} {self.symbol}".strip())
+        return ours, paper + marks.text("†") * self.doubtful, delta
+
+    def side(self, name: str, marks: Marks) -> str:
+        """Return one of :data:`SIDES`."""
+        ours, paper, delta = self.sides(marks, spread=False)
+        return {"ours": ours, "±": marks.text(self.deviation), "paper": paper, "Δ": delta}[name]
+
+    def _number(self, marks: Marks, value: str, spread: str, best: bool) -> str:
+        return self._wrapped((marks.best if best else marks.text)(value) + marks.spread(spread), value)
+
+    def _wrapped(self, text: str, value: str) -> str:
+        """Put a second metric's number in parentheses, as papers with two numbers in a cell do."""
+        number = any(character.isdigit() for character in value) and not value[0].isalpha()
+        return f"({text})" if self.second and number else text
+
+
+BLANK = Entry("")
+"""What stands where nothing is said."""
+
+
+class Row(NamedTuple):
+    """One row: its label, and its entries as ``[metric][column]``."""
+
+    label: str
+    entries: list[list[Entry]]
+
+
+class Block(NamedTuple):
+    """Rows under a common heading."""
+
+    heading: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: the texts of each column's header by level, and blocks of rows with all columns.
+
+    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``taus`` tells
+    whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :func:`fold`
+    left out, ``absent`` what it says of it.
+    """
+
+    stub: str
+    columns: list[tuple[str, ...]]
+    blocks: list[Block]
+    compares: bool = False
+    taus: str = ""
+    left: str = ""
+    absent: str = "Not run"
+
+    @cached_property
+    def headers(self) -> list[list[tuple[str, int]]]:
+        """The levels above the columns, each a list of (text, columns spanned)."""
+        depths = range(1, len(self.columns[0]) + 1)
+        spans = (itertools.groupby(names[:depth] for names in self.columns) for depth in depths)
+        return [[(names[-1], len([*same])) for names, same in level] for level in spans]
+
+    @property
+    def names(self) -> list[str]:
+        """The full name of each column, all levels of the header joined."""
+        return [", ".join(filter(None, names)) for names in self.columns]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, block after block."""
+        return [row for block in self.blocks for row in block.rows]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All places, row after row."""
+        return [entry for row in self.rows for line in row.entries for entry in line]
+
+    @cached_property
+    def has_agreement_column(self) -> bool:
+        """Whether a last column holds Kendall's tau."""
+        return self.taus == "row" and any(entry.tau for entry in self.entries)
+
+    def agreement(self, block: Block) -> list[str]:
+        """Return Kendall's tau below each column of a block, of its first metric; nothing where there is none."""
+        columns = zip(*(row.entries[0] for row in block.rows), strict=True)
+        taus = [first_tau(column) for column in columns] if self.taus == "column" else []
+        return taus if any(taus) else []
+
+    @cached_property
+    def wide(self) -> bool:
+        """Whether ours, paper and difference beside each other take too much room, so that they go below each other."""
+        columns = zip(*(line for row in self.rows for line in row.entries), strict=True)
+        sides = (side for column in columns for side in zip(*(e.sides(Marks()) for e in column), strict=True))
+        width = max((len(row.label) for row in self.rows), default=0) + sum(
+            max(map(len, side)) + 2 for side in sides
+        )
+        return self.compares and width > WIDEST
+
+    @property
+    def span(self) -> int:
+        """How many cells a number takes beside each other."""
+        return 3 if self.compares and not self.wide else 1
+
+    def lines(self, marks: Marks) -> list[list[list[str]]]:
+        """Return the lines of each block as a form writes them: label, cells, Kendall's tau; a heading is alone."""
+        blocks, last = [], [""] * self.has_agreement_column
+        for block in self.blocks:
+            lines = [[marks.heading(block.heading)]] * bool(block.heading)
+            for row in block.rows:
+                lines += self._stacked(row, marks) if self.wide else self._beside(row, marks)
+            if taus := self.agreement(block):
+                cells = [
+                    text for tau in taus for text in (marks.text(tau or ABSENT), *[""] * (self.span - 1))
+                ]
+                lines.append([marks.label("order τ"), *[""] * self.wide, *cells, *last])
+            blocks.append(lines)
+        return blocks
+
+    def _beside(self, row: Row, marks: Marks) -> Iterator[list[str]]:
+        """Yield a line for each metric of a row, with the sides of each number beside each other."""
+        for number, entries in enumerate(row.entries):
+            cells = [text for entry in entries for text in entry.sides(marks)[: self.span]]
+            tau = [marks.text(first_tau(entries))] * self.has_agreement_column
+            yield ["" if number else marks.label(row.label), *cells, *tau]
+
+    def _stacked(self, row: Row, marks: Marks) -> Iterator[list[str]]:
+        """Yield a line for each side of a row with its name in the second cell, without those that are empty.
+
+        All metrics of a place share a cell.
+        """
+        label, absent = marks.label(row.label), marks.text(ABSENT)
+        taus = [
+            marks.text(f"({tau})" if at and tau else tau)
+            for at, tau in enumerate(map(first_tau, row.entries))
+        ]
+        for name in SIDES:
+            columns = zip(*row.entries, strict=True)
+            cells = [together([entry.side(name, marks) for entry in column], absent) for column in columns]
+            if any(cells):
+                tau = [taus.pop(0) if taus else ""] * self.has_agreement_column
+                yield [label, marks.text(name), *cells, *tau]
+                label = ""
+
+
+def first_tau(entries: Iterable[Entry]) -> str:
+    """Return Kendall's tau of the methods among some entries, which they share."""
+    return next((entry.tau for entry in entries if entry.tau), "")
+
+
+def arranged(
+    spec: TableSpec, axes: Axes, said: Iterable[tuple[At, Entry]], text: Callable[[str, Value], str]
+) -> tuple[list[tuple[str, ...]], list[Block]]:
+    """Return the columns and blocks of a table whose ``rows`` and ``columns`` the specification names.
+
+    Args:
+        spec: of the table; its metrics share a place unless they are rows or columns.
+        axes: the values of each axis; metrics are one.
+        said: places and entries. A row without any is left out; a column has all rows.
+        text: names a value of an axis.
+    """
+    order = {axis: {value: number for number, value in enumerate(values)} for axis, values in axes.items()}
+    lines = [] if METRIC in (*spec.rows, *spec.columns) else [METRIC]
+
+    def numbers(place: At, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(order[name][place[name]] for name in names)
+
+    def texts(names: Sequence[str], at: Sequence[int]) -> tuple[str, ...]:
+        return tuple(text(name, axes[name][number]) for name, number in zip(names, at, strict=True))
+
+    filled = {
+        tuple(numbers(at, names) for names in (spec.rows, lines, spec.columns)): entry for at, entry in said
+    }
+    depths, columns = (
+        [*itertools.product(*(range(len(axes[name])) for name in names))] for names in (lines, spec.columns)
+    )
+    blocks: dict[tuple[int, ...], Block] = {}
+    for row in sorted({row for row, _, _ in filled}):
+        *outer, label = texts(spec.rows, row)
+        entries = [[filled.get((row, line, column), BLANK) for column in columns] for line in depths]
+        blocks.setdefault(row[:-1], Block(WITHIN.join(outer), [])).rows.append(Row(label, entries))
+    alone = " (".join(text(METRIC, metric) for metric in spec.metrics) + ")" * (len(spec.metrics) - 1)
+    return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
+
+
+def listed(
+    names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str, absent: str = ""
+) -> Grid:
+    """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
+    blocks: dict[str, Block] = {}
+    for heading, label, entries in rows:
+        blocks.setdefault(heading, Block(heading, [])).rows.append(Row(label, [[*entries]]))
+    return Grid(stub, [(name,) for name in names], [*blocks.values()], absent=absent or Grid.absent)
+
+
+def fold(grid: Grid) -> Grid:
+    """Return a grid without the blocks, single rows and columns in which there is no number of ours.
+
+    ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV. Where nothing
+    ran all that is printed is shown, so that one sees what is missing.
+    """
+    ran = any(not entry.empty for entry in grid.entries)
+
+    def shows(entries: Iterable[Entry]) -> bool:
+        return any(not entry.empty if ran else entry.printed for entry in entries)
+
+    columns = [
+        shows(column) for column in zip(*(line for row in grid.rows for line in row.entries), strict=True)
+    ]
+    one_by_one = [block.heading for block in grid.blocks] == [""]
+    blocks, gone, names = list[Block](), list[str](), list[str]()
+    for block in grid.blocks:
+        has = [shows(itertools.chain(*row.entries)) for row in block.rows]
+        kept = has if one_by_one else [any(has)] * len(has)
+        rows = [
+            Row(row.label, [[*itertools.compress(line, columns)] for line in row.entries])
+            for row in itertools.compress(block.rows, kept)
+        ]
+        names += [row.label for row, stays in zip(block.rows, kept, strict=True) if not stays]
+        if rows:
+            blocks.append(Block(block.heading, rows))
+        else:
+            gone.append(block.heading)
+    names = _blocks(gone, [block.heading for block in blocks]) or names
+    if blocks:
+        names += [name for name, stays in zip(grid.names, columns, strict=True) if not stays]
+    shown = replace(grid, columns=[*itertools.compress(grid.columns, columns)], blocks=blocks)
+    compares = grid.compares and any(entry.printed for entry in shown.entries)
+    return replace(shown, compares=compares, left=_left(grid, shown, [*dict.fromkeys(names)]))
+
+
+def _blocks(gone: Iterable[str], kept: Iterable[str]) -> list[str]:
+    """Name blocks by that part of their headings which tells them from those that are there, else by the first."""
+    out, left = ([heading.split(WITHIN) for heading in headings if heading] for headings in (gone, kept))
+    for place in range(min(map(len, out), default=0)):
+        names = dict.fromkeys(parts[place] for parts in out)
+        if not any(parts[place] in names for parts in left):
+            return list(names)
+    return [f"the rest of {first}" for first in dict.fromkeys(parts[0] for parts in out)]
+
+
+def _left(grid: Grid, shown: Grid, names: Sequence[str]) -> str:
+    """Say what was left out, and how many of all places that hold, or would hold, a number of ours."""
+    total, kept = (
+        sum(entry.item is not None or bool(entry.value) for entry in part.entries) for part in (grid, shown)
+    )
+    if not names or total == kept:
+        return ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{grid.absent}: {', '.join(names[:NAMED])}{more} ({total - kept} of {total} numbers)."

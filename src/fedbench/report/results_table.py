@@ -1,0 +1,133 @@
+"""A table of results or of exponents: each number of ours beside its printed value."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from fedbench.report import notes, verdict_words
+from fedbench.report.document import Table, origin, stamp
+from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged, fold
+from fedbench.results import compare, verdicts
+from fedbench.results.axes import axes_placed
+from fedbench.results.frame import (
+    DIVERGED,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    NOT_REACHED,
+    UNDEFINED,
+    Compared,
+    Measured,
+    records,
+)
+from fedbench.results.names import ABSENT, MADE_OF, SHIPPED, axis_name, axis_text, signed
+from fedbench.results.origin import provenance
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Paper, TableSpec
+
+
+def make(plan: Plan, name: str) -> Table:
+    """Assemble the table from what is on disk."""
+    spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
+    frame = verdicts.agreements(compare.comparisons(plan, spec, cells))
+    frame = frame.assign(on_edge=[on_edge(plan, item) for item in records(frame, Compared)])
+    grid = layout(plan.study, spec, axes, frame)
+    made = provenance(cells)
+    mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
+    dashes = any(entry.empty and entry.value for entry in fold(grid).entries)
+    return Table(
+        paper=plan.study.key,
+        name=name,
+        title=notes.caption(plan, name, cells, frame),
+        grid=grid,
+        notes=notes.below(plan, name, cells, frame, made, dashes),
+        details=[*notes.details(plan, name, cells, frame), f"{mark}."],
+        rows=compare.tidy(frame, plan.study.key, name),
+        provenance=origin(
+            plan, name, mark, tolerance=plan.config.tolerance, published=spec.published, **made
+        ),
+    )
+
+
+def on_edge(plan: Plan, item: Compared) -> bool:
+    """Say whether a number with a verdict was made with a tuned value that is the least or largest tried."""
+    if math.isnan(item.difference) or any(value in MADE_OF for value in item.at.values()):
+        return False
+    at = plan.at(plan.config.model_copy(update={"scale": item.scale}))
+    settings = {name: value for name, value in item.place if name != "dataset"}
+    return bool(at.tuned(at.cell(item.dataset, settings, item.method)).edges)
+
+
+def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Grid:
+    """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say.
+
+    ``frame`` is that of :func:`~fedbench.results.compare.comparisons` with its ``agreements``.
+    """
+    second = set() if METRIC in (*spec.rows, *spec.columns) else {*spec.metrics[1:]}
+    frame = frame.assign(
+        best=verdicts.best(frame, frame["mean"].where(frame["status"] == FINISHED)),
+        printed_best=verdicts.best(frame, frame["printed"]),
+        second=frame["metric"].isin(second),
+    )
+    said = [({**item.at, METRIC: item.metric}, _entry(item)) for item in records(frame, Compared)]
+    columns, blocks = arranged(
+        spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair)
+    )
+    blocks = [Block(block.heading and block.heading + _away(block), block.rows) for block in blocks]
+    tau = "row" if spec.columns == ["method"] else "column" if spec.rows[-1] == "method" else ""
+    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, bool(frame["has_print"].any()), tau)
+
+
+def _away(block: Block) -> str:
+    """Name the scales of a block that has numbers of other scales alone."""
+    known = [entry.item for row in block.rows for line in row.entries for entry in line if entry.item]
+    scales = sorted({item.scale for item in known if item.shipped})
+    return (
+        f" ({SHIPPED} scale {', '.join(scales)})"
+        if scales and not any(item.of_scale for item in known)
+        else ""
+    )
+
+
+def _entry(item: Compared) -> Entry:
+    """Return what stands in one place."""
+    value, spread = state_text(item, item.digits)
+    return Entry(
+        value=value,
+        spread=spread,
+        best=item.best,
+        printed=item.printed_text or ABSENT * item.has_print,
+        printed_spread="" if math.isnan(item.comparable_std) else f"±{item.printed_std_text}",
+        printed_best=item.printed_best,
+        doubtful=bool(item.doubt),
+        delta="" if math.isnan(item.difference) else signed(item.difference, item.digits),
+        symbol=verdict_words.symbol(item.verdict, item.basis) + verdict_words.EDGE * item.on_edge,
+        second=item.second,
+        item=item,
+        tau=_tau(item),
+    )
+
+
+def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
+    """Return our side of a number and its spread; one without a full mean says why in a word."""
+    status = ours.status
+    mark = SHIPPED * ours.shipped
+    if status in (FINISHED, INCOMPLETE):
+        spread = "" if math.isnan(ours.std) else f"±{ours.std:.{decimals}f}"
+        partial = f" ({ours.n_seeds}/{ours.n_wanted})" if status == INCOMPLETE else ""
+        idle = "".join(f" ({len(runs)}/{ours.n_seeds} {word})" for word, runs in ours.idle.items())
+        return f"{ours.mean:.{decimals}f}{mark}", spread + partial + idle
+    if status in (DIVERGED, FAILED):
+        count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
+        return f"{status}{count}{mark}", ""
+    return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
+
+
+def _tau(item: Compared) -> str:
+    """Print Kendall's tau of the methods that a number competes with; over a part of them it says so."""
+    if math.isnan(item.tau):
+        return ""
+    part = f" ({item.ordered}/{item.methods})" if item.ordered < item.methods else ""
+    return f"{item.tau:.2f}{part}".replace("-", "−")

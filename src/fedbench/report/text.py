@@ -1,0 +1,60 @@
+"""The readable forms of a table: Markdown that also lines up as plain text, and the form for a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from fedbench.report.layout import Grid, Marks
+
+MARKDOWN = Marks(heading="**{}**".format, best="**{}**".format)
+PLAIN = Marks(best="{}*".format)
+
+
+def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
+    """Return the table as a Markdown document: headings of blocks are bold lines, best values are bold.
+
+    A table without any run has title and notes alone.
+    """
+    title = escaped(title)
+    said = [*(f"* {escaped(note)}" for note in notes), ""]
+    if not grid.blocks:
+        return "\n".join([f"**{title}**", "", *said])
+    rows = [[escaped(cell).replace("|", "\\|") for cell in row] for row in _lines(grid, MARKDOWN)]
+    rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join([f"**{title}**", "", *lines, "", *said])
+
+
+def escaped(text: str) -> str:
+    """Return text that begins no tag in Markdown: names of sites and hardware may come from elsewhere."""
+    return text.replace("\\", "\\\\").replace("<", "\\<")
+
+
+def terminal(grid: Grid, title: str, notes: Sequence[str], width: int = 100) -> str:
+    """Return the table as plain text: best values carry a ``*``.
+
+    Title and notes are wrapped to ``width`` characters.
+    """
+    notes = [note.replace("Bold:", "*:", 1) for note in notes]
+    wrapped = [part for note in notes for part in textwrap.wrap(note, width, subsequent_indent="  ")]
+    head = textwrap.wrap(title, width)
+    if not grid.blocks:
+        return "\n".join([*head, "", *wrapped, ""])
+    rows = _lines(grid, PLAIN)
+    widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) > 1), strict=True)]
+    body = [
+        "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=False)).rstrip() for row in rows
+    ]
+    rule = "-" * max(map(len, body))
+    return "\n".join([*head, rule, body[0], rule, *body[1:], rule, *wrapped, ""])
+
+
+def _lines(grid: Grid, marks: Marks) -> list[list[str]]:
+    """Return header and lines; a heading of a block is a line of one cell, which runs over its neighbours."""
+    sides = [text for name in grid.names for text in (f"{name}: ours", "paper", "Δ")]
+    head = [grid.stub, *[""] * grid.wide, *(sides if grid.span > 1 else grid.names)]
+    tau = ["τ"] if grid.has_agreement_column else []
+    return [[*head, *tau], *(line for block in grid.lines(marks) for line in block)]

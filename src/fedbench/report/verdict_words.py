@@ -1,0 +1,51 @@
+"""The rule that compares a number with print, in words: tables, page, document and README say it alike."""
+
+from __future__ import annotations
+
+from fedbench.results.published_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
+from fedbench.results.statistics import COVERAGE
+from fedbench.results.verdicts import BOUND, NO_REFERENCE
+
+LEVEL_TEXT = f"{COVERAGE:.0%} interval".replace("%", " %")
+INTERVAL = f"{LEVEL_TEXT} of the difference"
+MEANING = {
+    MATCHES: f"the {INTERVAL} lies within the tolerance",
+    ABOVE: f"the {INTERVAL} lies outside the tolerance, and our number is the larger one",
+    BELOW: f"the {INTERVAL} lies outside the tolerance, and our number is the smaller one",
+    INCONCLUSIVE: f"the {INTERVAL} lies partly within the tolerance, partly outside",
+    ONE_SEED: "there is no interval, so the difference alone is compared with the tolerance",
+    NO_REFERENCE: "the paper has no value for this cell",
+    BOUND: "the paper prints a theoretical bound; no verdict is given",
+}
+EDGE = "°"
+"""Behind a verdict whose number was made with a tuned value that is the least or largest tried."""
+SYMBOLS = {MATCHES: "≈", ABOVE: "↑", BELOW: "↓", INCONCLUSIVE: "?", ONE_SEED: "¹"}
+
+
+def symbol(verdict: str, basis: str) -> str:
+    """Return what stands beside a difference; a verdict on one seed is marked."""
+    return SYMBOLS.get(verdict, "") + SYMBOLS.get(basis, "")
+
+
+def name(verdict: str, basis: str) -> str:
+    """Name a verdict; on one seed it is a case of its own: ``matches (one seed)``."""
+    return f"{verdict} ({basis})" if basis else verdict
+
+
+def sentences(tolerance: float, several: bool, single: bool, print_runs: str) -> str:
+    """Return the rule as a note below a table.
+
+    Args:
+        tolerance: the limit of the difference.
+        several: whether numbers of several seeds are compared with print.
+        single: whether numbers of one seed are.
+        print_runs: how many runs print counts as.
+    """
+    rules = [
+        f"Verdicts by the {LEVEL_TEXT} of Δ (the published value counts as {print_runs}). ≈ matches: it lies inside"
+        f" ±{tolerance:g}; ↑, ↓: outside, higher or lower; ?: it overlaps the limit."
+    ]
+    alone = [f"¹ one seed: there is no interval, so Δ alone is compared with ±{tolerance:g}."]
+    if not several:
+        rules = ["≈ matches, ↑ above, ↓ below the published value."]
+    return " ".join([*rules, *alone * single])

@@ -1,0 +1,160 @@
+"""Measured beside published: every number of a table as a row of one frame, with print, difference and verdict."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from fedbench.metric_table import Measure
+from fedbench.results import combine, rates
+from fedbench.results.aggregate import Repeat, measurements
+from fedbench.results.axes import axes
+from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
+from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
+from fedbench.results.places import Place
+from fedbench.results.prints import print_of
+from fedbench.results.published import load
+from fedbench.results.runs import runs_of_table
+from fedbench.results.shipped import Shipped
+from fedbench.results.statistics import least_spread
+from fedbench.results.verdicts import judged
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Paper, TableSpec
+
+PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
+"""What a table's CSV calls the digits of print and what is said of them."""
+IN_CSV = (
+    "metric", "mean", "std", "values", "paces", "n_seeds", "n_wanted", "status", "reason", *PUBLISHED.values(),
+    "difference", "half_width", "verdict", "basis",
+    # seconds differ from run to run, and a table's bytes do not: they are in exports and on the page
+    *COSTS[:-1], "hardware", "equal_costs",
+    "scale", "commit", "shipped", "device_mean", "device_variance", "source", "key",
+)  # fmt: skip
+"""What a table's CSV has after its axes."""
+
+
+def comparisons(
+    plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped | None = None
+) -> pd.DataFrame:
+    """Hold every number of a table against print: a row for each, in the order of its axes and metrics.
+
+    ``shipped`` holds the runs that travel with the repository, where they have been read already.
+
+    Returns:
+        A frame with the columns of :class:`~fedbench.results.frame.Compared`.
+    """
+    paper, grid = plan.study, axes(plan, spec)
+    measured = _measured(plan, spec, cells, shipped or Shipped(plan))
+    # of a dataset that is our addition nothing can be compared with print
+    ours = [name for name, entry in paper.datasets.items() if not entry.printed]
+    printed = print_of(paper, spec, grid, spec.metrics)
+    printed = {at: number for at, number in printed.items() if at[0][0][1] not in ours}
+    frame = frame_of(
+        _rows(plan, spec, {(m.place, m.method, m.metric): m for m in measured}, printed), Compared
+    )
+    return judged(_with_spreads(paper, frame), plan.config.tolerance, bound=spec.kind == "rates")
+
+
+Number = tuple[Place, str, str]
+"""Where a number stands: its place, its method, its metric."""
+
+
+def _rows(
+    plan: Plan, spec: TableSpec, measured: Mapping[Number, Measured], printed: Mapping[Number, Printed]
+) -> Iterator[Compared]:
+    """Yield each number of ours in the order of the axes; none at a place where the table has no cell."""
+    paper, scale, grid = plan.study, plan.scale.name, axes(plan, spec)
+    for values in itertools.product(*grid.values()):
+        at = dict(zip(grid, values, strict=True))
+        place, method, slope = tuple(at.items())[:-1], str(at["method"]), SLOPE in values
+        has = paper.methods[method].has({axis: value for axis, value in at.items() if value not in MADE_OF})
+        if not has or (slope and (place, method, spec.metrics[0]) not in measured):
+            continue
+        for metric in spec.metrics:
+            number, measure = (place, method, metric), paper.measure(metric)
+            ours = measured.get(number) or Measured(scale, *number, reason=f"not part of scale {scale}")
+            print_ = printed.get(number, Printed())
+            of_scale = number in measured and ours.scale == scale
+            yield Compared(
+                **vars(ours), **vars(print_), at=at, dataset=str(at["dataset"]), slope=slope,
+                of_scale=of_scale, shown=of_scale or ours.shipped, moving=_moving(ours, measure, slope),
+                label=measure.label, sign=measure.sign, matters=measure.matters,
+                digits=2 if slope else measure.decimals, has_print=number in printed,
+            )  # fmt: skip
+
+
+def _moving(ours: Measured, measure: Measure, slope: bool) -> str:
+    """Say by how much a number was still changing, nothing where that is not known or no matter."""
+    late = measure.matters > 0 and abs(ours.pace) > measure.matters and not math.isnan(ours.mean)
+    return signed(ours.pace, 2 if slope else measure.decimals) if late else ""
+
+
+def _with_spreads(paper: Paper, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add what follows from the numbers of a table together: spreads to be believed, digits, places in words."""
+    axes_ = frame["at"].iloc[0] if len(frame) else ()
+    varying = [axis for axis in axes_ if len({at[axis] for at in frame["at"]}) > 1]
+    several = frame["metric"].nunique() > 1
+    names = ([axis_text(paper, axis, at[axis]) for axis in varying] for at in frame["at"])
+    digits = frame.groupby("metric")["print_digits"].transform("max").fillna(frame["digits"])
+    return frame.assign(
+        spread_counted=frame["std"].clip(lower=_least_spreads(paper, frame)),
+        digits=digits.astype(int),
+        where=[", ".join([*of, *[text] * several]) for of, text in zip(names, frame["label"], strict=True)],
+    )
+
+
+def _least_spreads(paper: Paper, frame: pd.DataFrame) -> pd.Series[float]:
+    """Return the least spread of each number to be believed, of all values that its metric has at its place.
+
+    A share can be its ends, too; what has no ends moves in no steps, nor does a slope.
+    """
+    ends = {metric: paper.measure(metric).ends for metric in frame["metric"].unique()}
+    values: dict[tuple[Place, str], list[float]] = {}
+    for place, metric, by_seed in zip(frame["place"], frame["metric"], frame["values"], strict=True):
+        values.setdefault((place, metric), [*ends[metric]]).extend(by_seed.values())
+    least = {at: least_spread(of) if ends[at[1]] else 0.0 for at, of in values.items()}
+    of_rows = [least[at] for at in zip(frame["place"], frame["metric"], strict=True)]
+    return pd.Series(of_rows, frame.index, dtype=float).where(~frame["slope"], 0.0)
+
+
+def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipped) -> list[Measured]:
+    """Return the numbers of ours that a table may show, also those that are made of several cells."""
+    if spec.kind == "rates":
+        measured = measurements(rates.rates_of_cells(cells, spec, shipped), spec.metrics)
+    else:
+        measured = measurements(runs_of_table(plan, spec, cells, shipped), spec.metrics)
+        measured = [number for number in measured if number.shipped or number.scale == plan.scale.name]
+        measured = combine.pool(measured, spec.pool) if spec.pool else measured
+    grid = axes(plan, spec)
+    if spec.average is not None:
+        over = spec.datasets if spec.average == "dataset" else grid[spec.average][:-1]
+        measured += combine.averages(measured, spec.average, over)
+    if spec.slope is not None:
+        measured += combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
+    return measured
+
+
+def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
+    """List the names in a table's published file that nothing of the paper is called."""
+    if not spec.published:
+        return []
+    metrics = {metric for table in paper.tables.values() for metric in table.metrics}
+    return load(paper.key, spec.published, paper.measures).unknown_names(
+        {"dataset": paper.datasets, "method": paper.methods}, metrics, paper.values(spec)
+    )
+
+
+def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:
+    """Return the machine-readable form of a table: one row per number, nothing rounded away."""
+    by_seed = {name: frame[name].map(_by_seed) for name in ("values", "paces")}
+    places = pd.DataFrame([{"paper": paper, "table": table, **at} for at in frame["at"]], frame.index)
+    return pd.concat([places, frame.assign(**by_seed).rename(columns=PUBLISHED)[[*IN_CSV]]], axis=1)
+
+
+def _by_seed(values: Mapping[Repeat, float]) -> str:
+    """Return the value of each seed as ``0:0.9786 1:0.9791``."""
+    return " ".join(f"{seed}:{value:.6g}" for seed, value in values.items())

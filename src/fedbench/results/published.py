@@ -1,0 +1,226 @@
+"""The printed numbers of a paper: ``published/<paper>/*.csv`` at the places of its tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from fedbench import metric_table
+from fedbench.errors import UserError, unknown
+from fedbench.metric_table import Measure
+from fedbench.project import Folder
+from fedbench.results.frame import Printed
+from fedbench.results.places import Place, Pooled, words_of
+from fedbench.results.strict_csv import StrictCsv
+from fedbench.study.configuration import load_paper, paper_keys
+from fedbench.study.schema import Value
+
+FOLDER = Folder("published")
+COORDINATES = ("dataset", "method", "metric")
+PERCENT = {"mean": "mean_percent", "std": "std_percent"}
+"""Columns of numbers, and what they are called where the numbers are in per cent."""
+BESIDE = {"paper", "table", "note", "spread", "n_seeds", *PERCENT, *PERCENT.values(), *COORDINATES}
+"""Columns that are not settings. ``spread`` and ``n_seeds`` are optional; they override the index."""
+
+
+class PublishedTable:
+    """A published CSV, to be read at the places of a table."""
+
+    def __init__(
+        self,
+        path: Path,
+        spread: str = "none",
+        n_seeds: float = math.nan,
+        additions: Mapping[str, Measure] | None = None,
+    ) -> None:
+        """Read ``path``; ``additions`` are metrics that a paper adds.
+
+        Raises:
+            UserError: it is missing, lacks a column, has words for a number or a number that its metric cannot have.
+        """
+        self.path = path
+        try:
+            self._csv = StrictCsv(path)
+        except FileNotFoundError:
+            raise UserError(
+                f"published numbers {path} do not exist; name a file of {FOLDER}/<paper>/"
+            ) from None
+        self.columns, self.rows = self._csv.columns, self._csv.rows
+        numbers = [name for name in ("mean", PERCENT["mean"]) if name in self.columns] or ["mean"]
+        missing = [name for name in ("method", "metric", *numbers) if name not in self.columns]
+        if missing:
+            raise UserError(f"{path} lacks the column {', '.join(missing)}; it has {', '.join(self.columns)}")
+        for name, percent in PERCENT.items():
+            if name in self.columns and percent in self.columns:
+                raise UserError(
+                    f"{path}, line 1: columns {name} and {percent} say the same; keep one of them"
+                )
+        self.settings = [name for name in self.columns if name not in BESIDE]
+        notes = [row.get("note") or "" for row in self.rows]
+        self.common_note = notes[0] if len(set(notes)) == 1 else ""
+        known = {row["metric"]: _measure(row["metric"], additions or {}) for row in self.rows}
+        self.values = [
+            self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
+        ]
+        decimals = max((len(v.printed_text.partition(".")[2]) for v in self.values), default=3)
+        for value in self.values:
+            value.print_digits = decimals
+
+    def _value(
+        self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: float
+    ) -> Printed:
+        low, high = (known.low, known.high) if known else (-math.inf, math.inf)
+        mean, text = self._number(index, "mean", low, high)
+        std, std_text = self._number(index, "std", 0, high - low)
+        runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, integer=True)
+        note, spread = row.get("note") or "", row.get("spread") or spread
+        plain = note in (self.common_note, "") or note.startswith(("bold in print", "mean and std"))
+        return Printed(
+            mean, text, std, std_text, note, "" if plain else note, spread,
+            print_seeds=n_seeds if math.isnan(runs) else runs,
+            comparable_std=std if spread == "std" else math.nan,
+        )  # fmt: skip
+
+    def _number(self, index: int, name: str, least: float, most: float) -> tuple[float, str]:
+        """Return a number between bounds and its digits; those of a column in per cent move by two places."""
+        metric = self.rows[index]["metric"]
+        if (percent := PERCENT[name]) not in self.columns:
+            share = f", and per cent stands in a column {percent}" if most == 1 else ""
+            why = f"; {name} of {metric} lies between {least:g} and {most:g}{share}"
+            value = self._csv.number(index, name, least, most, why=why)
+            return value, (self.rows[index].get(name) or "").strip()
+        if most != 1 and self.rows[index][percent].strip():
+            raise UserError(
+                f"{self.path}, line {self._csv.lines[index]}: {percent} of {metric}, which is not a share; "
+                f"its numbers stand in a column {name}"
+            )
+        if math.isnan(self._csv.number(index, percent, 100 * least, 100 * most)):
+            return math.nan, ""
+        text = format(Decimal(self.rows[index][percent].strip()).scaleb(-2), "f")
+        return float(text), text
+
+    def unknown_names(
+        self,
+        names: Mapping[str, Iterable[str]],
+        metrics: Iterable[str],
+        settings: Mapping[str, Sequence[Value]],
+    ) -> list[str]:
+        """List the names in the file that nothing of ours is called, each once: a slip, or a method we lack.
+
+        Args:
+            names: of the paper's datasets and methods, by the column; an empty cell fits all.
+            metrics: of the paper.
+            settings: the values that each setting takes in a table. One that never takes a value of the file's column
+                is listed: no number of the file would fit a cell.
+        """
+        known = {column: {*listed, ""} for column, listed in names.items()}
+        measured = {_parts(metric) for metric in metrics}
+        strange = []
+        for row in self.rows:
+            metric, called = row["metric"].strip(), {column: row.get(column, "").strip() for column in known}
+            strange += [f"{column} {name}" for column, name in called.items() if name not in known[column]]
+            strange += [f"metric {metric}"] if _parts(metric) not in measured else []
+        for name, values in settings.items():
+            printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
+            if printed and not any(_same(text, value, True) for text in printed for value in values):
+                strange.append(f"{name} {', '.join(sorted(printed))} (here {', '.join(map(str, values))})")
+        return list(dict.fromkeys(strange))
+
+    def at(
+        self, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
+    ) -> dict[tuple[Place, str], Printed]:
+        """Return the numbers at the places of a table, by place and metric.
+
+        An axis counts when the file has a column for it; an empty cell fits every value of a setting, which the paper
+        does not state, and so does a pooled setting every cell.
+
+        Raises:
+            UserError: two rows fit one place, which does not say which one it is.
+        """
+        settings, columns = [*self.settings], [name for name in axes if name in self.columns]
+        fits = {
+            name: {
+                text: [value for value in axes[name] if _same(text, value, name in settings)]
+                for text in {row[name] for row in self.rows}
+            }
+            for name in columns
+        }
+        fitting: dict[tuple[Place, str], list[int]] = {}
+        for number, row in enumerate(self.rows):
+            values = [fits[name][row[name]] if name in fits else axes[name] for name in axes]
+            named = [metric for metric in metrics if _parts(metric) == _parts(row["metric"].strip())]
+            for *place, metric in itertools.product(*values, named):
+                fitting.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
+        for (at, _), numbers in fitting.items():
+            if len(numbers) > 1:
+                lines = ", ".join(str(self._csv.lines[number]) for number in numbers)
+                raise UserError(
+                    f"{self.path}: lines {lines} all fit {words_of(at)}; "
+                    "give the cell a setting, or the file a column, that tells them apart"
+                )
+        return {at: self.values[number] for at, (number,) in fitting.items()}
+
+
+def _same(text: str, value: Value, optional: bool) -> bool:
+    text = text.strip()
+    if optional and (not text or isinstance(value, Pooled)):
+        return True
+    if isinstance(value, bool):
+        return text.lower() == str(value).lower()
+    if isinstance(value, int | float):
+        try:
+            return math.isclose(float(text), value, rel_tol=1e-9, abs_tol=1e-12)
+        except ValueError:
+            return False
+    return text == str(value)
+
+
+def _parts(metric: str) -> tuple[str, ...]:
+    """Return the words of a metric in one order: minority_test_accuracy is test_minority_accuracy."""
+    return tuple(sorted(metric.split("_")))
+
+
+def _measure(metric: str, additions: Mapping[str, Measure]) -> Measure | None:
+    """Return what is known of a metric, also where the file has the words of its name in another order."""
+    words = metric.strip().split("_")
+    words.sort(key=lambda word: word not in metric_table.PARTS)
+    return metric_table.find(metric.strip(), additions) or metric_table.find("_".join(words), additions)
+
+
+def locate(paper: str, filename: str) -> Path:
+    """Return ``published/<paper>/<filename>``, else ``filename`` itself where that is a file ."""
+    usual = FOLDER / paper / filename
+    return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
+
+
+def load(paper: str, filename: str, additions: Mapping[str, Measure] | None = None) -> PublishedTable:
+    """Open ``published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
+
+    What its ± means comes from ``published/index.csv`` for the files listed there; in any other it is a
+    standard deviation over runs, unless its column ``spread`` says something else. ``additions`` are metrics that the
+    paper adds.
+    """
+    path, index = locate(paper, filename), FOLDER / "index.csv"
+    if index.exists() and path.is_relative_to(FOLDER):
+        listed = StrictCsv(index)
+        for number, row in enumerate(listed.rows):
+            if row.get("file") == path.relative_to(FOLDER).as_posix():
+                runs = listed.number(number, "n_seeds", least=1, integer=True)
+                return PublishedTable(path, row["spread"], runs, additions)
+    table = PublishedTable(path, "std", additions=additions)
+    _check_columns(table, paper)
+    return table
+
+
+def _check_columns(table: PublishedTable, paper: str) -> None:
+    """Refuse a column of a user's own file that is neither one of ours nor a setting of the paper: a slip, mostly."""
+    settings = load_paper(paper).settings if paper in paper_keys() else None
+    if settings is None:
+        return
+    known = {*BESIDE, *settings, "n_clients", "split"}
+    for name in table.columns:
+        if name not in known:
+            raise UserError(f"{table.path}, line 1: {unknown('column', name, known)}")

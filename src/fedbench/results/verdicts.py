@@ -1,0 +1,97 @@
+"""How numbers stand to print and to each other: functions from the frame of a table to more columns of it, or a count.
+
+The frame is that of :func:`~fedbench.results.compare.comparisons`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedbench.results.frame import FINISHED
+from fedbench.results.published_verdicts import MATCHES, Verdicts, hold_against_print
+from fedbench.results.statistics import rank_agreement
+
+NO_REFERENCE = "no reference"
+"""The verdict on a number that the paper has no value for."""
+BOUND = "bound"
+"""The verdict where the paper prints a bound of the theory: a measurement is not compared with it."""
+GROUP = ["place", "metric"]
+"""What the numbers have in common that methods compete in."""
+SIDES = ("mean", "spread_counted", "n_seeds", "printed")
+"""Columns that are compared."""
+OF_PRINT = ("comparable_std", "print_seeds")
+"""What tells how certain print is."""
+
+
+def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.DataFrame:
+    """Add ``difference``, ``half_width``, ``verdict`` and ``basis``, as print and ours give them.
+
+    The verdict is a word of :mod:`~fedbench.results.published_verdicts`, :data:`NO_REFERENCE`, :data:`BOUND`, or the
+    status of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
+    """
+    said = _held(frame, tolerance)
+    full, has = frame["status"] == FINISHED, frame["printed"].notna()
+    compares = full & has & (not bound)
+    other = frame["status"].where(~full, BOUND).mask(full & ~has, NO_REFERENCE)
+    return frame.assign(
+        difference=np.where(compares, said.difference, np.nan),
+        half_width=np.where(compares, said.half_width, np.nan),
+        verdict=pd.Series(said.kind, frame.index, dtype=object).where(compares, other),
+        basis=pd.Series(said.basis, frame.index, dtype=object).where(compares, ""),
+    )
+
+
+def resemblance(frame: pd.DataFrame, tolerance: float) -> tuple[int, int]:
+    """Count how many of the numbers that match would match the print of another method, of how many comparisons.
+
+    Where many do, the tolerance does not tell the methods apart, and matches say nothing of their order.
+    """
+    matching = frame.loc[frame["verdict"] == MATCHES, [*GROUP, "method", *SIDES[:-1]]]
+    others = frame.loc[frame["printed"].notna(), [*GROUP, "method", SIDES[-1], *OF_PRINT]]
+    pairs = matching.merge(others, on=GROUP, suffixes=("", "_in_print"))
+    pairs = pairs[pairs["method"] != pairs["method_in_print"]]
+    return int((_held(pairs, tolerance).kind == MATCHES).sum()), len(pairs)
+
+
+def _held(frame: pd.DataFrame, tolerance: float) -> Verdicts:
+    mean, std, n, printed, *spread = (frame[name] for name in (*SIDES, *OF_PRINT))
+    return hold_against_print(mean, std, n, printed, tolerance, *spread)
+
+
+def agreements(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add to each number how far the methods that it competes with stand in the printed order.
+
+    ``tau`` is Kendall's, NaN where there is none, ``ordered`` over how many methods, ``methods`` of how many. Means
+    that are equal to the digits that the table shows are a tie.
+    """
+    compares = (frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)
+    known = frame.loc[compares, [*GROUP, "printed"]].assign(ours=rounded(frame["mean"], frame["digits"]))
+    taus: dict[Any, tuple[float, int]] = {}
+    for at, part in known.groupby(GROUP, sort=False):
+        taus[at] = rank_agreement(np.array(part["ours"]), np.array(part["printed"])), len(part)
+    of_rows = [taus.get(at, (math.nan, 0)) for at in zip(*(frame[name] for name in GROUP), strict=True)]
+    methods = frame.groupby(GROUP, sort=False)["method"].transform("size")
+    return frame.assign(
+        tau=[tau for tau, _ in of_rows], ordered=[count for _, count in of_rows], methods=methods
+    )
+
+
+def rounded(values: pd.Series[float], digits: pd.Series[int]) -> pd.Series[float]:
+    """Return numbers with the digits that the table shows of them."""
+    pairs = zip(values, digits, strict=True)
+    return pd.Series([round(value, count) for value, count in pairs], values.index, dtype=float)
+
+
+def best(frame: pd.DataFrame, side: pd.Series[float]) -> pd.Series[bool]:
+    """Say which numbers are the best among methods, ours or printed: equal digits are a tie.
+
+    Where all tie there is no best; slopes are no race.
+    """
+    values = frame["sign"] * rounded(side, frame["digits"]).where(~frame["slope"])
+    groups = values.groupby([frame[name] for name in GROUP], sort=False)
+    most = groups.transform("max")
+    return (values == most) & (most > groups.transform("min"))

@@ -1,0 +1,253 @@
+"""Cells, and how the layers of the configuration make their runs."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fnmatch
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from fedbench.errors import UserError, unknown
+from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
+from fedbench.spec.run import SHARED
+from fedbench.study import starts
+from fedbench.study.configuration import CONFIG_DIR, file_of
+from fedbench.study.layers import Layer, merged, nested, overlaid
+from fedbench.study.schema import Paper, Scale, ScalePaper, Value
+from fedbench.study.tuned import tuned_for
+
+
+class Cell(Spec):
+    """One number of a table: a method on a setting of a dataset, one run per seed."""
+
+    paper: Name
+    scale: Name
+    dataset: Name
+    setting: dict[Name, Annotated[Value, AfterValidator(as_value)]]
+    method: Name
+    runs: list[RunSpec]
+    unread: frozenset[Name] = frozenset()
+    """Settings that its name leaves out: they change nothing on its dataset."""
+
+    @property
+    def setting_label(self) -> str:
+        """The setting as a part of a path, e.g. ``p4_imratio0.1``."""
+        return label_of({name: value for name, value in self.setting.items() if name not in self.unread})
+
+    @property
+    def name(self) -> str:
+        """The cell's address, e.g. ``localscgdam/FashionMNIST/p4_imratio0.1/CoDA``."""
+        return "/".join((self.paper, self.dataset, self.setting_label, self.method))
+
+    @functools.cached_property
+    def path(self) -> Path:
+        """Where the train job leaves the cell's result."""
+        return path_of(self.scale, self.paper, self.dataset, self.setting_label, self.method)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """A digest of the keys of all its runs: changes exactly when one of them does."""
+        return digest([run.key for run in self.runs])
+
+
+def label_of(setting: Mapping[str, Value]) -> str:
+    """Return a setting as a part of a path."""
+    return "_".join(f"{name}{value}" for name, value in setting.items()) or "default"
+
+
+def path_of(scale: str, paper: str, dataset: str, setting_label: str, method: str) -> Path:
+    """Return where the result of a cell is, which need not be resolved for that."""
+    return Path("results", "cells", scale, paper, dataset, setting_label, f"{method}.json")
+
+
+def piece_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tuned values as a piece of a run specification: dotted names are places, others hyper-parameters."""
+    places = (name if "." in name else f"params.{name}" for name in values)
+    return functools.reduce(overlaid, map(nested, places, values.values()), {})
+
+
+def resolve(
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
+    extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
+) -> RunSpec:  # fmt: skip
+    """Resolve the run of a place with seed 0 (:func:`described`)."""
+    return validated(RunSpec, *described(paper, scale, dataset, setting, method, extra, tuned))
+
+
+def described(
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
+    extra: Mapping[str, Any] | None = None, tuned: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Return what the configuration says of a run, and what the run is called: each layer wins over those before it.
+
+    Paper defaults, dataset, method, scale, tuned values, setting, what the method does at that setting, what is fixed
+    of the dataset, ``extra``. ``tuned`` takes the place of the values under ``config/tuned``, which ``None`` reads.
+    """
+    for kind, name, known in (("dataset", dataset, paper.datasets), ("method", method, paper.methods)):
+        if name not in known:
+            raise unknown(kind, name, known)
+    layers = layers_of(paper, scale, dataset, setting, method, tuned)
+    run = merged(*(layer.piece for layer in layers), extra or {}, {"seed": 0})
+    data, folder = run.get("data", {}), CONFIG_DIR / "datasets"
+    if (content := _own_content(data.get("dataset"), folder)) is not None:
+        data["content"] = content
+    if data.get("clients") == "sites":
+        data["clients"] = _count_sites([data.get("dataset"), *data.get("sources", ())], folder)
+    if train := run.get("train"):
+        train.setdefault("prior", _default_prior(data, folder))
+    label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
+    if "cell" in (run.get("start") or {}):
+        resolve_cell = functools.partial(_resolve_start, paper, scale, (dataset, method, setting))
+        run["start"] = starts.resolved(run["start"], dataset, setting, label, resolve_cell)
+    return run, label
+
+
+def with_shared_parts(run: dict[str, Any], label: str, parts: dict[str, Spec]) -> RunSpec:
+    """Validate a run that is :func:`described`. Parts that are written alike are one object, validated once.
+
+    ``parts`` has those of earlier runs by what was written of them; this run's are added.
+    """
+    written = {name: f"{name}: {run[name]}" for name in SHARED if name in run}
+    run = run | {name: parts[key] for name, key in written.items() if key in parts}
+    result = validated(RunSpec, run, label)
+    parts |= {key: getattr(result, name) for name, key in written.items()}
+    return result
+
+
+def layers_of(
+    paper: Paper, scale: Scale, dataset: str, setting: Mapping[str, Value], method: str,
+    tuned: Mapping[str, Any] | None = None,
+) -> list[Layer]:  # fmt: skip
+    """Return the layers of a run by name, later ones win."""
+    data, how = paper.datasets[dataset], paper.methods[method]
+    source = f"{CONFIG_DIR / 'papers' / paper.key}.yaml"
+    of_data, of_method = file_of(paper, "datasets", dataset), file_of(paper, "methods", method)
+    tuned_values = tuned_for(paper, dataset, setting, method, scale)
+    path, chosen = ("tuning", tuned) if tuned is not None else (tuned_values.path, tuned_values.values)
+    shorter, scaled = at_scale(paper, scale), f"scale {scale.name}"
+    layers = [
+        Layer(f"defaults of {source}", paper.defaults),
+        Layer(f"dataset {dataset} of {of_data}", data.piece()),
+        Layer(
+            f"method {method} of {of_method}", {"method": how.algorithm, "params": how.params, **how.piece()}
+        ),
+        Layer(scaled, {"train": shorter.train}),
+        Layer(f"{scaled}, {dataset}", {"train": shorter.per_dataset.get(dataset, {})}),
+        Layer(f"tuned ({path})", piece_of(chosen)),
+    ]
+    held = {name: entry for name, entry in paper.settings.items() if entry.holds(dataset)}
+    for name, entry in held.items():
+        value = setting[name]
+        if "." in entry.sets and value not in entry.values:
+            raise unknown(f"value of the setting {name}", str(value), map(str, entry.values))
+        meant = entry.values.get(value, value)
+        layers += [
+            Layer(f"setting {name} = {value}", meant if place == "." else nested(place, meant))
+            for place in entry.sets
+        ]
+    at = {"dataset": dataset, **{name: setting[name] for name in held}}
+    for name, pieces in how.at.items():
+        if name in at:
+            layers.append(Layer(f"method {method} at {name} = {at[name]}", pieces.get(at[name], {})))
+    layers.append(Layer(f"dataset {dataset} of {of_data}, fixed", data.fixed))
+    return layers
+
+
+def _resolve_start(
+    paper: Paper, scale: Scale, child: tuple[str, str, Mapping[str, Value]],
+    dataset: str, setting: Mapping[str, Value], method: str,
+) -> RunSpec:  # fmt: skip
+    """Resolve the run that another one starts from."""
+    if (dataset, method, setting) == child:
+        raise UserError(f"{paper.key}/{dataset}/{method}: start.cell is the cell itself")
+    try:
+        return resolve(paper, scale, dataset, setting, method)
+    except RecursionError:
+        raise UserError(f"{paper.key}/{dataset}/{method}: start.cell: cells start from each other") from None
+
+
+def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
+    """Return ``train.prior`` where no YAML names it: clients that may differ in their shares have their mean."""
+    if data.get("partition", {}).get("rule", "even") == "even":
+        return "pooled"
+    if data.get("labels", {}).get("rule", "original") != "original":
+        return "client"
+    from fedbench.data import datasets
+
+    with contextlib.suppress(UserError):  # who trains says what is wrong with the dataset
+        return "pooled" if len(datasets.get(str(data.get("dataset")), folder).classes) > 2 else "client"
+    return "client"
+
+
+def _own_content(dataset: str | None, folder: Path) -> str | None:
+    """Return the digest of a dataset that a file in ``folder`` describes; None for any other."""
+    if not (folder / f"{dataset}.yaml").is_file():
+        return None
+    from fedbench.data import datasets
+
+    return datasets.content(str(dataset), folder)
+
+
+def _count_sites(names: Sequence[str], folder: Path) -> int:
+    """Return how many sites own the samples: each is a client."""
+    from fedbench.data import sites
+
+    return sites.count(names, folder)
+
+
+def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
+    """What a scale runs of a paper, and what it shortens: as the scale's file says, and over it the paper's own.
+
+    A paper that extends another runs what that one does and the datasets it adds. One that the scale does not name runs
+    in full.
+    """
+    plan = scale.papers.get(paper.key)
+    if plan is None and paper.extends in scale.papers:
+        plan = scale.papers[paper.extends]
+        if plan.datasets is not None:
+            datasets = dict.fromkeys([*plan.datasets, *paper.defined.get("datasets", [])])
+            plan = plan.model_copy(update={"datasets": list(datasets)})
+    of_paper = paper.scales.get(scale.name)
+    if plan is None or of_paper is None:
+        return plan or of_paper or ScalePaper()
+    return ScalePaper(**overlaid(plan.model_dump(), of_paper.model_dump(exclude_unset=True)))
+
+
+def paper_of(pattern: str) -> str | None:
+    """Return the paper that the full name of a cell begins with; None for a part of a name."""
+    named = pattern.split("/")[0] if pattern.count("/") == 3 else ""
+    return named if named and not set(named) & set("*?[") else None
+
+
+def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> list[Cell]:
+    """Select the cell of that name, else those that match a shell pattern or hold the text.
+
+    With ``whole_parts``, for what cannot be undone, the pattern has to match one or more whole parts of the name, which
+    are paper, dataset, setting and method: ``LocalSGDM`` is not ``LocalSGDM_RL`` too, ``LocalSGDM*`` is.
+
+    Raises:
+        UserError: there is none.
+    """
+
+    def fits(name: str) -> bool:
+        if whole_parts:
+            return fnmatch.fnmatchcase(f"/{name}/", f"*/{pattern}/*")
+        return fnmatch.fnmatchcase(name, pattern) or pattern in name
+
+    exact = [cell for cell in cells if cell.name == pattern]  # LocalSGDM alone, not LocalSGDM_RL with it
+    chosen = exact or [cell for cell in cells if fits(cell.name)]
+    if not chosen:
+        hint = "a word has to be a whole part of a name, * matches anything; " if whole_parts else ""
+        parts = {part for cell in cells for part in (cell.name, *cell.name.split("/"))}
+        folded = {part.lower(): part for part in sorted(parts)}
+        near = difflib.get_close_matches(pattern.lower(), folded, n=1)
+        meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+        raise UserError(
+            f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
+        )
+    return chosen

@@ -1,0 +1,118 @@
+"""Where each value of a run comes from: the layers of the configuration, and what a call lays over them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedbench.errors import UserError, shortened, unknown
+from fedbench.safe_yaml import parse_yaml
+from fedbench.study.entries import PIECES
+
+ALTERNATIVES = (
+    ("iterations", "epochs", "rounds", "cycles"), ("period", "local_epochs"), ("batch_size", "batches_per_epoch"),
+)  # fmt: skip
+"""Keys of ``train`` that exclude each other: saying one takes the others away."""
+OF_CLASSES = ("labels", "imbalance", "sources", "tests")
+"""Keys of ``data`` that are about one dataset: rules for its classes, and what is joined to it."""
+ROOTS = ("params", *PIECES)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A piece of a run specification, and what it is called."""
+
+    name: str
+    piece: Mapping[str, Any]
+
+
+def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge the layers of a run key by key, later ones winning: nested dictionaries merge, ``null`` removes a key."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, dict):
+                old = result.get(key)
+                result[key] = merged(old if isinstance(old, dict) else {}, value)
+            elif value is None:
+                result.pop(key, None)
+            else:
+                result[key] = value
+    return result
+
+
+def overlaid(base: Any, over: Any) -> Any:
+    """Lay one piece of YAML over another key by key: a ``null`` is kept, to remove a key when layers are merged."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return {**base, **{key: overlaid(base.get(key), value) for key, value in over.items()}}
+
+
+def nested(dotted: str, value: Any) -> dict[str, Any]:
+    """Return ``{"a": {"b": value}}`` for the place ``a.b``."""
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    return value  # type: ignore[no-any-return]
+
+
+def places(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the values of nested mappings by their places; an empty mapping is a value."""
+    if not isinstance(value, Mapping) or not value:
+        return {prefix: value}
+    by_place: dict[str, Any] = {}
+    for key, inner in value.items():
+        by_place |= places(inner, f"{prefix}.{key}" if prefix else str(key))
+    return by_place
+
+
+def origins(layers: Sequence[Layer]) -> dict[str, str]:
+    """Return which layer has the last word on each place that the layers give a value."""
+    layer_of: dict[str, str] = {}
+    for layer in layers:
+        layer_of |= dict.fromkeys(places(layer.piece) if layer.piece else (), layer.name)
+    kept = places(merged(*(layer.piece for layer in layers)))
+    return {place: name for place, name in layer_of.items() if place in kept}
+
+
+def given(text: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Read places and values as ``--config set=train.iterations=200,params.lr=0.1`` gives them.
+
+    Raises:
+        UserError: it is nothing of the kind, or a place that no run has.
+    """
+    if isinstance(text, Mapping):
+        by_place = {str(place): value for place, value in text.items()}
+    elif not isinstance(text, str):
+        raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {shortened(text)}")
+    else:
+        by_place = {}
+        for item in re.split(r"[,\s]+(?=[a-z_]+\.[a-z_.]+=)", text.strip()):
+            place, equals, value = item.partition("=")
+            if not equals:
+                raise UserError(f"set takes PLACE=VALUE such as train.iterations=200, not {item!r}")
+            try:
+                by_place[place] = parse_yaml(value)
+            except ValueError:
+                raise UserError(f"set {place}: {shortened(value)!r} is not valid YAML") from None
+    for place in by_place:
+        root, dot, _ = place.partition(".")
+        if not dot or root not in ROOTS:
+            raise unknown("place of a run", place, [f"{name}.…" for name in ROOTS])
+    return by_place
+
+
+def overrides(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a call sets as the last piece of a run; ``train.iterations`` takes ``train.epochs`` away.
+
+    Another ``data.dataset`` takes away what was said of the classes of the one before.
+    """
+    pieces = [nested(f"data.{name}", None) for name in OF_CLASSES if "data.dataset" in chosen]
+    for place, value in chosen.items():
+        root, _, key = place.partition(".")
+        others = next((names for names in ALTERNATIVES if root == "train" and key in names), ())
+        pieces += [nested(f"train.{name}", None) for name in others if name != key]
+        pieces.append(nested(place, value))
+    return functools.reduce(overlaid, pieces, {})

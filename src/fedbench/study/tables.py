@@ -1,0 +1,107 @@
+"""What a paper's file says of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from fedbench import metric_table
+from fedbench.spec import Spec
+from fedbench.study.claims import Value
+
+
+class BoardSpec(Spec):
+    """How a leaderboard ranks its methods."""
+
+    random: str
+    """The method whose scores replace those of a failed cell. It has no rank."""
+    pooled: str | None = None
+    """The method trained without federation, with the same budget. It has no rank."""
+    budget: Literal["floats_up", "samples"] | None = None
+    """What methods are compared at: the same `floats_up` or `samples`. Default: the end of training."""
+    within: dict[str, Annotated[float, Field(gt=0)]] = {}
+    """The amount of the budget, by dataset."""
+    to: dict[str, float] = {}
+    """A target of the first metric, by dataset; the board tells when a method reaches it."""
+
+    @property
+    def controls(self) -> list[str]:
+        """The methods without a rank."""
+        return [name for name in (self.random, self.pooled) if name]
+
+
+class TableSpec(Spec):
+    """Which cells make the rows and columns of a table, and which printed numbers stand beside them."""
+
+    title: str
+    """Title of the table."""
+    kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
+    """`results`: numbers of cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the datasets
+    as partitioned. `facts`: counts of `splits` beside printed ones. `leaderboard`: methods ranked as
+    `board` says."""
+    datasets: list[str]
+    """Its datasets."""
+    additions: list[str] | None = None
+    """Which datasets with `printed: false` it shows too. Default: all that the scale runs."""
+    methods: list[str] = []
+    """Its methods. Default: all, but for tables of data, which train nothing."""
+    settings: dict[str, list[Value]] = {}
+    """The values of each setting that it shows. Default: the setting's default."""
+    metrics: list[str] = []
+    """Its metrics."""
+    rounds_to: dict[str, float | list[float]] = {}
+    """Targets by metric: rounds until a curve first reaches the target become a metric of the table."""
+    rows: list[str] = []
+    """What varies along the rows: dataset, method, metric or settings."""
+    columns: list[str] = []
+    """What varies along the columns."""
+    splits: Annotated[list[Literal["all", "Training", "Validation", "Test"]], Field(min_length=1)] = ["all"]
+    """Of `facts`: the parts of the data that are counted; `all` is before anything is dropped."""
+    average: str | None = None
+    """An axis that gets the mean over its values, taken seed by seed."""
+    slope: str | None = None
+    """A setting that gets the slope of log number over log setting, taken seed by seed."""
+    pool: list[str] = []
+    """Settings over whose values a number is averaged, seed by seed; of `rates`: the budgets, smallest first."""
+    epsilon: Literal["mean", "end"] = "mean"
+    """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
+    published: str | None = None
+    """A CSV of printed numbers in `published/PAPER`, or a path."""
+    caption: str = ""
+    """A sentence below the table."""
+    board: BoardSpec | None = None
+    """How a leaderboard ranks."""
+
+    @model_validator(mode="after")
+    def _board_fits(self) -> TableSpec:
+        if (self.kind == "leaderboard") != (self.board is not None):
+            raise ValueError("kind leaderboard and board go together")
+        if self.board is not None and self.board.budget is not None:
+            for name, given in (("within", self.board.within), ("to", self.board.to)):
+                if lost := [dataset for dataset in self.datasets if dataset not in given]:
+                    raise ValueError(f"board: {name} says nothing of {lost[0]}; fix it beforehand")
+        return self
+
+    def metrics_on(self, dataset: str) -> list[str]:
+        """Return what is measured on a dataset: ``metrics``, or those within the board's budget, then its target."""
+        board = self.board
+        if board is None or board.budget is None:
+            return self.metrics
+        within = [metric_table.within(metric, board.budget, board.within[dataset]) for metric in self.metrics]
+        return [*within, metric_table.rounds_to(self.metrics[0], board.to[dataset], board.budget)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _targets(cls, data: Any) -> Any:
+        """Write the targets of ``rounds_to`` as metrics."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("rounds_to"), Mapping):
+            return data
+        metrics = [*data.get("metrics", [])]
+        for metric, values in data["rounds_to"].items():
+            metrics += [
+                metric_table.rounds_to(metric, value)
+                for value in (values if isinstance(values, list) else [values])
+            ]
+        return {**data, "metrics": list(dict.fromkeys(metrics))}

@@ -1,0 +1,260 @@
+"""Checks what cells ask for before the first of them trains: a misspelt option is not found after a night.
+
+`fedbench run` and `tune` check at their start, Snakemake in a dry run and before its first job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedbench import algorithms, models, registry, tasks
+from fedbench.data import datasets, partitions
+from fedbench.data.clients import as_seen
+from fedbench.data.custom import yaml_dataset
+from fedbench.data.partitions import Pool
+from fedbench.data.sites import count as count_sites
+from fedbench.data.sites import site_names
+from fedbench.engine import references
+from fedbench.engine.participation import check_method
+from fedbench.errors import ListedError, UserError, unknown
+from fedbench.method import check_weights
+from fedbench.spec import DataSpec, RunSpec, TrainSpec
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_paper
+from fedbench.study.starts import runs_before
+from fedbench.train import initial_weights
+
+KINKED = (nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ReLU6, nn.Hardtanh)
+"""Piecewise linear activations: their second derivative is 0 wherever there is one."""
+LISTED = 8
+"""Mistakes that are told at once."""
+
+
+def check(cells: Sequence[Cell]) -> None:
+    """Check the hyper-parameters, task, network, normalisation and partition rule of all cells, and of what they start
+    from, and the names of sites in the metrics of their tables and figures.
+
+    Raises:
+        UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
+    """
+    check_runs(
+        (f"config/papers/{cell.paper}.yaml: ", cell.dataset, cell.method, run)
+        for cell in cells
+        for run in (*runs_before(cell)[:1], cell.runs[0])
+    )
+    _refuse(_misspelt_sites(cells))
+
+
+def check_runs(runs: Iterable[tuple[str, str, str, RunSpec]]) -> None:
+    """Likewise for runs: (source, label of the dataset, label of the method, run)."""
+    _refuse(mistake for run in _alike_once(runs) for mistake in _mistakes(*run))
+
+
+def _misspelt_sites(cells: Sequence[Cell]) -> Iterator[str]:
+    """Name the sites that metrics ask for (``test_auc@Basel``) and that no dataset among the cells has."""
+    for key in dict.fromkeys(cell.paper for cell in cells):
+        runs = {cell.dataset: cell.runs[0] for cell in cells if cell.paper == key}
+        for name, spec in load_paper(key).targets.items():
+            asked = {metric.partition("@")[2] for metric in spec.metrics} - {""}
+            if asked and runs.keys() >= {*spec.datasets}:
+                known = [site_names(runs[dataset].data.datasets) for dataset in spec.datasets]
+                sites = [*itertools.chain(*filter(None, known))]
+                for site in sorted(asked - {*sites}) if sites and None not in known else ():
+                    yield f"config/papers/{key}.yaml: {name}: metrics: {unknown('site', site, sites)}"
+
+
+def _refuse(mistakes: Iterable[str]) -> None:
+    listed = list(dict.fromkeys(mistakes))
+    if listed:
+        more = [f"... and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+        raise ListedError("\n  ".join([*listed[:LISTED], *more]))
+
+
+def _alike_once(runs: Iterable[tuple[str, str, str, RunSpec]]) -> Iterator[tuple[str, str, str, RunSpec]]:
+    """Leave out runs that differ from one before in nothing that is checked."""
+    seen = set[str]()
+    for source, dataset, method, run in runs:
+        facts = run.model_dump(mode="json", include={"method", "params", "task", "network", "start"})
+        data = run.data.model_dump(
+            mode="json", include={"dataset", "sources", "labels", "partition", "clients"}
+        )
+        train = run.train.model_dump(
+            mode="json",
+            include={"normalize", "participation", "iterations", "period", "weights", "reference"},
+        )
+        key = json.dumps([source, dataset, method, facts, data, train], sort_keys=True)
+        if key not in seen:
+            seen.add(key)
+            yield source, dataset, method, run
+
+
+def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[str]:
+    """Say what is wrong with a run and where it is written."""
+    checks: list[tuple[str, Callable[[], Any]]] = [
+        (f"datasets.{dataset}.data", lambda: [_known(name) for name in run.data.datasets]),
+        (f"methods.{method}", lambda: algorithms.make(run.method, run.params)),
+        (f"datasets.{dataset}: task", lambda: tasks.make(run.task)),
+        (f"datasets.{dataset}.network", lambda: _check_network(run)),
+        (f"datasets.{dataset}.data.partition", lambda: _check_partition(run.data)),
+        (f"datasets.{dataset}: train.normalize", lambda: _check_normalize(run)),
+        (f"datasets.{dataset}: train.iterations", lambda: _check_length(run.train)),
+    ]
+    said = set[str]()
+    for place, build in checks:
+        try:
+            build()
+        except UserError as error:
+            if str(error) not in said:  # a file that cannot be read is a mistake of one place
+                yield f"{source}{place}: {error}"
+            said.add(str(error))
+    if not said:
+        try:
+            if shape := facts(run.data.dataset)[0]:
+                initial_weights.check(run, shape)
+        except UserError as error:
+            yield f"{source}start of methods.{method} on datasets.{dataset}: {error}"
+        try:
+            built = algorithms.make(run.method, run.params)
+            tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
+            check_method(built, run.method, run.train.participation)
+            check_weights(built, run.method, run.train.weights)
+            if run.train.reference == "pooled":
+                references.check(run.task)
+            _check_smooth(built.needs_smooth(), run)
+            if built.binary and (n_classes := classes_of(run)) not in (None, 2):
+                raise UserError(
+                    f"method {run.method!r} is for two classes, and {run.data.dataset!r} has {n_classes}: say which "
+                    "are positive, with `positive:` in the dataset's YAML or data.labels.rule named or halves"
+                )
+        except UserError as error:
+            yield f"{source}methods.{method} on datasets.{dataset}: {error}"
+
+
+@functools.lru_cache(maxsize=64)
+def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a sample and the number of classes; 0 where it is not known before the dataset is prepared.
+
+    A file of the user's own is read once for it, until its definition changes: that takes seconds, and what shows too
+    late costs a night.
+    """
+    dataset = datasets.get(name)
+    if isinstance(dataset, yaml_dataset.OwnDataset):
+        return dataset.facts()
+    return dataset.shape, len(dataset.classes)
+
+
+def _known(dataset: str) -> tuple[tuple[int, ...], int]:
+    """Return what :func:`facts` does; UserError for an unknown name or a file that is not what it should be."""
+    return _facts(dataset, datasets.get(dataset).definition())
+
+
+def facts(dataset: str) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a sample and the number of classes of a dataset, empty and 0 where they are not known."""
+    try:
+        return _known(dataset)
+    except UserError:
+        return (), 0  # said of the data
+
+
+def classes_of(run: RunSpec) -> int | None:
+    """Return how many classes the labels of a run have, None before it is known."""
+    return 2 if run.data.labels.rule != "original" else facts(run.data.dataset)[1] or None
+
+
+def lacks(run: RunSpec, metric: str) -> str:
+    """Say why a run will not have a metric that validation chooses by; empty if it will, or nothing says so yet."""
+    part, _, name = metric.partition("_")
+    if part == "val" and not run.data.held_out:
+        return f"{metric} needs a validation part: give data.validation"
+    if part not in ("val", "test") or (n_classes := classes_of(run)) is None:
+        return ""
+    measured = tasks.make(run.task).measured(n_classes, run.train)
+    if name.partition("@")[0].removesuffix("_h") in measured:
+        return ""
+    label = run.task.name if run.task else tasks.DEFAULT
+    has = ", ".join(f"{part}_{name}" for name in measured)
+    return f"{metric} is not measured with {n_classes} classes: task {label!r} measures {has}"
+
+
+def _check_network(run: RunSpec) -> None:
+    """Build a network without memory for its weights, for samples of the dataset's shape where that is known."""
+    network, module = run.network, _network(run)
+    empty = [name for name, weights in module.named_parameters() if not weights.numel()]
+    if empty:
+        raise UserError(f"network {network.name!r}: its layer {empty[0]} is empty: a width is 0")
+
+
+def _network(run: RunSpec) -> nn.Module:
+    """Build a run's network on no device; an empty one where the shape of a sample is not known yet."""
+    name, options = run.network.name, run.network.options
+    build = registry.find(sys.modules[models.__name__], "network", name, "build")
+    shape, _ = facts(run.data.dataset)
+    try:
+        seen = as_seen(shape, run.train)
+    except UserError:  # said of train.normalize
+        seen = ()
+    return _built(build, name, json.dumps(options), seen) if seen else nn.Module()
+
+
+@functools.lru_cache(maxsize=64)
+def _built(build: Callable[..., nn.Module], name: str, options: str, shape: tuple[int, ...]) -> nn.Module:
+    """Build a network once for all runs that have it: the large ones take half a second."""
+    try:
+        with torch.device("meta"), warnings.catch_warnings(action="ignore"):
+            return build(shape, 1, **json.loads(options))
+    except (TypeError, ValueError, RuntimeError, IndexError) as error:
+        raise UserError(f"network {name!r} for samples of shape {list(shape)}: {error}") from None
+
+
+def _check_smooth(asks: str, run: RunSpec) -> None:
+    """Refuse a piecewise linear network where ``asks`` names what takes a second derivative."""
+    if asks and (kinks := [part for part in _network(run).modules() if isinstance(part, KINKED)]):
+        raise UserError(
+            f"{asks} takes a smooth network, and {run.network.name!r} has {type(kinks[0]).__name__}: differences of "
+            "gradients across its kinks are not second derivatives; take activation: tanh, or another hvp"
+        )
+
+
+def _check_normalize(run: RunSpec) -> None:
+    """Hold the channels of the normalisation against those of the samples; grey images may become coloured ones."""
+    given, (shape, _) = run.train.normalize, facts(run.data.dataset)
+    if given is not None and shape and shape[0] > 1 and len(given.mean) != shape[0]:
+        raise UserError(
+            f"it has {len(given.mean)} channels, but the samples of {run.data.dataset!r} have {shape[0]}: give a mean"
+            " and a std for each, or take it away (normalize: null)"
+        )
+
+
+def _check_length(train: TrainSpec) -> None:
+    """Refuse a run that ends before its first communication."""
+    if train.iterations is not None and train.period is not None and train.iterations < train.period:
+        raise UserError(f"{train.iterations} is less than a round (train.period: {train.period})")
+
+
+def _check_partition(data: DataSpec) -> None:
+    """Let one of our own rules deal made-up samples that it has every fact of: it complains if options are missing."""
+    rule = registry.find(partitions, "partition rule", data.partition.rule, "partition")
+    if data.partition.rule in registry.origins(partitions):
+        return
+    # a positive and a negative class of every client, which is a group
+    of_client = 2 * max(2, data.partition.least)
+    client = np.repeat(np.arange(data.clients), of_client)
+    labels = np.arange(len(client)) % 2
+    sites: np.ndarray | None = client
+    with contextlib.suppress(UserError):  # what cannot be read is said of the data
+        known = site_names(data.datasets)
+        owned = np.arange(len(client)) % count_sites(data.datasets) if known else None
+        sites = client if known is None else owned
+    pool = Pool(labels, client + data.clients * (1 - labels), client, sites)
+    rule(pool, data.partition, data.clients, np.random.default_rng(0))

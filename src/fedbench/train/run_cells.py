@@ -1,0 +1,148 @@
+"""Trains cells one after another, says where it is, and goes on when one of them fails.
+
+PyTorch takes seconds to import: no module that does is imported before there is something to train.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
+from fedbench.store import cell_files, code
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
+from fedbench.train.progress import Reporter, counts, say
+
+DIVERGED = 3
+"""Exit status when a seed diverged and nothing failed: a result, but one to look at."""
+
+
+def train_all(plan: Plan, chosen: Sequence[Cell], store: Store, cores: int = 1) -> int:
+    """Train cells of a plan, those in the store excepted, and return the exit status: 0, or 3 if a seed diverged.
+
+    On a processor up to ``cores`` seeds of a cell are trained at a time.
+
+    Raises:
+        UserError: what the cells ask for is wrong, and nothing was trained; or cells failed: the message has the reason
+            of each and the command to run it alone. A disk that takes no files, or gives none, ends the work at once:
+            every other cell would fail alike.
+    """
+    config = plan.config
+    if not all(store.has(run.key) for cell in chosen for run in cell.runs):
+        _check(chosen, config)
+    if not_tuned := plan.untuned_warning(chosen):
+        say(not_tuned)
+    if line := code.remark({cell.name: _by_other_code(cell, store) for cell in chosen}):
+        say(line)
+    diverged, failed = [], dict[str, str]()
+    for number, cell in enumerate(chosen, 1):
+        left = f", {len(failed)} failed" if failed else ""
+        say(f"[{number}/{len(chosen)}] {cell.name}  scale {cell.scale}{left}")
+        try:
+            diverged += _train(cell, plan, store, cores)
+        except Exception as error:
+            if len(chosen) == 1 or isinstance(error, DiskError):
+                raise
+            if not isinstance(error, UserError) and not lacks_memory(error):
+                traceback.print_exc()
+            failed[cell.name] = shortened(str(error) or type(error).__name__, LINE)
+            say(f"  failed: {failed[cell.name]}")
+    if len(chosen) > 1:
+        say(counts(len(chosen), len(chosen) - len(failed), 0, len(failed)))
+    if diverged:
+        print("diverged (recorded as such):\n  " + "\n  ".join(diverged), file=sys.stderr)
+    if failed:
+        raise _failures(failed, chosen, plan)
+    return DIVERGED if diverged else 0
+
+
+def _failures(reasons: Mapping[str, str], chosen: Sequence[Cell], plan: Plan) -> ListedError:
+    """Return the error that says why cells failed, by their names, and how to run each of them alone."""
+    lines = [
+        f"\n  {cell.name}: {reasons[cell.name]}\n    alone: {plan.command(cell)}"
+        for cell in chosen
+        if cell.name in reasons
+    ]
+    return ListedError(f"{len(reasons)} of {len(chosen)} cells failed:" + "".join(lines))
+
+
+def _by_other_code(cell: Cell, store: Store) -> list[bool]:
+    """Say of each run of a cell that is in the store whether other code made it."""
+    records = ((run, store.load(run.key)) for run in cell.runs if store.has(run.key))
+    return [code.differs(run, record.provenance.get("code")) for run, record in records if record]
+
+
+def _check(cells: Sequence[Cell], config: Config) -> None:
+    """End the work here if it cannot be done as it is asked for."""
+    from fedbench.engine import compiled
+    from fedbench.train import preflight
+
+    preflight.check(cells)
+    if config.compile:
+        compiled.check()
+
+
+def _train_apart(
+    cell: Cell, config: Config, store: Store, cores: int, on_end: Callable[[Record], None]
+) -> None:
+    """Train the seeds of a cell that the store lacks in processes of their own, if there are cores for several."""
+    from fedbench.train import workers
+    from fedbench.train.training import choose_device
+
+    waiting = [run for run in cell.runs if store.load(run.key) is None]
+    at_once = min(cores, len(waiting))
+    if at_once < 2 or choose_device(config.device).type != "cpu":
+        return
+    say(f"  {len(waiting)} seeds, {at_once} at a time")
+    left = len(waiting)
+    with workers.workers(config, at_once) as pool:
+        while left:
+            while waiting and pool.free:
+                pool.begin(waiting.pop(0))
+            for _, record in pool.finished():
+                on_end(record)
+                left -= 1
+
+
+def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
+    """Train one cell, print the result of each seed when it ends, and return what to say of those that diverged."""
+    reporter, told = Reporter(), set[str]()
+
+    def tell(record: Record) -> None:
+        if record.key not in told:
+            told.add(record.key)
+            reporter.clear()
+            scores = record.reason or _scores(record.metrics)
+            say(f"  seed {record.spec['seed']}: {record.status} {scores}  ({store.path(record.key)})")
+
+    records = [record for run in cell.runs if (record := store.load(run.key))]
+    if len(records) == len(cell.runs):
+        for record in records:
+            store.tidy(record.key)
+            tell(record)
+        cell_files.write(cell, records)
+    else:
+        from fedbench.train.training import train_cell
+
+        _train_apart(cell, plan.config, store, cores, tell)
+        records = train_cell(cell, plan.config, store, reporter, tell)
+    say(f"  {cell.path}, made by: {plan.command(cell)}")
+    return [
+        f"{cell.name} seed {record.spec['seed']}: {record.reason}"
+        for record in records
+        if record.status == "diverged"
+    ]
+
+
+def _scores(metrics: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value:.4f}"
+        for name, value in metrics.items()
+        if name.startswith("test_") and value is not None
+    )

@@ -1,0 +1,238 @@
+"""Choosing hyper-parameters: the same number of trials and iterations for every method, validation score only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fedbench.errors import UserError, unknown
+from fedbench.spec import RunSpec
+from fedbench.store.record import Record
+from fedbench.store.runs import Store
+from fedbench.study import configuration
+from fedbench.study.schema import Config, Paper, Value
+from fedbench.study.tuned import edges
+from fedbench.train import preflight
+from fedbench.train.progress import time_left
+from fedbench.train.tune.choices import Choice, Choices
+from fedbench.train.tune.seed_racing import Rule, Standing, Trial, margin, race
+from fedbench.train.tune.trials import trial_specs, trials_of, tunable
+from fedbench.train.workers import Workers, workers
+
+
+def tune_dataset(
+    config: Config,
+    paper_key: str,
+    dataset: str,
+    methods: Sequence[str] | None,
+    say: Callable[[str], None],
+    cores: int = 1,
+) -> list[Path]:
+    """Tune on a dataset, apart for each value of the setting in ``tune.each``, and return the files.
+
+    ``cores`` runs are trained at a time, those of several methods too.
+
+    Raises:
+        UserError: a name is unknown, there is nothing to try, or all trials of a method diverged.
+    """
+    paper = configuration.load_paper(paper_key)
+    if paper.tune is None:
+        raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
+    if dataset not in paper.datasets:
+        raise unknown(f"dataset of {paper.key}", dataset, paper.datasets)
+    for name in methods or []:
+        if name not in paper.methods:
+            raise unknown(f"method of {paper.key}", name, paper.methods)
+    with workers(config, cores) as pool:
+        points = paper.tune.points()
+        return [Tuning(config, paper, dataset, values, say).run(methods, pool) for values in points]
+
+
+class Tuning:
+    """The tuning on a dataset at one of ``tune.points()``, whose choices go to one file.
+
+    Trials are runs of the store: an interrupted tuning goes on where it was. A run whose score the file has already is
+    not made again, wherever its store is: remove the file to tune from nothing. A trial with a failed run, a short one
+    too, has no score. Methods that are not named keep what was chosen for them; where that was by another protocol,
+    the file stays as it is until one call tunes all of them.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        paper: Paper,
+        dataset: str,
+        values: Mapping[str, Value],
+        say: Callable[[str], None],
+    ) -> None:
+        assert paper.tune is not None
+        self._config, self._dataset, self._values, self._say = config, dataset, values, say
+        self._source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
+        self._path = configuration.tuned_path(paper, dataset, values)
+        at_values = paper.tune.at(values)
+        self._paper, self._tune = paper.model_copy(update={"tune": at_values}), at_values.on(dataset)
+        protocol = self._tune.protocol() | ({"set": dict(config.set)} if config.set else {})
+        header = f"# Written by `fedbench tune {dataset} --paper {paper.key}`; the cells read `chosen`.\n"
+        self._choices = Choices(self._path, header, protocol, paper.methods)
+        self._scores, self._commits = dict[str, float | None](), dict[str, str]()  # by the keys of runs
+
+    def run(self, methods: Sequence[str] | None, pool: Workers) -> Path:
+        """Run every trial of the methods (default: all), write the scores and the choices, and return the file.
+
+        Methods without cells at this value are left out.
+        """
+        at = {"dataset": self._dataset, **self._values}
+        tuned = tunable(self._paper, methods, at, self._source, self._say)
+        self._check_seeds()
+        trials = {name: self._trials(name) for name in tuned}
+        self._check(trials)
+        rule = self._rule(trials)
+        self._take_known(trials, rule)
+        chosen = dict[str, Choice]()
+        for name, standing in self._race(trials, rule, pool):
+            runs, best = standing.runs, standing.best
+            if rule.mean(runs[best]) is None:
+                raise UserError(
+                    f"every trial of {name} on {self._dataset} diverged; widen its grid in {self._source}"
+                )
+            self._say(f"{self._dataset} {name}: {_choice(trials[name], standing, rule)}")
+            commits = {commit for made in runs for key in made for commit in self._commits[key].split()}
+            rows = [rule.row(trial.params, made) for trial, made in zip(trials[name], runs, strict=True)]
+            chosen[name] = Choice(" ".join(sorted(commits)), trials[name][best].params, rows)
+            self._choices.write(chosen)
+        if tuned:
+            self._tell_waiting(tuned)
+        return self._path
+
+    def _take_known(self, trials: Mapping[str, Sequence[Trial]], rule: Rule) -> None:
+        """Take the scores that the file has of runs of these trials, and say them."""
+        known = self._choices.scores()
+        for name, tried in trials.items():
+            for run in (run for trial in tried for run in trial.runs if run.key in known):
+                self._scores[run.key], self._commits[run.key] = known[run.key]
+                self._tell(name, tried, rule, run)
+
+    def _race(
+        self, trials: Mapping[str, Sequence[Trial]], rule: Rule, pool: Workers
+    ) -> Iterator[tuple[str, Standing]]:
+        """Race the trials of several methods, the first methods' runs first; yield how each race ended."""
+        racing, begun = [*trials], set[str]()
+        start, trained = 0.0, 0  # of runs that the store does not have
+        while True:
+            wanted = dict[str, tuple[str, RunSpec]]()
+            for name in [*racing]:
+                standing = race(trials[name], rule, self._scores)
+                for run in standing.next:
+                    wanted.setdefault(run.key, (name, run))
+                if not standing.next:
+                    racing.remove(name)
+                    yield name, standing
+            if not wanted:
+                return
+            for key, (_, run) in wanted.items():
+                if pool.free and key not in begun:
+                    if not start and not Store().path(key).exists():
+                        start = time.monotonic()
+                    pool.begin(run)
+                    begun.add(key)
+            for run, record in pool.finished():
+                trained += start > 0
+                name, _ = wanted.pop(run.key)
+                self._scores[run.key] = self._score(name, record, rule.metric_of(run.key))
+                self._commits[run.key] = record.provenance.get("commit", "")
+                pace = time_left(0, trained, len(wanted), time.monotonic() - start)
+                self._tell(name, trials[name], rule, run, pace)
+
+    def _tell(self, method: str, trials: Sequence[Trial], rule: Rule, run: RunSpec, left: str = "") -> None:
+        """Say the score of a run, and how long others take that are ``left``."""
+        score = self._scores[run.key]
+        number = next(n for n, trial in enumerate(trials, 1) if run in trial.runs)
+        short = ", short" if run.key in rule.short else ""
+        shown = "diverged" if score is None else f"{rule.metric_of(run.key)} {score}"
+        self._say(
+            f"{self._path.stem} {method}, trial {number} of {len(trials)}, seed {run.seed}{short}: {shown}{left}"
+            f"  {run.params}"
+        )
+
+    def _score(self, method: str, record: Record, metric: str) -> float | None:
+        """Return the score of a run to five digits, None where it diverged."""
+        if record.status == "diverged":
+            return None
+        if (value := record.metrics.get(metric)) is None:
+            raise UserError(
+                f"{self._path.stem} {method}: {metric} is undefined: the validation part lacks samples of a class;"
+                " hold out more (`validation` in the section `tune`), or take another metric"
+            )
+        return round(value, 5)
+
+    def _trials(self, method: str) -> list[Trial]:
+        params = trials_of(self._paper, self._paper.methods[method], method)[: self._tune.trials]
+        given = self._config.set
+        return [Trial(each, trial_specs(self._paper, self._dataset, method, each, given)) for each in params]
+
+    def _check_seeds(self) -> None:
+        """Raise UserError where a seed of the trials is one of the final runs."""
+        config, stable = self._config, self._tune.stable
+        final = config.seeds if config.seeds is not None else configuration.load_scale(config.scale).seeds
+        if shared := sorted({*self._tune.seeds, *(stable.seeds if stable else [])} & {*final}):
+            raise UserError(
+                f"{self._source}: tune: seed {shared[0]} is one of the final runs'; tuning needs seeds of its own"
+            )
+
+    def _check(self, trials: Mapping[str, Sequence[Trial]]) -> None:
+        """Check all runs of the trials, and whether they will have the metrics that judge them."""
+        preflight.check_runs(
+            (f"{self._source}: ", self._dataset, name, run)
+            for name, tried in trials.items()
+            for trial in tried
+            for run in trial.runs
+        )
+        asked = (("tune.metric", self._tune.metric), ("tune.stable.metric", self._short_metric))
+        for tried in trials.values():
+            for place, metric in asked:
+                if why := preflight.lacks(tried[0].runs[0], metric):
+                    raise UserError(f"{self._source}: {place} on {self._dataset}: {why}")
+
+    @property
+    def _short_metric(self) -> str:
+        """The metric of the short runs."""
+        return (self._tune.stable and self._tune.stable.metric) or self._tune.metric
+
+    def _rule(self, trials: Mapping[str, Sequence[Trial]]) -> Rule:
+        tune = self._tune
+        tried = [trial for of_method in trials.values() for trial in of_method]
+        return Rule(
+            metric=tune.metric,
+            sign=self._paper.measure(tune.metric).sign,
+            short=frozenset(run.key for trial in tried for run in trial.runs[len(tune.seeds) :]),
+            reach=tune.stable.reach if tune.stable is not None else None,
+            short_metric=self._short_metric,
+            short_sign=self._paper.measure(self._short_metric).sign,
+        )
+
+    def _tell_waiting(self, tuned: Sequence[str]) -> None:
+        """Say which other methods have to be tuned too before the file is replaced."""
+        if not (waiting := self._choices.waiting(tuned)):
+            return
+        command = f"fedbench tune {self._dataset} {' '.join([*tuned, *waiting])} --paper {self._paper.key}"
+        self._say(
+            f"{self._path} stays as it is: {', '.join(waiting)} were tuned with another protocol. Tune all in one call "
+            f"({command}{', with the same --set' if self._config.set else ''}): the trials made now are in "
+            f"{Store().root} and are not trained again. Or remove the file"
+        )
+
+
+def _choice(trials: Sequence[Trial], standing: Standing, rule: Rule) -> str:
+    """Say what was chosen, and how far ahead it is."""
+    runs, values = standing.runs[standing.best], trials[standing.best].params
+    count = rule.seeds(runs)
+    text = f"chosen {values}, {rule.metric} {rule.mean(runs)} over {count} seed{'s' * (count > 1)}"
+    if short := len(runs) - count:
+        text += f"; none of its {short} short runs failed"
+    for name in edges(values, [trial.params for trial in trials]):
+        text += f"; {name} is at the boundary of the grid: widen it there"
+    if (closest := margin(standing, rule)) is None:
+        return f"{text}; no other trial has a score"
+    place, behind, seeds = closest
+    return f"{text}; {trials[place].params} is {behind:.5f} behind on the {seeds} seed{'s' * (seeds > 1)} they share"

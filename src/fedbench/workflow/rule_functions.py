@@ -1,0 +1,247 @@
+"""What the rules ask of one call of the workflow, by Snakemake's wildcards."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from fedbench.data import datasets, prepared
+from fedbench.errors import UserError, explain
+from fedbench.safe_yaml import parse_yaml
+from fedbench.spec import RunSpec
+from fedbench.store import cell_files, code
+from fedbench.study import configuration
+from fedbench.study.cells import Cell
+from fedbench.study.schema import Config
+from fedbench.workflow import requests, sources
+from fedbench.workflow.inputs import EVERY, Inputs
+from fedbench.workflow.requests import Requests
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+SILENT = {"checkpoint_seconds", "client_chunk", "compile", "device", "inputs", "mirror", "paper"}
+"""Keys of the configuration that no table shows: they decide how and where work is done."""
+ALL_CORES = 1024
+"""More than a machine has: a job that takes so many gets all of the call's."""
+
+
+def or_exit(function: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+    """Call ``function``; what the user got wrong ends the program with one line, before anything has begun."""
+    try:
+        return function(*args, **kwargs)
+    except (UserError, OSError) as error:
+        raise SystemExit(f"error: {explain(error)}") from None
+
+
+class RuleFunctions:
+    """The configuration of a call, and the answers to its rules.
+
+    Attributes:
+        config: of this call.
+        inputs: which files its jobs need.
+        mirror: where raw files may be, as an option of `data_prep/prepare.py`.
+        options: what the call lays over `config/config.yaml`, as options of `fedbench`.
+        gpu: GPUs that a cell takes.
+        everything: what is made when no target is named.
+    """
+
+    def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
+        """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
+        self._workflow = workflow
+        or_exit(_check_numbers, given, workflow.config_settings.config_args or ())
+        self.config = config = or_exit(configuration.load_config, overrides=given)
+        or_exit(configuration.check_mirror, config)
+        self.inputs = Inputs(config)
+        self.mirror = f"--mirror {shlex.quote(config.mirror)}" if config.mirror else ""
+        self.options = or_exit(options_of, config)
+        automatic = config.device == "auto" and shutil.which("nvidia-smi") is not None
+        self.gpu = int(config.device == "cuda" or automatic)
+        typeset = shutil.which("latexmk") and shutil.which("pdflatex")
+        self.everything = or_exit(self.inputs.everything, ["tex", "pdf"] if typeset else ["tex"])
+        self._checked: set[str] = set()
+        self._by_other_code: dict[str, list[bool]] = {}
+        """Of the cells that are not trained, whether other code made their runs."""
+        if workflow.is_main_process:
+            atexit.register(self._tell_other_code)
+
+    @functools.cached_property
+    def _requests(self) -> Requests:
+        """Made when the first rule asks: before, Snakemake does not know yet whether it runs dry."""
+        return Requests(passing=self._workflow.dryrun, frozen=not self._workflow.is_main_process)
+
+    def cell(self, wildcards: Any) -> Cell:
+        """Return the cell that a training job's wildcards name."""
+        return or_exit(self.inputs.cell, **wildcards)
+
+    def cell_name(self, wildcards: Any) -> str:
+        """Return the cell's address on the command line."""
+        return self.cell(wildcards).name
+
+    def cell_data(self, wildcards: Any) -> list[str]:
+        """List what a cell trains on."""
+        return or_exit(self.inputs.of_cell, self.cell(wildcards))
+
+    def cell_request(self, wildcards: Any) -> list[str]:
+        """List the request to train, unless the cell's file has the runs that are asked for."""
+        cell = self.cell(wildcards)
+        key, codes = or_exit(cell_files.state_of, cell.path)
+        if key != cell.key:
+            return self._training()
+        self._by_other_code[cell.name] = [*map(code.differs, cell.runs, codes)]
+        return []
+
+    def _tell_other_code(self) -> None:
+        if line := code.remark(self._by_other_code):
+            print(line, file=sys.stderr)
+
+    def _training(self) -> list[str]:
+        return [self._requests.ask((requests.TRAINING,), {}, anew=True)]
+
+    def training_cores(self, wildcards: Any) -> int:
+        """Return a cell's share of the cores for its seeds, when it is about to begin: more if few cells are left."""
+        # a cluster's call has none; `workflow.cores` ends the program there
+        cores = self._workflow.resource_settings.cores or 1
+        waiting = (job for job in self._workflow.dag.needrun_jobs() if job.rule.name == "train")
+        # no more are counted than share the cores: each of thousands of cells asks
+        share = cores // max(1, len([*islice(waiting, cores)]))
+        return 1 if self.gpu else max(1, min(share, len(self.cell(wildcards).runs)))
+
+    def prepare_request(self, wildcards: Any) -> list[str]:
+        """List the request to prepare a dataset, unless it was prepared by today's description of these raw files."""
+        asked = wildcards.dataset, self.config.data_dir
+        kept = prepared.prepared_path(*asked).exists() and not or_exit(prepared.outdated, *asked)
+        return [] if kept else self._training()
+
+    def decoding_cores(self, wildcards: Any) -> int:
+        """Return all of this call's cores for a dataset of pictures, one for any other."""
+        return ALL_CORES if or_exit(datasets.get, wildcards.dataset).of_pictures else 1
+
+    def partition_data(self, wildcards: Any) -> list[str]:
+        """List the prepared datasets that a partition is made of."""
+        return self.inputs.prepared(self._partitioned(wildcards))
+
+    def partition_request(self, wildcards: Any) -> list[str]:
+        """List the request to partition again, unless the summary of the partition is there."""
+        path = f"{self.config.data_dir}/partitions/{wildcards.dataset}/{wildcards.key}.json"
+        return [] if Path(path).is_file() else self._training()
+
+    def partition_spec(self, wildcards: Any) -> str:
+        """Return the data rule of a partition, as JSON."""
+        return self._partitioned(wildcards).data.model_dump_json()
+
+    def partition_seed(self, wildcards: Any) -> int:
+        """Return the seed of a partition."""
+        return self._partitioned(wildcards).seed
+
+    def _partitioned(self, wildcards: Any) -> RunSpec:
+        return or_exit(self.inputs.partitioned, **wildcards)
+
+    def table_inputs(self, wildcards: Any) -> list[str]:
+        """List the results that a table shows."""
+        return self._results(wildcards.paper, or_exit(self.inputs.of_table, wildcards.paper, wildcards.table))
+
+    def figure_inputs(self, wildcards: Any) -> list[str]:
+        """List the results that a figure shows."""
+        return self._results(
+            wildcards.paper, or_exit(self.inputs.of_figure, wildcards.paper, wildcards.figure)
+        )
+
+    def claims_inputs(self, wildcards: Any) -> list[str]:
+        """List the results of this scale that a paper's claims are compared with."""
+        return self._results(wildcards.paper, or_exit(self.inputs.of_claims, wildcards.paper))
+
+    def page_inputs(self, wildcards: Any) -> list[str]:
+        """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
+        return or_exit(self.inputs.of_page, self.config.paper)
+
+    def other_results(self, wildcards: Any) -> list[str]:
+        """List the results on disk, of a paper or of all, that are shown besides those of this call."""
+        return or_exit(self.inputs.other_results, *_paper(wildcards))
+
+    def configuration(self, wildcards: Any) -> list[str]:
+        """List the YAML files that say what a paper's tables and figures are, or those of all papers."""
+        return or_exit(self.inputs.configuration, *_paper(wildcards))
+
+    def published(self, wildcards: Any) -> list[str]:
+        """List the CSVs of printed numbers."""
+        return or_exit(self.inputs.published, *_paper(wildcards))
+
+    def shipped(self, wildcards: Any) -> list[str]:
+        """List the CSVs of shipped numbers and curves."""
+        return or_exit(self.inputs.shipped, *_paper(wildcards))
+
+    def table_request(self, wildcards: Any) -> str:
+        """Return the request for a table."""
+        return self._request(wildcards.paper, wildcards.table)
+
+    def figure_request(self, wildcards: Any) -> str:
+        """Return the request for a figure."""
+        return self._request(wildcards.paper, wildcards.figure)
+
+    def claims_request(self, wildcards: Any) -> str:
+        """Return the request for the claims of a paper."""
+        return self._request(wildcards.paper, "claims", others=self.other_results(wildcards))
+
+    def page_request(self, wildcards: Any) -> str:
+        """Return the request for the report page, which begins with the configured paper."""
+        return self._request("report", others=self.other_results(wildcards), paper=self.config.paper)
+
+    def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
+        asked = or_exit(self.asked, target[0] if target[1:] else EVERY)
+        asked["config"] |= given
+        return or_exit(self._requests.ask, target, asked | {"others": sources.digests(others)})
+
+    def asked(self, paper: str) -> dict[str, Any]:
+        """Return what tables and figures of a paper, or of all, are made of besides results."""
+        listed = (self.inputs.configuration, self.inputs.published, self.inputs.shipped)
+        return {
+            "config": self.config.model_dump(mode="json", exclude=SILENT),
+            "code": sources.code(),
+            "files": sources.digests(path for of in listed for path in of(paper)),
+        }
+
+    def _results(self, paper: str, paths: list[str]) -> list[str]:
+        """Return results; a dry run checks the cells that are to be trained, as the beginning of training does."""
+        if self._workflow.dryrun:
+            known = self.inputs.cells_by_path(paper)
+            new = [path for path in paths if path in known and path not in self._checked]
+            self.check([known[path] for path in new if not Path(path).exists()])
+            self._checked.update(new)
+        return paths
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        """End the program where cells ask for what is unknown, missing or does not fit."""
+        if cells:
+            from fedbench.train import preflight  # not above: PyTorch takes seconds
+
+            or_exit(preflight.check, cells)
+
+
+def _check_numbers(given: Mapping[str, Any], options: Sequence[str]) -> None:
+    """Refuse ``seeds=1_000``, which Snakemake hands on as 1000, as YAML files and ``--set`` refuse it."""
+    for key, _, text in (option.partition("=") for option in options):
+        try:
+            if isinstance(given.get(key), int | float):
+                parse_yaml(text)
+        except ValueError as error:
+            raise UserError(f"--config {key}: {error}") from None
+
+
+def _paper(wildcards: Any) -> list[str]:
+    """Return the paper of a rule, nothing for one of all papers."""
+    return [paper] if (paper := getattr(wildcards, "paper", "")) else []
+
+
+def options_of(config: Config) -> str:
+    """Return what a call's ``--config`` lays over the file, as options of `fedbench`."""
+    file = configuration.load_config().model_dump(exclude={"scale", "paper"})
+    given = {key: value for key, value in config.model_dump().items() if key in file and value != file[key]}
+    return " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in given.items())

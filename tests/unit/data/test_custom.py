@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedbench.data import datasets
+from fedbench.data.partition import load_partition, make_partition
+from fedbench.data.prepared import load_prepared, prepare
+from fedbench.errors import UserError
+from fedbench.spec import DataSpec
+
+
+def load(name):
+    prepare(name, "data")
+    return load_prepared(name, "data")
+
+
+def test_an_npz_with_a_test_part(own_data):
+    x = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+    arrays = {
+        "x": x,
+        "y": np.array([1, 0]),
+        "x_test": x[:1],
+        "y_test": np.array([1]),
+        "group": np.array([5, 6]),
+    }
+    read = load(own_data(**arrays))
+    assert read.x_train.shape == (2, 1, 3, 4) and read.x_train.dtype == np.uint8
+    np.testing.assert_array_equal(read.x_test[0, 0], x[0])
+    assert read.group_train.tolist() == [5, 6] and read.classes == ("0", "1")
+
+
+def test_an_npz_without_a_test_part_is_split_by_class(own_data):
+    y = np.repeat([0, 1], [30, 10])
+    x = np.arange(40, dtype=float)[:, None]
+    read = load(own_data(x=x, y=y, extra="test_share: 0.1\n"))
+    assert np.bincount(read.y_test).tolist() == [3, 1]
+    assert sorted(np.concatenate([read.x_train, read.x_test])[:, 0]) == list(range(40))
+    assert ((read.x_train[:, 0] >= 30) == (read.y_train == 1)).all()
+
+
+def test_groups_of_an_npz_may_have_names(own_data):
+    sites = np.array(["north", "south", "east"])[np.arange(40) % 3]
+    read = load(own_data(x=np.arange(40.0)[:, None], y=np.repeat([0, 1], 20), group=sites))
+    number = read.x_train[:, 0].astype(int) % 3
+    assert len(set(zip(read.group_train, number, strict=True))) == 3 == len(set(read.group_train))
+
+
+def test_a_csv_with_named_classes_and_groups(own_data, tmp_path):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    rows = [f"{n},{n / 2},{'sick' if n % 4 == 0 else 'healthy'},clinic{n % 3}" for n in range(40)]
+    (tmp_path / "patients.csv").write_text("\n".join(["age,dose,state,site", *rows]))
+    (tmp_path / "config" / "datasets" / "patients.yaml").write_text(
+        "file: patients.csv\nlabel: state\ngroup: site\n"
+    )
+    read = load("patients")
+    assert read.classes == ("healthy", "sick")
+    assert read.x_train.shape == (32, 2) and read.x_train.dtype == np.float32
+    age = read.x_train[:, 0].astype(int)
+    assert read.y_train.tolist() == [int(n % 4 == 0) for n in age]
+    assert read.group_train.tolist() == [n % 3 for n in age]
+
+
+WHOLE = "group: patient\nwhole_groups: true\n"
+SPEC = DataSpec(dataset="patients", clients=2, validation=0.2)
+
+
+def patients(tmp_path, text=WHOLE):
+    """Two hundred samples of forty patients, every fourth of whom is sick; a feature is the patient's number."""
+    rows = [f"{n % 40},{n},{'sick' if n % 4 == 0 else 'healthy'},P{n % 40}" for n in range(200)]
+    (tmp_path / "patients.csv").write_text("\n".join(["number,dose,state,patient", *rows]))
+    (tmp_path / "config" / "datasets" / "patients.yaml").write_text(
+        f"file: patients.csv\nlabel: state\n{text}"
+    )
+    prepare("patients", "data")
+    make_partition(SPEC, 0, "data")
+    read, partition = load_prepared("patients", "data"), load_partition(SPEC, 0, "data")
+    parts = (read.x_train[partition.indices], read.x_train[partition.validation], read.x_test)
+    return read, partition, [set(part[:, 0].astype(int)) for part in parts]
+
+
+def test_whole_groups_lie_in_one_of_the_three_parts(own_data, tmp_path):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    read, result, (train, validation, test) = patients(tmp_path)
+    assert train | validation | test == set(range(40))
+    assert len(train) + len(validation) + len(test) == 40
+    assert (len(test), len(validation)) == (8, 7)  # of ten sick and thirty healthy; of eight and twenty-four
+    assert sum(n % 4 == 0 for n in test) == 2 and read.y_test.sum() == 10
+    assert read.notes == ("test part: 20% of each class, in whole groups, drawn once",)
+    assert result.summary["whole_groups"] is True
+
+
+def test_groups_have_samples_in_each_part_unless_they_are_whole(own_data, tmp_path):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    _, result, (train, validation, test) = patients(tmp_path, "group: patient\n")
+    assert len(train & test) > 10 and len(train & validation) > 10
+    assert result.summary["whole_groups"] is False
+    assert not set.intersection(*(patients(tmp_path)[2])), "the change of the YAML was not seen"
+
+
+def test_groups_become_whole_where_the_file_has_a_test_part(own_data):
+    x, y, group = np.arange(80.0)[:, None], np.tile([0, 1], 40), np.repeat(np.arange(20), 4)
+    arrays = {"x": x, "y": y, "group": group, "x_test": x, "y_test": y}
+    spec = DataSpec(dataset="mine", clients=2, validation=0.2)
+    shared = []
+    for text in ("", "whole_groups: true\n"):
+        load(own_data(**arrays, extra=text))
+        make_partition(spec, 0, "data")  # the arrays are the same both times, the partition must not be
+        partition = load_partition(spec, 0, "data")
+        shared.append(set(group[partition.indices]) & set(group[partition.validation]))
+    assert shared[0] and not shared[1]
+
+
+def test_a_key_follows_what_is_prepared_and_not_what_it_is_called(own_data):
+    arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.arange(20)}
+    dataset = datasets.get(own_data(**arrays))
+    content, definition = dataset.content(), dataset.definition()
+    own_data(**arrays, extra="whole_groups: false\ntitle: Another\nsource: elsewhere\n")
+    assert datasets.get("mine").content() == content
+    own_data(**arrays, extra="whole_groups: true\n")
+    assert datasets.get("mine").content() != content and datasets.get("mine").definition() != definition
+    own_data(**arrays | {"x": np.ones((20, 1))})
+    assert datasets.get("mine").content() != content
+
+
+def test_changing_the_data_prepares_again(own_data):
+    x, y = np.zeros((20, 1)), np.repeat([0, 1], 10)
+    assert load(own_data(x=x, y=y)).x_train.sum() == 0
+    assert load(own_data(x=x + 1, y=y)).x_train.sum() == 16
+    assert len(load(own_data(x=x, y=y, extra="test_share: 0.5\n")).y_test) == 10
+
+
+def test_a_base_changes_the_size_of_pictures_and_shares_the_raw_files(own_data, tmp_path):
+    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
+    path = tmp_path / "config" / "datasets" / "melanoma64.yaml"
+    path.write_text("base: melanoma\ntitle: Melanoma 64\noptions: {shape: [3, 64, 64]}\n")
+    dataset = datasets.get("melanoma64")
+    assert dataset.shape == (3, 64, 64) and dataset.title == "Melanoma 64"
+    assert dataset.raw_dir(tmp_path) == datasets.get("melanoma").raw_dir(tmp_path)
+    assert dataset.definition() != datasets.get("melanoma").definition()
+    assert dataset.whole_groups
+    assert "melanoma64" in datasets.names()
+
+
+PICTURES = np.random.default_rng(0).integers(0, 256, size=(40, 5, 6, 3)).astype(np.uint8)
+CLASSES = np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"x": "x", "y": "y", "x_test": "x_test", "y_test": "y_test"},
+        {"x": "x_train", "y": "y_train", "x_test": "x_test", "y_test": "y_test"},  # Keras
+        {
+            "x": "train_images",
+            "y": "train_labels",
+            "x_test": "test_images",
+            "y_test": "test_labels",
+        },  # MedMNIST
+    ],
+)
+@pytest.mark.parametrize("column", [False, True])
+def test_pictures_with_channels_last_under_names_that_others_use(own_data, names, column):
+    arrays = {"x": PICTURES, "y": CLASSES, "x_test": PICTURES[:9], "y_test": CLASSES[:9]}
+    if column:  # MedMNIST's labels are [n, 1]; Keras' numbers may be int64
+        arrays = {name: a[:, None] if a.ndim == 1 else a.astype(np.int64) for name, a in arrays.items()}
+    read = load(own_data(**{names[name]: array for name, array in arrays.items()}))
+    assert read.x_train.dtype == np.uint8 and read.x_train.shape == (40, 3, 5, 6)
+    np.testing.assert_array_equal(read.x_train[7, 2], PICTURES[7, :, :, 2])
+    assert read.y_train.tolist() == CLASSES.tolist() and len(read.x_test) == 9
+
+
+def test_a_layout_that_is_said_decides(own_data):
+    square = PICTURES[:, :, :3, :]  # [40, 5, 3, 3]: the last axis is channels, unless it is said otherwise
+    assert load(own_data(x=square, y=CLASSES)).x_train.shape[1:] == (3, 5, 3)
+    assert load(own_data(x=square, y=CLASSES, extra="layout: NCHW\n")).x_train.shape[1:] == (5, 3, 3)
+
+
+def test_a_validation_part_of_the_file_is_the_official_one(own_data):
+    arrays = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    arrays |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    read = load(own_data(**arrays))
+    assert len(read.x_train) == 50 and len(read.x_test) == 6
+    assert read.held_train.tolist() == [False] * 40 + [True] * 10
+
+
+def test_a_format_that_is_said_is_held_against_the_file(own_data):
+    six = {f"{part}_images": PICTURES[:n] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    six |= {f"{part}_labels": CLASSES[:n, None] for part, n in (("train", 40), ("val", 10), ("test", 6))}
+    plain = datasets.get(own_data(**six))
+    before = plain.content()
+    name = own_data(**six, extra="format: medmnist\n")
+    assert len(load(name).x_train) == 50
+    assert datasets.get(name).content() == before, "keys are as without it"
+    for wrong in ("keras", "plain"):
+        with pytest.raises(UserError, match=f"unknown array of format {wrong} in .*npz '(train|val|test)_"):
+            load(own_data(**six, extra=f"format: {wrong}\n"))
+    del six["val_labels"]
+    with pytest.raises(UserError, match="not a file of format medmnist: it has no array val_labels"):
+        load(own_data(**six, extra="format: medmnist\n"))
+    assert len(load(own_data(x=PICTURES, y=CLASSES, extra="format: plain\n")).y_test) == 8
+
+
+def test_text_labels_are_classes_in_the_order_of_the_alphabet(own_data):
+    names = np.array(["sick", "healthy"])[CLASSES]
+    read = load(own_data(x=PICTURES, y=names, x_test=PICTURES[:2], y_test=names[:2]))
+    assert read.classes == ("healthy", "sick") and read.y_train.tolist() == (1 - CLASSES).tolist()
+    assert read.y_test.tolist() == [1, 0]
+
+
+def test_the_record_names_the_file_and_the_status_follows_it(own_data, tmp_path):
+    name = own_data(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
+    assert datasets.get(name).status(Path("data")).state == "raw present"
+    assert list(load(name).summary["files"]) == ["mine.npz"]
+    assert datasets.get(name).status(Path("data")).state == "prepared"
+    (tmp_path / "mine.npz").unlink()
+    status = datasets.get(name).status(Path("elsewhere"))
+    assert status.state == "unavailable" and "mine.npz does not exist" in status.detail
+
+
+def test_another_package_can_bring_a_dataset(tmp_path, monkeypatch):
+    info = tmp_path / "other-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: other\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[fedbench.data.datasets]\nborrowed = other:dataset\n")
+    (tmp_path / "other.py").write_text(
+        "import dataclasses\nfrom fedbench.data.datasets import digits\n"
+        "dataset = dataclasses.replace(digits.dataset, name='borrowed')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "borrowed" in datasets.names()
+    assert datasets.get("borrowed").title == datasets.get("digits").title

@@ -1,0 +1,149 @@
+"""A folder of pictures and a table that lists them, without code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from xray_corpora import dicom
+
+from fedbench.data import datasets
+from fedbench.data.prepared import Prepared, load_prepared, prepare
+from fedbench.errors import UserError
+from fedbench.train import preflight
+
+KEYS = (
+    "label: finding\nsite: hospital\ngroup: patient\nimages: scans\nsize: [6, 4]\ngrey: true\nmissing: drop\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty pictures of twenty patients: picture n is of the grey level 5 n."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["path,finding,other,patient,hospital"]
+    for n in range(40):
+        place = Path("scans", f"ward{n % 3}", f"{n}.png")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (9, 7), 5 * n).save(place)
+        finding = "" if n == 39 else ["0", "1", "-1"][n // 2 % 3]
+        rows.append(f"ward{n % 3}/{n}.png,{finding},1,P{n // 2},{'AB'[n // 2 % 2]}")
+    Path("scans.csv").write_text("\n".join(rows))
+    Path("config/datasets").mkdir(parents=True)
+
+
+def load(keys: str = KEYS) -> Prepared:
+    Path("config/datasets/scans.yaml").write_text(f"file: scans.csv\n{keys}")
+    prepare("scans", "data")
+    return load_prepared("scans", "data")
+
+
+def level(read: Prepared) -> dict[int, int]:
+    """The label of each picture by its grey level."""
+    pairs = ((read.x_train, read.y_train), (read.x_test, read.y_test))
+    return {int(x[0, 0, 0]): int(label) for part, y in pairs for x, label in zip(part, y, strict=True)}
+
+
+def test_each_picture_keeps_its_label_site_and_patient() -> None:
+    read = load(KEYS + "classes: {0: absent, 1: present, -1: present}\npositive: present\n")
+    assert read.x_train.shape[1:] == (1, 6, 4) and read.x_train.dtype == np.uint8
+    assert read.classes == ("absent", "present") and read.sites == ("A", "B")
+    assert level(read) == {5 * n: int(n // 2 % 3 > 0) for n in range(39)}
+    parts = [{int(x[0, 0, 0]) // 10 for x in part} for part in (read.x_train, read.x_test)]
+    assert not parts[0] & parts[1] and len(parts[0] | parts[1]) == 20  # patients
+    assert "1 of 40 rows have an empty cell and were left out" in read.notes
+
+
+def test_its_shape_and_classes_are_known_before_a_picture_is_read() -> None:
+    Path("config/datasets/scans.yaml").write_text(f"file: scans.csv\n{KEYS}")
+    for path in Path("scans").rglob("*.png"):
+        path.write_bytes(b"")
+    assert preflight.facts("scans") == ((1, 6, 4), 3)
+    assert datasets.get("scans").site_names() == ("A", "B")
+
+
+def test_sixteen_bits_dicom_and_a_turned_photograph() -> None:
+    """A photograph whose tag says that it lies on its side is turned; more than 8 bits are stretched."""
+    turned = Image.new("L", (4, 6), 0)
+    turned.paste(255, (0, 0, 4, 3))  # its upper half is white
+    tags = Image.Exif()
+    tags[0x0112] = 6  # to be turned by a quarter, clockwise
+    turned.transpose(Image.Transpose.ROTATE_90).save("scans/ward0/0.jpg", exif=tags, quality=100)
+    deep = np.repeat(np.array([[1000], [3000]], np.uint16), 3, 0).repeat(4, 1)
+    Image.fromarray(deep).save("scans/ward1/1.png")
+    Path("scans/ward2/2.dcm").write_bytes(dicom(deep))
+    text = (
+        Path("scans.csv")
+        .read_text()
+        .replace("ward0/0.png", "ward0/0.jpg")
+        .replace("ward2/2.png", "ward2/2.dcm")
+    )
+    Path("scans.csv").write_text(text)
+    read = load()
+    result = [x[0].astype(int) for part in (read.x_train, read.x_test) for x in part]
+    halves = [x for x in result if np.ptp(x) > 200]
+    assert len(halves) == 3
+    assert sorted(int(x[0].mean()) for x in halves)[:2] == [0, 0]  # stretched: the upper half is dark
+    assert max(int(x[0].mean()) for x in halves) > 250  # turned: the upper half is white
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.write_bytes(p.read_bytes()[:40]), r"ward1/7\.png is not a readable picture"),
+        (
+            lambda p: p.unlink(),
+            r"scans lacks 1 of the 39 pictures that scans\.csv lists, such as 'ward1/7\.png'",
+        ),
+    ],
+)
+def test_a_bad_picture_is_named(change, message) -> None:  # type: ignore[no-untyped-def]
+    change(Path("scans/ward1/7.png"))
+    with pytest.raises(UserError, match=message):
+        load()
+
+
+def test_a_changed_picture_changes_the_key_and_another_time_does_not() -> None:
+    load()
+    before, path = datasets.get("scans").content(), Path("scans/ward0/0.png")
+    os.utime(path, (1, 1))
+    assert datasets.get("scans").content() == before
+    Image.new("L", (9, 7), 1).save(path)
+    assert datasets.get("scans").content() != before
+    assert 1 in level(load())
+
+
+def test_a_changed_picture_in_a_linked_folder_is_seen_and_a_link_that_leads_back_is_not_followed() -> None:
+    Path("scans/ward0").rename("elsewhere")
+    Path("scans/ward0").symlink_to(Path("elsewhere").resolve())
+    Path("scans/ward1/back").symlink_to(Path("scans").resolve())
+    load()
+    before = datasets.get("scans").content()
+    Image.new("L", (9, 7), 1).save("elsewhere/0.png")
+    assert datasets.get("scans").content() != before
+
+
+@pytest.mark.parametrize("place", ["../other.png", "ward0/../../other.png", "{here}/other.png"])
+def test_a_picture_outside_of_the_folder_is_refused(tmp_path: Path, place: str) -> None:
+    Path("scans/ward1/7.png").rename("other.png")
+    place = place.format(here=tmp_path)
+    Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward1/7.png", place))
+    with pytest.raises(UserError, match=rf"lists '{place}', which is not in scans"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("label: finding\nsize: [6, 4]\n", "size goes with images"),
+        ("label: finding\nimages: scans\ndrop: other\n", "the inputs are the pictures"),
+        ("label: finding\nimages: nowhere\n", r"images: nowhere is no folder"),
+        ("label: finding\nimages: scans\npath: file\n", r"unknown column in scans\.csv 'file'"),
+    ],
+)
+def test_a_slip_is_named(keys: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load(keys)

@@ -1,0 +1,113 @@
+"""Values of a run that do not fit are refused, by name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from run_specs import BASE, changed
+
+from fedbench.errors import UserError
+from fedbench.spec import RunSpec, TrainSpec, validated
+from fedbench.study.claims import Comparison
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("train.participation.clients", 99, "participation.clients is 99, but there are only"),
+        ("data.imbalance.imratio", 0, "data.imbalance.imratio: Input should be greater than 0"),
+        ("data.imbalance.imratio", 1, "data.imbalance.imratio: Input should be less than 1"),
+        ("data.imbalance.rho", 0.5, "data.imbalance.rho"),
+        ("data.imbalance", {"rule": "drop_positives"}, "needs imratio"),
+        ("data.imbalance", {"rule": "minority", "rho": 2}, "needs rho >= 1 and the list of minority classes"),
+        ("data.clients", 0, "data.clients: Input should be greater than or equal to 1"),
+        ("data.validation", 1, "data.validation: give the share to hold out, from 0 to less than 1, or own"),
+        ("data.partition.alpha", 1.5, "data.partition.alpha"),
+        ("data.partition.delta", 0, "data.partition.delta"),
+        ("train.period", 0, "train.period: Input should be greater than or equal to 1"),
+        ("train.period", 2.5, "train.period"),
+        ("train.epochs", 3, "give exactly one of iterations, epochs, rounds"),
+        ("train.batches_per_epoch", 3, "give exactly one of batch_size, batches_per_epoch"),
+        ("train.local_epochs", 3, "give exactly one of period, local_epochs"),
+        ("train.decay_at", [0.7, 0.5], "ascending"),
+        ("train.decay_at", [1.0], "in (0, 1)"),
+        ("train.decay_factor", 0, "train.decay_factor"),
+        ("train.normalize", {"mean": [0.5], "std": [0.0]}, "greater than 0"),
+        ("train.normalize", {"mean": [0.5, 0.5], "std": [0.5]}, "mean has 2 channels and std 1"),
+        ("train.clip_value", 0, "train.clip_value: Input should be greater than 0"),
+        ("train.augment", "flip", "train.augment: Input should be 'none', 'crop_flip'"),
+        ("train.participation", {"rule": "random"}, "needs clients"),
+        ("train.participation", {"rule": "full", "clients": 3}, "rule 'full' takes none"),
+        ("train.participation", {"rule": "cyclic", "clients": 2}, "rule 'cyclic' needs groups"),
+        ("train.participation", {"rule": "cyclic", "groups": 2}, "needs clients"),
+        ("train.participation", {"rule": "full", "groups": 2}, "rule 'full' has no groups"),
+        (
+            "train.participation",
+            {"rule": "cyclic", "clients": 3, "groups": 2},
+            "the smallest of 2 groups has only 2",
+        ),
+        ("train.participation", {"rule": "cyclic", "clients": 2, "groups": 5}, "there are only 4 clients"),
+        ("train.cycles", 3, "give exactly one of iterations, epochs, rounds, cycles"),
+        ("train", {"cycles": 3, "period": 2, "batch_size": 2}, "cycles need participation.groups"),
+        ("train.positives", 0, "train.positives: Input should be greater than or equal to 1"),
+        ("train.positives", 1.5, "with a fractional part or less than 1 (got 1.5)"),
+        ("train.positives", 8, "positives needs batch_size, and must be smaller"),
+        ("train.stage_every", 8, "stage_every and stage_factor go together"),
+        ("train.stages", {"first": 2, "factor": 0.5, "scale": 0.5}, "train.stages.scale"),
+        ("train.stages", {"first": 2}, "train.stages.factor: Field required"),
+        ("train.stages", {"first": 2, "factor": 0.5}, "at most one of decay_at, stage_every, stages"),
+        ("train.select", "test_auc", "train.select: String should match pattern '^val_.'"),
+        ("start", {}, "give either run, or weights with sha256"),
+        ("start", {"weights": "a.pt"}, "give either run, or weights with sha256"),
+        ("start", {"run": BASE}, "keeps no model: give it train.keep_model: true"),
+        ("data.draw", -1, "data.draw"),
+        ("seed", -1, "seed"),
+        ("data.labels.rule", "halfs", "data.labels.rule"),
+    ],
+)
+def test_values_outside_their_range_are_named(place: str, value: Any, says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        validated(RunSpec, changed(place, value), "config/papers/toy.yaml")
+    message = str(caught.value)
+    assert says in message and message.startswith("config/papers/toy.yaml: ") and "\n" not in message
+
+
+def test_selection_needs_a_validation_part() -> None:
+    run = changed("train.select", "val_auc", changed("data.validation", 0))
+    with pytest.raises(UserError, match=r"data\.validation holds nothing out"):
+        validated(RunSpec, run, "here")
+
+
+def test_local_epochs_need_rounds() -> None:
+    train = {"local_epochs": 2, "iterations": 10, "batch_size": 4}
+    with pytest.raises(UserError, match="local_epochs goes with rounds or cycles"):
+        validated(TrainSpec, train, "here")
+
+
+def test_misspelt_keys_are_named_with_the_nearest() -> None:
+    wrong = changed("train", BASE["train"] | {"batchsize": 4})
+    with pytest.raises(
+        UserError, match=r"^here: train\.batchsize: unknown key\. Did you mean 'batch_size'\?$"
+    ):
+        validated(RunSpec, wrong, "here")
+    with pytest.raises(UserError, match=r"data\.imbalance\.imration: unknown key\. Did you mean 'imratio'\?"):
+        validated(RunSpec, changed("data.imbalance", {"imration": 0.1}), "here")
+    with pytest.raises(UserError, match=r"data\.dataset: Field required"):
+        validated(RunSpec, changed("data", {"clients": 3}), "here")
+    with pytest.raises(UserError, match=r"^here: [^:]"):
+        validated(RunSpec, [1], "here")
+
+
+def test_a_value_of_no_type_of_a_union_is_one_mistake() -> None:
+    said = "f: than: Input should be a valid number or a valid dictionary or a valid list (got None)"
+    with pytest.raises(UserError, match=f"^{re.escape(said)}$"):
+        validated(Comparison, {"method": "A", "than": None, "metric": "test_auc"}, "f")
+
+
+def test_two_mistakes_with_one_value_stay_two() -> None:
+    with pytest.raises(
+        UserError, match=r"method: Input should be a valid list .*; metric: Input should be a valid"
+    ):
+        validated(Comparison, {"method": None, "than": "B", "metric": None}, "f")

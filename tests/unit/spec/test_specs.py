@@ -1,0 +1,232 @@
+"""The key of a run: everything that changes numbers is in it; mistakes in a specification are named."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+from run_specs import BASE, changed
+
+from fedbench import spec as specs
+from fedbench.spec import NoiseSpec, RunSpec, StartSpec, TaskSpec, TrainSpec
+from fedbench.study.schema import Config
+
+CHANGES: dict[str, Any] = {
+    "data.dataset": "mnist",
+    "data.labels.rule": "original",
+    "data.labels.positive_half": "second",
+    "data.imbalance.rule": "minority",
+    "data.imbalance.imratio": 0.2,
+    "data.imbalance.rho": 3.0,
+    "data.imbalance.minority": [2],
+    "data.partition.rule": "mix",
+    "data.partition.alpha": 0.6,
+    "data.partition.delta": 2.0,
+    "data.partition.options": {"share": 0.5},
+    "data.partition.paired": True,
+    "data.clients": 5,
+    "data.content": "0123456789abcdef",
+    "data.validation": 0.2,
+    "network.name": "cnn",
+    "network.options.hidden": [5],
+    "network.weights": "xavier",
+    "method": "fedprox",
+    "params.lr": 0.2,
+    "train.iterations": 101,
+    "train.period": 8,
+    "train.batch_size": 16,
+    "train.participation.clients": 3,
+    "train.participation": {"rule": "full"},
+    "train.decay_at": [0.6],
+    "train.decay_factor": 0.2,
+    "train.weight_decay": 0.2,
+    "train.clip_norm": 2.0,
+    "train.clip_value": 2.0,
+    "train.augment": "crop_flip",
+    "train.normalize.mean": [0.2],
+    "train.normalize.std": [0.3],
+    "train.minority_classes": [1],
+    "train.evaluations": 10,
+    "train.participation.groups": 2,
+    "train.positives": 2,
+    "train.precision": "bf16",
+    "train.reference": "local",
+    "train.weights": "samples",
+    "train.prior": "client",
+    "train.select": "val_auc",
+    "train.keep_model": True,
+    "data.draw": 3,
+    "data.sources": ["mnist"],
+    "data.tests": "all",
+    "data.labels": {"rule": "named", "positive": [2]},
+    "data.labels.flip": 0.2,
+    "data.imbalance.share": 0.5,
+    "data.partition.by": "labels",
+    "data.partition.least": 4,
+    "data.partition.of": 8,
+    "data.partition.remainder": "random",
+    "data.validation_of": "all",
+    "task": {"name": "classification", "options": {}},
+    "start": {"weights": "here.pt", "sha256": "0" * 64},
+    "seed": 1,
+    "numerics": specs.NUMERICS + 1,
+}
+NO_DECAY = {"decay_at": []}
+ALTERNATIVES: dict[str, list[dict[str, Any]]] = {
+    "train": [
+        NO_DECAY,
+        NO_DECAY | {"iterations": None, "cycles": 5, "participation": {"rule": "random", "clients": 2, "groups": 2}},
+        NO_DECAY | {"iterations": None, "cycles": 5, "participation": {"rule": "cyclic", "clients": 2, "groups": 2}},
+        NO_DECAY | {"stage_every": 20, "stage_factor": 0.1},
+        NO_DECAY | {"stage_every": 40, "stage_factor": 0.1},
+        NO_DECAY | {"stage_every": 20, "stage_factor": 0.3},
+        *(NO_DECAY | {"stages": {"first": 2, "factor": 0.5} | other} for other in (
+            {}, {"first": 3}, {"scale": 2}, {"factor": 0.25},
+        )),
+        *({"noise": {"std": 0.1, "shift": 0.1} | other} for other in ({}, {"std": 0.2}, {"shift": 0.2}, {"centre": 1})),
+    ],
+    "start": [
+        {"sha256": "0" * 64},
+        {"sha256": "1" * 64},
+        {"sha256": "0" * 64, "drop_head": True},
+        {"run": BASE | {"train": BASE["train"] | {"keep_model": True}}},
+        {"run": BASE | {"train": BASE["train"] | {"keep_model": True}, "seed": 1}},
+    ],
+    "data": [{"validation": "own"}, *({"labels": {"rule": "named", "positive": [k]}} for k in (1, 2))],
+    "task": [{"name": "a"}, {"name": "b"}, {"name": "a", "options": {"m": 1}}],
+}  # fmt: skip
+"""Fields that go only with others, or instead of them."""
+
+
+def fields_of(model: type[BaseModel], prefix: str = "") -> set[str]:
+    """List the places of a specification's leaves."""
+    collected = set[str]()
+    for name, field in model.model_fields.items():
+        kinds = [field.annotation, *get_args(field.annotation)]
+        inner = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        nested = inner and inner[0] is not RunSpec  # what a run starts from is described like the run
+        collected |= fields_of(inner[0], f"{prefix}{name}.") if nested else {prefix + name}
+    return collected
+
+
+@pytest.mark.parametrize("place", CHANGES)
+def test_every_field_changes_the_key(place: str) -> None:
+    first, other = RunSpec(**BASE), RunSpec(**changed(place, CHANGES[place]))
+    assert first.key != other.key and len(first.key) == 16
+    assert other.key == specs.digest(other.model_dump(mode="json")), "put together from its parts"
+    moves_data = place.startswith("data.") or place == "seed"
+    keys = [spec.data.partition_key(spec.seed) for spec in (first, other)]
+    assert (keys[0] != keys[1]) == moves_data  # methods and schedules share their partition
+
+
+def test_no_field_was_forgotten_above() -> None:
+    # instead of others, or above
+    either = {
+        "data.labels.positive",
+        "train.epochs",
+        "train.rounds",
+        "train.local_epochs",
+        "train.batches_per_epoch",
+        "train.cycles",
+        "train.stage_every",
+        "train.stage_factor",
+        "train.stages.first",
+        "train.stages.scale",
+        "train.stages.factor",
+        *(f"train.noise.{name}" for name in NoiseSpec.model_fields),
+        *(f"start.{name}" for name in StartSpec.model_fields),
+        *(f"task.{name}" for name in TaskSpec.model_fields),
+    }  # instead of others, or above
+    tried = {*CHANGES, "train.participation.rule"}
+    missing = {
+        place
+        for place in fields_of(RunSpec) - either
+        if not any(name == place or name.startswith(f"{place}.") for name in tried)
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize("place", ALTERNATIVES)
+def test_fields_that_go_with_others_change_the_key(place: str) -> None:
+    pieces = ALTERNATIVES[place]
+    runs = [BASE | {place: (BASE[place] | piece if place in BASE else piece)} for piece in pieces]
+    assert len({RunSpec(**run).key for run in runs} | {RunSpec(**BASE).key}) == len(pieces) + 1
+
+
+def test_a_late_field_at_its_default_is_no_part_of_the_key() -> None:
+    """Whatever its default is: written out or not, the key is that of before the field came."""
+    late = {
+        "cycles": None, "stage_every": None, "stage_factor": None, "stages": None, "positives": None,
+        "prior": "pooled", "precision": "float32", "select": None, "keep_model": False, "clip_value": None,
+        "noise": None, "weights": "equal", "reference": None,
+    }  # fmt: skip
+    assert set(late) == set(TrainSpec.added_later)
+    written = BASE | {
+        "train": BASE["train"] | late | {"participation": {"rule": "random", "clients": 2, "groups": None}},
+        "data": BASE["data"] | {"draw": None, "content": None, "validation_of": "kept"},
+        "start": None,
+        "task": None,
+    }
+    assert RunSpec(**written).key == RunSpec(**BASE).key
+    assert not {*late, "groups", "draw", "content", "validation_of", "start", "task"} & set(
+        str(RunSpec(**written).model_dump())
+    )
+
+
+def test_the_path_of_a_weights_file_is_no_part_of_the_key() -> None:
+    starts = [{"weights": path, "sha256": "0" * 64} for path in ("a.pt", "b.pt")]
+    runs = [RunSpec(**BASE, start=start) for start in starts]
+    assert runs[0].key == runs[1].key and runs[0].start != runs[1].start
+    assert RunSpec(**runs[0].model_dump(mode="json")).key == runs[0].key  # as the store keeps it
+
+
+def test_a_seed_holds_for_what_a_run_starts_from() -> None:
+    first = BASE | {"train": BASE["train"] | {"keep_model": True}}
+    other = RunSpec(**BASE, start={"run": first}).seeded(7)
+    assert other.start and other.start.run and other.seed == other.start.run.seed == 7
+    assert other.key == RunSpec(**BASE | {"seed": 7}, start={"run": first | {"seed": 7}}).key
+
+
+def test_a_copy_has_a_key_of_its_own() -> None:
+    run = RunSpec(**BASE)
+    key = run.key
+    other = run.model_copy(update={"seed": run.seed + 1})
+    assert other.key != key and run.seeded(run.seed).key == key
+    assert other.seeded(run.seed) == run and "key" not in run.model_dump()
+    assert run.data.partition_key(0) != run.data.model_copy(update={"clients": 5}).partition_key(0)
+
+
+def test_a_draw_of_its_own_gives_all_seeds_one_partition() -> None:
+    spec = RunSpec(**changed("data.draw", 3)).data
+    assert spec.partition_key(0) == spec.partition_key(1) and spec.seed_of(1) == 3
+    assert spec.partition_key(0) != RunSpec(**changed("data.draw", 4)).data.partition_key(0)
+
+
+def test_ways_to_say_how_long_differ() -> None:
+    keys = {
+        RunSpec(**(BASE | {"train": {"period": 4, "batch_size": 8, **how}})).key
+        for how in ({"iterations": 100}, {"epochs": 100}, {"rounds": 100})
+    }
+    keys.add(RunSpec(**(BASE | {"train": {"local_epochs": 4, "batch_size": 8, "rounds": 100}})).key)
+    keys.add(RunSpec(**(BASE | {"train": {"local_epochs": 4, "batches_per_epoch": 8, "rounds": 100}})).key)
+    assert len(keys) == 5
+
+
+def test_the_key_is_the_same_on_every_machine() -> None:
+    """A literal: a change of the rule of keys orphans every finished run, and must be meant."""
+    assert RunSpec(**(BASE | {"numerics": 1})).key == "f9ec885c4b3fceb7"
+    assert specs.digest({"b": [1, 0.5], "a": None}) == specs.digest({"a": None, "b": [1, 0.5]})
+
+
+def test_what_changes_no_numbers_is_no_part_of_a_run() -> None:
+    for name in ("device", "data_dir", "client_chunk", "compile", "inputs", "mirror", "checkpoint_seconds"):
+        assert name in Config.model_fields
+        with pytest.raises(ValueError, match=r"[Ee]xtra"):
+            RunSpec(**(BASE | {name: "x"}))
+
+
+def test_specifications_are_immutable() -> None:
+    spec = RunSpec(**BASE)
+    with pytest.raises(ValueError, match="frozen"):
+        spec.seed = 3  # type: ignore[misc]

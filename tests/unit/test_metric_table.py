@@ -1,0 +1,84 @@
+"""The table of metrics: directions, labels, what a paper adds."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+from toy import PAPER, write_yaml
+
+from fedbench import metric_table
+from fedbench.errors import UserError
+from fedbench.metric_table import ON_PARTS, measure
+from fedbench.study.configuration import load_paper
+
+
+@pytest.mark.parametrize(
+    ("name", "better", "label", "matters"),
+    [
+        ("test_auc", "higher", "test AUC", 0.005),
+        ("val_auc", "higher", "validation AUC", 0.005),
+        ("test_minority_accuracy", "higher", "minority accuracy", 0.01),
+        ("val_minority_accuracy", "higher", "validation minority accuracy", 0.01),
+        ("test_accuracy", "higher", "test accuracy", 0.01),
+        ("test_auc_h", "higher", "test AUC at the running mean", 0.005),
+        ("device_mean_test_auc", "higher", "mean over clients of test AUC", 0.005),
+        ("device_var_test_auc", "lower", "variance over clients of test AUC", 0.0),
+        ("train_loss", "lower", "training loss", 0.0),
+        ("test_loss", "lower", "test loss", 0.0),
+        ("gradient_norm", "lower", "gradient norm", 0.0),
+        ("floats_up", "lower", "numbers sent to the server", 0.0),
+        ("seconds", "lower", "training time", 0.0),
+        ("rounds_to", "lower", "rounds to the target", 0.0),
+    ],
+)
+def test_the_table_says_which_way_is_better(name: str, better: str, label: str, matters: float) -> None:
+    described = measure(name)
+    assert (described.name, described.better, described.label, described.matters) == (
+        name,
+        better,
+        label,
+        matters,
+    )
+    assert described.sign == (1 if better == "higher" else -1)
+
+
+def test_what_a_run_records_is_in_the_table() -> None:
+    recorded = [f"{part}_{name}" for part in ("test", "val") for name in ON_PARTS]
+    recorded += ["iteration", "round", "samples", "floats_up", "floats_down", "floats_buffers", "train_loss"]
+    assert all(metric_table.find(name) for name in recorded)
+
+
+def test_an_unknown_name_is_refused_but_has_a_label() -> None:
+    with pytest.raises(UserError, match=r"unknown metric 'test_accuracies'\. Did you mean 'test_accuracy'"):
+        measure("test_accuracies")
+    assert metric_table.find("auc") is None, "a metric of a part needs the part"
+    assert metric_table.label("some_thing") == "some thing"
+
+
+def test_what_a_task_measures_of_its_own_is_asked_of_each_part() -> None:
+    """`measure` of a task returns `brier`; runs record it as `test_brier` and `val_brier`."""
+    additions = {"brier": metric_table.Measure(name="brier", label="Brier score", better="lower")}
+    described = measure("test_brier", additions)
+    assert (described.name, described.label, described.sign) == ("test_brier", "Brier score", -1)
+    assert measure("val_brier", additions).label == "validation Brier score"
+    with pytest.raises(UserError, match="Did you mean 'test_brier'"):
+        measure("test_brierr", additions)
+
+
+def test_a_paper_adds_metrics_of_its_own(project: Path) -> None:
+    paper = copy.deepcopy(PAPER)
+    paper["tables"]["table1"]["metrics"] = ["coverage"]
+    path = Path("config/papers/toy.yaml")
+    write_yaml(path, paper)
+    with pytest.raises(UserError, match=r"tables\.table1\.metrics: unknown metric 'coverage'"):
+        load_paper("toy")
+    paper["measures"] = {"coverage": {"label": "coverage", "better": "lower", "high": 1, "matters": 0.02}}
+    write_yaml(path, paper)
+    metrics = load_paper("toy").measure("coverage")
+    assert (metrics.name, metrics.sign, metrics.matters) == ("coverage", -1, 0.02)
+    paper["measures"]["coverage"]["beter"] = "higher"
+    write_yaml(path, paper)
+    with pytest.raises(UserError, match=r"measures\.coverage\.beter: unknown key.*'better'"):
+        load_paper("toy")

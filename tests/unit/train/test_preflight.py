@@ -1,0 +1,272 @@
+"""What cells ask for is checked before the first of them trains, and the place in the YAML is named."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toy import PAPER, write_yaml
+
+from fedbench.algorithms import fedavg
+from fedbench.errors import UserError
+from fedbench.method import FederatedMethod
+from fedbench.spec import RunSpec
+from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.configuration import load_config, paper_keys
+from fedbench.study.layers import overlaid
+from fedbench.study.plan import Plan
+from fedbench.train import preflight, run_cells, workers
+from fedbench.train.tune import tuning
+
+pytestmark = pytest.mark.usefixtures("project")
+ROOT = Path(__file__).parents[3]
+FILE = r"^config/papers/toy\.yaml: "
+NETWORK = "datasets.Digits.network"
+SHORT = {"iterations": 1, "rounds": None, "epochs": None}
+
+
+def cells(change: Any = None) -> list[Cell]:
+    paper = copy.deepcopy(PAPER)
+    if change is not None:
+        change(paper)
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    return Plan(load_config(), "toy").cells("table1")
+
+
+def changed(*place: str, value: Any) -> Any:
+    """Set one place of the paper."""
+
+    def change(paper: dict[str, Any]) -> None:
+        inner: Any = paper
+        for key in place[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[place[-1]] = value
+
+    return change
+
+
+def test_a_sound_paper_passes() -> None:
+    preflight.check(cells())
+    preflight.check(cells(changed("datasets", "Digits", "fixed", value={"train": {"iterations": 4}})))
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "message"),
+    [
+        ({}, {"network": {"name": "mlpp"}}, "unknown network 'mlpp'"),
+        ({}, {"params": {"lr": -1}}, "lr has to be 0 or more"),
+        ({}, {"task": {"name": "clasification"}}, "unknown task"),
+        ({}, {"start": {"weights": "none.pt", "sha256": "0" * 64}}, r"cannot read start\.weights"),
+        ({}, {"train": {"iterations": 1}}, "1 is less than a round"),
+        ({}, {"train": {"participation": {"rule": "random", "clients": 2}}}, "needs all clients"),
+        ({}, {"data": {"partition": {"rule": "evn"}}}, "unknown partition rule 'evn'"),
+        ({}, {"data": {"labels": {"rule": "original"}}}, "is for two classes"),
+        ({"data": {"sources": ["mnist"]}}, {}, "'sites' needs a dataset that knows"),
+    ],
+)
+def test_runs_that_differ_in_what_is_checked_are_checked_each(
+    first: dict[str, Any], other: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They differ by a setting, and have one method and one dataset."""
+    monkeypatch.setattr(fedavg.Method, "partial", False)
+    monkeypatch.setattr(fedavg.Method, "binary", True)
+    sound = cells()[0].runs[0].model_dump(mode="json")
+    if first:
+        sound["data"]["partition"]["rule"] = "sites"
+    runs = [RunSpec.model_validate(overlaid(sound, piece)) for piece in (first, other)]
+    with pytest.raises(UserError, match=message):
+        preflight.check_runs(("", "Digits", "Plain", run) for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("methods.Proximal.params", {"lr": 0.1}, r"methods\.Proximal: method 'fedprox' needs mu"),
+        ("methods.Proximal.params.mue", 1, r"methods\.Proximal: .*unknown hyper-parameter 'mue'\. Did you mean 'mu'"),
+        ("methods.Proximal.params.mu", -0.1, r"methods\.Proximal: .*mu has to be 0 or more"),
+        ("methods.Plain.params.lr", "fast", r"methods\.Plain: .*lr is a number, not 'fast'"),
+        ("methods.Plain.params.lr", -1, r"methods\.Plain: .*lr has to be 0 or more, not -1"),
+        ("methods.Plain.params.lr", float("nan"), r"methods\.Plain: .*lr has to be a finite number"),
+        ("methods.Plain.algorithm", "fedavgg", r"methods\.Plain: unknown method 'fedavgg'"),
+        ("datasets.Digits.data.dataset", "digit", r"datasets\.Digits\.data: unknown dataset 'digit'. Did you mean"),
+        (f"{NETWORK}.name", "mlpp", r"datasets\.Digits\.network: unknown network 'mlpp'"),
+        (f"{NETWORK}.options.hiden", [3], r"datasets\.Digits\.network: .*'hiden'"),
+        (f"{NETWORK}.options.hidden", ["a"], r"datasets\.Digits\.network: network 'mlp'"),
+        (f"{NETWORK}.options.hidden", [0], r"datasets\.Digits\.network: .*not \[0\]"),
+        (f"{NETWORK}.options.hidden", [-1], r"datasets\.Digits\.network: .*not \[-1\]"),
+        (f"{NETWORK}.options.hidden", 8, r"datasets\.Digits\.network: .*not 8"),
+        (NETWORK, {"name": "cnn", "options": {"kernel": 9}}, r"datasets\.Digits\.network: .*images of 8 x 8"),
+        ("defaults.data.partition", {"rule": "dirichlet"}, r"datasets\.Digits\.data\.partition: .* needs delta"),
+        ("defaults.data.partition", {"rule": "evn"}, r"datasets\.Digits\.data\.partition: unknown .* 'evn'"),
+        ("datasets.Digits.fixed.train", SHORT, r"datasets\.Digits: train\.iterations: 1 is less than a round"),
+        ("datasets.Digits.task", {"name": "clasification"}, r"datasets\.Digits: task: unknown task"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_named_with_its_place_and_nothing_is_trained(place: str, value: Any, message: str) -> None:
+    wrong = cells(changed(*place.split("."), value=value))
+    with pytest.raises(UserError, match=FILE + message):
+        run_cells.train_all(Plan(load_config()), wrong, Store())
+    assert not Path("results").exists()
+
+
+def test_hospitals_are_sites_and_without_them_the_rule_is_a_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """codasca's Tables 3 and 4, which no scale but that of the paper runs."""
+    with monkeypatch.context() as shipped:
+        shipped.chdir(ROOT)
+        asked = load_config(overrides={"scale": "paper"})
+        for table in ("table3", "table4"):
+            preflight.check(Plan(asked, "codasca").cells(table))
+    alone = cells(changed("defaults", "data", "partition", value={"rule": "sites"}))
+    with pytest.raises(
+        UserError, match=r"'sites' needs a dataset that knows the site of each sample, or several datasets"
+    ):
+        preflight.check(alone)
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ({"evaluations": 10**9}, r"train\.evaluations: .*100000"),
+        ({"iterations": 10**12, "epochs": None}, r"train\.iterations: .*1000000000"),
+        ({"normalize": {"mean": [0.5], "std": [0.0]}}, r"train\.normalize\.std\.0: .*greater than 0"),
+        (
+            {"normalize": {"mean": [0.5], "std": [0.2] * 3}},
+            r"train\.normalize: mean has 1 channels and std 3",
+        ),
+    ],
+)
+def test_absurd_lengths_and_normalisations_have_no_cell(train: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        cells(changed("datasets", "Digits", "fixed", value={"train": train}))
+
+
+@pytest.mark.parametrize("paper", [path.stem for path in sorted((ROOT / "config/papers").glob("*.yaml"))])
+def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the workflow's jobs do, one cell each."""
+    monkeypatch.chdir(ROOT)
+    asked = load_config(overrides={"paper": paper, "scale": "demo"})
+    alone = {(cell.dataset, cell.method): cell for cell in Plan(asked, paper).cells()}
+    assert alone or paper == "check"
+    for cell in alone.values():
+        preflight.check([cell])
+
+
+def test_what_a_file_of_ones_own_holds_is_known_before_training(project: Path) -> None:
+    """A network for pictures takes no table of numbers."""
+    write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
+    np.savez("mine.npz", x=np.zeros((30, 4), np.float32))
+    network = {"name": "cnn"}
+
+    def change(paper: dict[str, Any]) -> None:
+        data = {"dataset": "mine", "labels": {"rule": "original"}, "imbalance": {"rule": "none"}}
+        paper["datasets"]["Digits"] |= {"data": data, "network": network}
+
+    with pytest.raises(UserError, match=r"datasets\.Digits\.data: mine\.npz has no array 'y'") as raised:
+        preflight.check(cells(change))
+    assert len(str(raised.value).splitlines()) == 1, "whatever of it is asked for"
+    np.savez("mine.npz", x=np.zeros((30, 4), np.float32), y=np.arange(30) % 3)
+    with pytest.raises(UserError, match=r"network 'cnn' for samples of shape \[4\]"):
+        preflight.check(cells(change))
+
+
+def test_all_mistakes_are_told_at_once_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(paper: dict[str, Any]) -> None:
+        paper["methods"]["Plain"]["params"] = {}
+        paper["methods"]["Proximal"]["params"] = {"lr": True, "mu": 1}
+
+    with pytest.raises(UserError) as raised:
+        preflight.check(cells(change))
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 2, "though each method has two cells"
+    assert "method 'fedavg' needs lr" in lines[0] and "lr is a number, not True" in lines[1]
+    for listed, more in ((2, lines[1]), (1, "  ... and 1 more")):
+        monkeypatch.setattr(preflight, "LISTED", listed)
+        with pytest.raises(UserError) as raised:
+            preflight.check(cells(change))
+        assert str(raised.value).splitlines() == [lines[0], more]
+
+
+def test_a_normalisation_that_does_not_fit_is_one_mistake() -> None:
+    """It was told of the network, too, which sees what it makes of a sample."""
+    write_yaml(Path("config/datasets/mine.yaml"), {"file": "mine.npz"})
+    np.savez("mine.npz", x=np.zeros((40, 3, 8, 8), np.float32), y=np.arange(40) % 2)
+
+    def change(paper: dict[str, Any]) -> None:
+        paper["datasets"]["Digits"] |= {"data": {"dataset": "mine", "labels": {"rule": "original"}}}
+        paper["datasets"]["Digits"]["train"] = {"normalize": {"mean": [0.5] * 2, "std": [0.2] * 2}}
+
+    with pytest.raises(UserError) as raised:
+        preflight.check(cells(change))
+    (line,) = str(raised.value).splitlines()
+    assert "datasets.Digits: train.normalize: it has 2 channels, but" in line
+
+
+def test_a_method_is_held_against_its_task_and_against_who_takes_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nested(paper: dict[str, Any]) -> None:
+        paper["methods"]["Plain"] |= {
+            "algorithm": "local_scgd",
+            "params": {"lr": 0.1, "beta_in": 0.6, "state": "own"},
+        }
+
+    with pytest.raises(
+        UserError, match=r"methods\.Plain on datasets\.Digits: method 'local_scgd' works on nested draws"
+    ):
+        preflight.check(cells(nested))
+
+    def absent(paper: dict[str, Any]) -> None:
+        paper["methods"]["Plain_too"]["train"] = {"participation": {"rule": "random", "clients": 2}}
+
+    monkeypatch.setattr(FederatedMethod, "partial", False)
+    with pytest.raises(UserError, match=r"methods\.Plain_too .*needs all clients in every round"):
+        preflight.check(cells(absent))
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "tanh"])
+def test_differences_of_gradients_take_a_smooth_network(activation: str) -> None:
+    def change(paper: dict[str, Any]) -> None:
+        paper["datasets"]["Digits"]["network"]["options"]["activation"] = activation
+        names = ("lr", "lr_dual", "beta_x", "beta_y", "alpha_h", "rho")
+        params = dict.fromkeys(names, 0.1) | {"score": "sigmoid", "dual_step": "batch", "hvp": hvp}
+        paper["methods"]["Plain"] |= {"algorithm": "local_scgdam", "params": params, "grid": {}}
+
+    hvp = "exact"
+    preflight.check(cells(change))
+    hvp = "finite_difference"
+    if activation == "tanh":
+        preflight.check(cells(change))
+    else:
+        wanted = r"methods\.Plain on datasets\.Digits: hvp: finite_difference takes a smooth network, and 'mlp' has"
+        with pytest.raises(UserError, match=wanted):
+            preflight.check(cells(change))
+
+
+def test_what_a_cell_starts_from_is_checked_too() -> None:
+    def change(paper: dict[str, Any]) -> None:
+        paper["methods"]["First"] = {"algorithm": "fedavg", "params": {"l": 1}, "train": {"keep_model": True}}
+        for name in ("Plain", "Proximal", "Plain_too"):
+            paper["methods"][name]["start"] = {"cell": {"method": "First"}}
+
+    with pytest.raises(UserError, match="unknown hyper-parameter 'l'"):
+        preflight.check(cells(change))
+
+
+def test_every_trial_of_every_method_is_checked_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells(changed("methods", "Plain_too", "grid", value={"lr, momentumm": [[0.1, 0.5]] * 4}))
+    monkeypatch.setattr(workers, "train_run", lambda *args: pytest.fail("trained"))
+    with pytest.raises(
+        UserError, match=r"toy\.yaml: methods\.Plain_too: .*unknown hyper-parameter 'momentumm'"
+    ):
+        tuning.tune_dataset(load_config(), "toy", "Digits", None, print)
+
+
+def test_the_papers_as_shipped_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    asked = load_config(overrides={"scale": "reduced"})
+    for paper in paper_keys():
+        preflight.check(Plan(asked, paper).cells())

@@ -1,0 +1,343 @@
+"""Training of cells on a real (tiny) dataset: store, resumption, divergence, results on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+import shutil
+import subprocess
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from fedbench.engine.execution import Execution
+from fedbench.engine.loop import AUTO
+from fedbench.engine.outcome import Progress
+from fedbench.engine.simulate import Simulation
+from fedbench.errors import UserError, WriteError
+from fedbench.results import collect
+from fedbench.results.degenerate_runs import class_counts
+from fedbench.results.run_facts import run_facts
+from fedbench.spec import DataSpec, RunSpec
+from fedbench.store import cell_files, journal
+from fedbench.store.runs import Store
+from fedbench.study import configuration
+from fedbench.study.cells import Cell
+from fedbench.study.layers import merged
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
+from fedbench.train import training
+from fedbench.train.training import choose_device, load_arrays, train_cell, train_run
+from forks import stand_ins
+
+
+def config(**options: Any) -> Config:
+    return configuration.load_config(overrides=options)
+
+
+def cell(method: str = "Plain", params: dict[str, Any] | None = None, p: int = 4) -> Cell:
+    result = next(
+        c for c in Plan(config(), "toy").cells("table1") if c.method == method and c.setting["p"] == p
+    )
+    runs = [run.model_copy(update={"params": run.params | (params or {})}) for run in result.runs]
+    return result.model_copy(update={"runs": runs})
+
+
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """After a call of what it returns, training is an error."""
+
+    def forbid() -> None:
+        def never(self: Any) -> None:
+            raise AssertionError("a finished run was trained again")
+
+        monkeypatch.setattr(Simulation, "run", never)
+
+    return forbid
+
+
+@pytest.mark.usefixtures("project")
+class TestRun:
+    def test_is_trained_once_and_recorded_with_its_making(self, no_training: Any) -> None:
+        spec, store = cell().runs[0], Store()
+        torch.set_num_threads(2)
+        record = train_run(spec, config(), store)
+        assert torch.get_num_threads() == 1, "processes share the cores"
+        assert record.status == "finished" and record.reason == ""
+        assert record.spec == spec.model_dump(mode="json") and record.key == spec.key
+        assert record.metrics["iteration"] == 8 and 0 <= (record.metrics["test_auc"] or -1) <= 1
+        assert {
+            "commit",
+            "versions",
+            "hardware",
+            "device",
+            "seconds",
+            "evaluation_seconds",
+            "curve_seconds",
+            "data",
+        } <= record.provenance.keys()
+        assert record.provenance["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
+        lines = store.curve(spec.key).read_text().splitlines()
+        assert len(lines) == 1 + 3 and lines[0].startswith(
+            "iteration,round,samples,samples_forward,floats_up"
+        )
+        no_training()
+        store.checkpoint(spec.key).parent.mkdir()  # a process was killed before it cleaned up
+        assert train_run(spec, config(), store) == record and store.unfinished() == []
+
+    def test_what_a_table_reads_off_its_curve_is_recorded_when_it_ends(self) -> None:
+        often = {"train": {"epochs": None, "iterations": 8, "evaluations": 8, "period": 1}}
+        spec = RunSpec.model_validate(merged(cell().runs[0].model_dump(exclude_none=True), often))
+        made = cell().model_copy(update={"runs": [spec]})
+        (run,) = train_cell(made, config(), Store())
+        curve = pd.read_csv(Store().curve(spec.key))
+        counts = class_counts(spec, Path(config().data_dir))
+        assert run.facts == run_facts(run.metrics, curve, spec.train, counts)
+        assert run.facts["test_auc"].keys() == {"pace"} and counts["test"]
+
+    def test_on_a_full_disk_nothing_is_begun(self, monkeypatch: pytest.MonkeyPatch, no_training: Any) -> None:
+        def full(*_: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        no_training()
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(WriteError, match=r"cannot write the folder .*\.unfinished"):
+            train_run(cell().runs[0], config(), Store())
+
+    def test_raw_files_are_asked_of_the_mirror(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def prepare(name: str, data_dir: str, mirror: str | None = None) -> None:
+            raise UserError(f"{name} of {mirror}")
+
+        monkeypatch.setattr(training, "prepare", prepare)
+        with pytest.raises(UserError, match=r"^digits of https://here\.example$"):
+            train_run(cell().runs[0], config(mirror="https://here.example"), Store())
+
+    @pytest.mark.parametrize("chunk", [2, None])
+    def test_it_is_trained_as_the_call_says(self, chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        def simulation(spec: RunSpec, arrays: Any, device: Any, how: Execution, start: Any) -> None:
+            raise UserError(f"{how.chunk} {how.inputs}")
+
+        monkeypatch.setattr(training, "Simulation", simulation)
+        with pytest.raises(UserError, match=f"^{AUTO if chunk is None else chunk} host$"):
+            train_run(cell().runs[0], config(client_chunk=chunk, inputs="host"), Store())
+
+    def test_data_that_go_while_it_trains_lose_no_run(self, tmp_path: Path, prepared_digits: Path) -> None:
+        shutil.copytree(prepared_digits, tmp_path / "data")
+        spec, store = cell().runs[0], Store()
+        wanted = json.loads((tmp_path / "data/prepared/digits.json").read_text())["sha256"]
+
+        def tidy(progress: Progress) -> None:
+            shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+        record = train_run(spec, config(data_dir=str(tmp_path / "data")), store, tidy)
+        assert store.load(spec.key) == record and record.provenance["data"] == wanted
+
+    def test_a_folder_copied_from_another_machine_is_enough(self, tmp_path: Path, no_training: Any) -> None:
+        spec, elsewhere = cell().runs[0], Store(tmp_path / "elsewhere")
+        record = train_run(spec, config(), elsewhere)
+        shutil.copytree(elsewhere.path(spec.key), Store().path(spec.key))
+        no_training()
+        assert train_run(spec, config(data_dir="no/data/here"), Store()) == record
+
+    def test_what_another_process_finished_while_it_waited_is_taken(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_training: Any
+    ) -> None:
+        spec, elsewhere, claim = cell().runs[0], Store(tmp_path / "elsewhere"), Store.claim
+        record = train_run(spec, config(), elsewhere)
+
+        @contextlib.contextmanager
+        def waited(store: Store, key: str) -> Iterator[Path]:
+            with claim(store, key) as folder:
+                shutil.copytree(elsewhere.path(key), store.path(key))
+                yield folder
+
+        monkeypatch.setattr(Store, "claim", waited)
+        no_training()
+        assert train_run(spec, config(), Store()) == record
+
+    def test_killed_and_trained_again_gives_the_same_bytes(self, tmp_path: Path) -> None:
+        spec, store, other = cell(p=2).runs[0], Store(), Store(tmp_path / "other")
+        quick = config(checkpoint_seconds=0)
+
+        def die(progress: Progress) -> None:
+            if progress.round == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train_run(spec, quick, store, die)
+        assert store.load(spec.key) is None and store.checkpoint(spec.key).exists()
+        begun: list[int] = []
+        record = train_run(spec, quick, store, lambda p: begun.append(p.begun_at))
+        undisturbed = train_run(spec, config(), other)
+        assert begun == [2, 2]
+        assert [line["event"] for line in journal.read(store.root)] == ["begun", "continued", "finished"]
+        assert record.metrics == undisturbed.metrics and record.files == undisturbed.files
+
+    def test_device_chunk_and_folders_change_no_numbers(self, tmp_path: Path, prepared_digits: Path) -> None:
+        spec = cell().runs[0]
+        first = train_run(spec, config(), Store(tmp_path / "a"))
+        shutil.copytree(prepared_digits, tmp_path / "moved")
+        second = train_run(
+            spec, config(data_dir=str(tmp_path / "moved"), client_chunk=3), Store(tmp_path / "b")
+        )
+        assert first.metrics["test_auc"] == pytest.approx(second.metrics["test_auc"], abs=1e-4)
+        assert first.metrics["floats_up"] == second.metrics["floats_up"]
+
+    def test_the_record_is_plain_json(self) -> None:
+        spec = cell(params={"lr": 1e30}).runs[0]
+        train_run(spec, config(), Store())
+        text = (Store().path(spec.key) / "run.json").read_text()
+        loaded = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        assert loaded["status"] == "diverged" and loaded["metrics"] == {}
+
+
+WORKER = """
+    import sys, time
+    from pathlib import Path
+    from fedbench.study import configuration
+    from fedbench.study.plan import Plan
+    from fedbench.engine.simulate import Simulation
+    from fedbench.store.runs import Store
+    from fedbench.train.training import train_run
+
+    original = Simulation.run
+
+    def run(self):
+        with Path("trained").open("a") as file:
+            file.write(sys.argv[1])
+        time.sleep(1)
+        return original(self)
+
+    Simulation.run = run
+    config = configuration.load_config()
+    spec = Plan(config).cells("table1")[0].runs[0]
+    Path("ready" + sys.argv[1]).touch()
+    while not Path("go").exists():
+        time.sleep(0.005)
+    print(train_run(spec, config, Store()).status)
+"""
+
+
+@pytest.mark.usefixtures("project")
+def test_two_processes_that_want_one_run_train_it_once() -> None:
+    code = [stand_ins() / "python", "-c", textwrap.dedent(WORKER)]
+    workers = [subprocess.Popen([*code, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
+    while not all(Path(f"ready{name}").exists() or workers["ab".index(name)].poll() for name in "ab"):
+        time.sleep(0.02)
+    Path("go").touch()
+    assert [worker.communicate()[0] for worker in workers] == ["finished\n", "finished\n"]
+    assert Path("trained").read_text() in ("a", "b")
+    assert len(Store().keys()) == 1
+
+
+@pytest.mark.usefixtures("project")
+class TestCell:
+    def test_result_names_the_run_of_each_seed_and_lies_at_its_path(self, no_training: Any) -> None:
+        chosen = cell("Proximal")
+        seen: list[tuple[int, int]] = []
+        first, second = train_cell(
+            chosen, config(), Store(), lambda seed, progress: seen.append((seed, progress.round))
+        )
+        assert seen == [(0, 1), (0, 2), (1, 1), (1, 2)]
+        path = Path("results/cells/demo/toy/Digits/p4_imratio0.2/Proximal.json")
+        result = json.loads(path.read_text())
+        assert chosen.path == path and cell_files.state_of(path)[0] == result["key"] == chosen.key
+        assert result["setting"] == {"p": 4, "imratio": 0.2}
+        assert cell_files.keys(path) == {run.seed: run.key for run in chosen.runs}
+        assert first.metrics != second.metrics and "metrics" not in path.read_text()
+        before = path.read_bytes()
+        no_training()
+        train_cell(chosen, config(), Store())
+        assert path.read_bytes() == before
+
+    def test_a_diverged_seed_is_a_result_and_the_others_go_on(self) -> None:
+        chosen = cell()
+        bad = chosen.runs[0].model_copy(update={"params": {"lr": 1e30}})
+        runs = train_cell(chosen.model_copy(update={"runs": [bad, chosen.runs[1]]}), config(), Store())
+        assert [run.status for run in runs] == ["diverged", "finished"]
+        assert "non-finite" in runs[0].reason and runs[1].reason == ""
+
+    def test_seeds_trained_in_calls_of_their_own_count_together(self) -> None:
+        both = cell()
+        for run in both.runs:
+            train_cell(both.model_copy(update={"runs": [run]}), config(), Store())
+        assert [*cell_files.keys(both.path)] == [1]  # the last call's
+        known, missing, damaged = collect.runs_of(both)
+        assert {seed: run.key for seed, run in known.items()} == {run.seed: run.key for run in both.runs}
+        assert missing == damaged == "" and all(run.metrics for run in known.values())
+
+    def test_a_result_that_cannot_be_written_is_named(self) -> None:
+        Path("results").mkdir()
+        Path("results/cells").write_text("in the way")
+        with pytest.raises(
+            UserError, match=r"cannot write results/cells/demo/toy/Digits/p4_imratio0\.2/Plain\.json"
+        ):
+            train_cell(cell(), config(), Store())
+
+
+@pytest.mark.usefixtures("project")
+def test_arrays_follow_the_partition(prepared_digits: Path) -> None:
+    spec = cell().runs[0]
+    arrays = load_arrays(spec, prepared_digits)
+    used = np.concatenate(arrays.clients)
+    assert len(arrays.clients) == 3 and len(set(used.tolist())) == len(used)
+    assert set(arrays.y_train[used]) == {0, 1} and arrays.n_classes == 2
+    assert arrays.y_train[used].mean() == pytest.approx(0.2, abs=0.01)
+    assert 0.4 < arrays.y_test.mean() < 0.6  # the test part stays as it is
+
+
+@pytest.mark.usefixtures("project")
+def test_classes_of_the_test_part_alone_count(prepared_digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of tasks that are tested on classes which they have not seen."""
+    data = DataSpec(dataset="digits", clients=3)
+    spec, load = cell().runs[0].model_copy(update={"data": data}), training.load_partition
+
+    def later(*given: Any) -> Any:
+        partition = load(*given)
+        return dataclasses.replace(partition, y_test=partition.y_test + 10)
+
+    monkeypatch.setattr(training, "load_partition", later)
+    assert load_arrays(spec, prepared_digits).n_classes == 20
+
+
+def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto").type == choose_device("cpu").type == "cpu"
+    with pytest.raises(UserError, match="device=auto or device=cpu"):
+        choose_device("cuda")
+    with pytest.raises(UserError, match="tf32 needs a GPU"):
+        training.own_device("cpu", "tf32")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [choose_device(wanted).type for wanted in ("auto", "cuda", "cpu")] == ["cuda", "cuda", "cpu"]
+
+
+def test_a_card_computes_in_full_precision_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    monkeypatch.setattr(cudnn, "benchmark", True)
+    monkeypatch.setattr(cudnn, "allow_tf32", True)
+    monkeypatch.setattr(training.gpus, "take", lambda: None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert training.own_device("auto").type == "cuda"
+    assert (cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32) == (True, False, False)
+    assert not torch.backends.cuda.matmul.allow_tf32
+    training.own_device("auto", "tf32")
+    assert cudnn.allow_tf32 and torch.backends.cuda.matmul.allow_tf32 and cudnn.deterministic
+    training.own_device("auto")  # the next run of this process
+    assert not cudnn.allow_tf32 and not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_undefined_metrics_become_null() -> None:
+    assert training._plain(float("nan")) is None and training._plain(float("inf")) is None
+    assert training._plain(np.float64("nan")) is None
+    assert training._plain(3) == 3.0

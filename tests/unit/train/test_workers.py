@@ -1,0 +1,203 @@
+"""Several trainings at a time: the same choices as one after another, and an end that leaves nobody behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_trials import change, quiet
+from toy import PAPER
+
+import forks
+from fedbench.errors import UserError
+from fedbench.files import alive
+from fedbench.spec import RunSpec
+from fedbench.study import configuration
+from fedbench.study.plan import Plan
+from fedbench.train import workers
+from fedbench.train.tune.tuning import tune_dataset
+
+pytestmark = pytest.mark.usefixtures("project")
+RUNS = Path("results/runs")
+PROGRAM = """
+import os
+from pathlib import Path
+from fedbench.commands.cli import main
+
+Path("tuning").write_text(str(os.getpid()))
+main()
+"""
+
+
+def test_several_at_a_time_choose_what_one_after_another_chose() -> None:
+    change(tune=PAPER["tune"] | {"seeds": [100, 101]})
+    config, said = configuration.load_config(), [list[str](), list[str]()]
+    (path,) = tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[0].append)
+    alone = path.read_text()
+    curves = {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()}
+    path.unlink()
+    shutil.rmtree(RUNS)
+    before = signal.getsignal(signal.SIGTERM)
+    tune_dataset(config, "toy", "Digits", ["Plain", "Proximal"], said[1].append, cores=3)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert path.read_text() == alone
+    assert {run.name: (run / "curve.csv").read_bytes() for run in RUNS.iterdir() if run.is_dir()} == curves
+    lines, again = (sorted(re.sub(", about .* left", "", line) for line in told) for told in said)
+    assert lines == again, "but for the time that is left"
+    pids = {json.loads(line)["pid"] for line in (RUNS / "journal.jsonl").read_text().splitlines()}
+    assert len(pids) > 1 and str(os.getpid()) not in pids
+
+
+def test_a_mistake_in_a_process_of_its_own_is_a_line_here() -> None:
+    change(tune=PAPER["tune"] | {"validation": 0.001})  # less than one sample of a class
+    with pytest.raises(UserError, match=r"no positive sample.*raise data\.validation") as raised:
+        tune_dataset(configuration.load_config(), "toy", "Digits", ["Plain"], quiet, cores=2)
+    assert multiprocessing.active_children() == [], raised
+
+
+class Once:
+    """A connection over which one run comes."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self._runs = [Plan(configuration.load_config(), "toy").cells()[0].runs[0]]
+
+    def recv(self) -> RunSpec:
+        if not self._runs:
+            raise EOFError
+        return self._runs.pop()
+
+    def send(self, result: Any) -> None:
+        self.sent.append(result)
+
+
+@pytest.mark.parametrize("said", ["a mistake of ours", "cannot allocate memory"])
+def test_an_error_nobody_expected_has_its_traceback_where_it_came_up(
+    said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def train(*_: object) -> None:
+        raise RuntimeError(said)
+
+    once: Any = Once()
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(workers, "train_run", train)
+    try:
+        workers._serve(once, configuration.load_config())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [str(error) for error in once.sent] == [said]
+    assert ("Traceback" in capsys.readouterr().err) == (said == "a mistake of ours")
+
+
+class Tuning(subprocess.Popen[str]):
+    """A tuning; ``group`` is its process group, with all that it starts."""
+
+    group: int
+
+
+def begin() -> tuple[Tuning, list[int]]:
+    """Start a tuning that takes hours, two runs at a time; return it when both train, with the processes that do."""
+    change(tune=PAPER["tune"] | {"train": {"epochs": None, "iterations": 10_000_000, "evaluations": 1}})
+    programs, group = forks.group()
+    tuning = Tuning(
+        [programs / "python", "-c", PROGRAM, "tune", "Digits", "Plain", "--paper", "toy", "--cores", "2",
+         "--set", "checkpoint_seconds=1000000000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    tuning.group = group
+    while len([*RUNS.glob("*.unfinished/progress.json")]) < 2:
+        assert tuning.poll() is None, tuning.communicate()
+        time.sleep(0.05)
+    lines = (RUNS / "journal.jsonl").read_text().splitlines()
+    return tuning, [int(json.loads(line)["pid"]) for line in lines]
+
+
+def ended(tuning: Tuning) -> tuple[str, str]:
+    """Wait for the end and return what was printed; whoever is left is killed."""
+    try:
+        return tuning.communicate(timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(tuning.group, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_told_to_stop_tells_the_others_which_save_their_work(told: signal.Signals) -> None:
+    tuning, pids = begin()
+    if told == signal.SIGTERM:
+        os.kill(int(Path("tuning").read_text()), told)
+    else:
+        os.killpg(tuning.group, told)  # as a terminal does
+    out, err = ended(tuning)
+    assert tuning.returncode in (128 + told, -told), err
+    assert len(pids) == 2 and not any(map(alive, pids))
+    assert len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 2
+    assert out.count("the same command goes on from here") == 2 and "Traceback" not in err
+
+
+INTERRUPTED = """
+from fedbench.train.workers import workers
+from fedbench.study.schema import Config
+
+try:
+    with workers(Config(), 2) as trained:
+        trained.begin("a run")
+        trained.finished()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def children(of: int) -> list[str]:
+    """The commands of a process's children."""
+    try:
+        pids = Path(f"/proc/{of}/task/{of}/children").read_text().split()
+        return [Path(f"/proc/{pid}/cmdline").read_text() for pid in pids]
+    except FileNotFoundError:
+        return []
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed in /proc")
+def test_an_interrupt_while_pytorch_is_imported_is_no_traceback() -> None:
+    begun = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    while not any("forkserver" in command for command in children(begun.pid)):
+        assert begun.poll() is None, begun.communicate()
+        time.sleep(0.01)
+    time.sleep(0.3)  # until Python's own handler is there
+    os.killpg(begun.pid, signal.SIGINT)  # as a terminal does
+    assert begun.communicate(timeout=120) == ("stopped\n", "")
+
+
+def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
+    tuning, pids = begin()
+    os.kill(pids[0], signal.SIGKILL)
+    _, err = ended(tuning)
+    assert tuning.returncode == 2
+    assert err.splitlines()[-1].startswith("error: a training was killed") and "Traceback" not in err
+    assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
+
+
+def test_with_a_session_of_tests_that_is_killed_what_it_began_ends() -> None:
+    session = subprocess.Popen(["sleep", "600"])
+    programs, _ = forks.group(session.pid)
+    began = [programs / "python", "-c", "import time; print('begun', flush=True); time.sleep(200)"]
+    with subprocess.Popen(began, stdout=subprocess.PIPE, text=True) as left:
+        assert left.stdout is not None and left.stdout.readline() == "begun\n"
+        session.kill()
+        session.wait()
+        assert left.communicate(timeout=120)[0] == "", "the last that could write has ended"
+    assert not programs.exists()
