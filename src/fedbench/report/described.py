@@ -86,7 +86,7 @@ def caption(plan: Plan, name: str, run: str = "") -> str:
     parts = [
         phrase(spec.title),
         phrase(spec.caption),
-        f"Scale: {plan.scale.name}{run}",
+        f"Scale {plan.scale.name}{run}",
         changed(plan.config.set),
     ]
     return f"{'. '.join(filter(None, parts))}."

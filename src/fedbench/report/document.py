@@ -15,7 +15,7 @@ from fedbench.report import latex, macros, text
 from fedbench.report.layout import Grid, fold
 from fedbench.study.plan import Plan
 
-WORDS = 60
+WORDS = 70
 """The most that stand below a table; further notes are at the end of the file or document, or behind ``--notes``."""
 
 

@@ -1,23 +1,27 @@
-"""The words around a table: a caption that says what was run, and notes that state every rule it uses."""
+"""The words around a table: a caption that says what was run, and notes that change how its numbers are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fedbench.report import described, sentences
+from fedbench.report import described, verdict_words
 from fedbench.report.layout import METRIC
 from fedbench.results import compare, degenerate_runs, rates, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
-from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
-from fedbench.results.statistics import LEAST
+from fedbench.results.names import ABSENT, AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
+from fedbench.results.published_verdicts import MATCHES, ONE_SEED
+from fedbench.results.verdicts import BOUND
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan, methods_by_dataset
 from fedbench.study.schema import Paper, TableSpec
 
+LONGEST_LIST = 8
+"""A list of troubled cells longer than this ends in a count: the CSV has them all."""
 LONGEST_LENGTH = 60
 """Characters that a caption spends on the lengths of trainings; the notes say them all."""
 
@@ -26,12 +30,12 @@ def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
     """Say what the table shows, at which scale, over how many seeds, how long they trained; the scales of others."""
     ran = frame["of_scale"] & ~frame["shipped"] & (frame["status"] != NOT_RUN)
     seeds = sorted({*frame.loc[ran, "n_wanted"]})
-    count = " or ".join(str(n) for n in seeds)
-    run = f"{count} seed{'s' * (seeds != [1])}" if seeds else "nothing run here"
     long = described.lengths(cells)
-    run = "; ".join([run, *[long] * (0 < len(long) <= LONGEST_LENGTH)])
+    run = [f"{' or '.join(map(str, seeds))} seed{'s' * (seeds != [1])}" if seeds else "nothing trained here"]
+    run += [long] * (0 < len(long) <= LONGEST_LENGTH)
     others = sorted({*frame.loc[frame["shipped"], "scale"]} - {plan.scale.name})
-    return described.caption(plan, name, f" ({run})" + f"; {SHIPPED}: {', '.join(others)}" * bool(others))
+    elsewhere = f". {SHIPPED}: trained elsewhere, at scale {', '.join(others)}" if others else ""
+    return described.caption(plan, name, f": {', '.join(run)}{elsewhere}")
 
 
 def below(
@@ -47,49 +51,48 @@ def below(
     ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
-    signs = sentences.signs(frame, plan.config.tolerance, dashes)
     outcome = (
-        sentences.score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
+        score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
         if frame["difference"].notna().any()
-        else sentences.bounds(frame)
+        else bounds(frame)
     )
+    first = [
+        _numbers(paper, spec, frame),
+        letters(paper, frame),
+        signs(spec, frame, plan.config.tolerance, dashes),
+    ]
     notes = [
-        " ".join(filter(None, [_numbers(paper, spec, frame), letters(paper, frame), signs])),
-        sentences.listed(prepared, [name for name, digests in made["data"].items() if len(digests) > 1]),
+        " ".join(filter(None, first)),
+        listed(prepared, [name for name, digests in made["data"].items() if len(digests) > 1]),
         other_data(described.other_data(cells, made["data"], data)),
-        sentences.absent(frame),
-        sentences.trouble(frame, FAILED),
+        absent(frame),
+        trouble(frame, FAILED),
         untuned(not_tuned),
         outcome,
         *described.weights(cells),
         *described.tasks(cells, data),
         *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
         *additions(paper, [*frame["dataset"]]),
-        *(sentences.trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
-        *(sentences.idle_runs(frame, word) for word in degenerate_runs.MEANING),
-        sentences.moving(frame),
-        sentences.doubts(frame),
-        sentences.listed("published, but no name of this study", compare.unknown_names(paper, spec)),
+        *(trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
+        *(idle_runs(frame, word) for word in degenerate_runs.MEANING),
+        moving(frame),
+        doubts(frame),
+        listed("published, but no name of this study", compare.unknown_names(paper, spec)),
     ]  # fmt: skip
     return [*filter(None, notes)]
 
 
 def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> list[str]:
-    """Return the notes for the end of a document: the rule in full, how numbers are made, what was trained."""
-    paper, spec, tolerance = plan.study, plan.table(name), plan.config.tolerance
-    comparable = frame["difference"].notna().any()
+    """Return the notes for the end of a document: how print counts, how numbers are made, what was trained."""
+    paper, spec = plan.study, plan.table(name)
     notes = [
-        *([sentences.printed(frame), sentences.verdicts(frame, tolerance)] if comparable else []),
-        resembling(frame, tolerance),
-        bold(spec, frame),
-        sentences.devices(frame) if comparable else "",
+        published(frame),
+        resembling(frame, plan.config.tolerance),
         combined(paper, spec),
         selection(paper, cells),
         *described.trained(cells),
         *described.chosen(plan, cells),
-        sentences.origin(frame),
-        sentences.hardware(frame),
-        sentences.moved(frame),
+        origin(frame),
     ]
     return [*filter(None, notes)]
 
@@ -148,21 +151,6 @@ def resembling(frame: pd.DataFrame, tolerance: float) -> str:
     return f"{said}: matches say little about the order." if same else ""
 
 
-def bold(spec: TableSpec, frame: pd.DataFrame) -> str:
-    """Say what is set in bold, and what τ means where it is shown."""
-    if frame["method"].nunique() < 2:
-        return ""
-    tau = ""
-    if frame["tau"].notna().any():
-        part = ((frame["ordered"] >= LEAST) & (frame["ordered"] < frame["methods"])).any()
-        tau = " τ: Kendall correlation of our ranking of the methods with the published one"
-        tau += "; (3/5): computed on 3 of 5 methods." if part else "."
-    line = "row" if "method" in spec.columns else "column"
-    side = " (ours and paper separately)" if frame["has_print"].any() else ""
-    decimals = frame["digits"].max()
-    return f"Bold: best method in each {line}{side}; values equal to {decimals} decimals tie.{tau}"
-
-
 def combined(paper: Paper, spec: TableSpec) -> str:
     """Say which numbers are made of several cells."""
     if spec.kind == "rates":
@@ -188,3 +176,139 @@ def selection(paper: Paper, cells: Sequence[Cell]) -> str:
     chosen = [f"the one with the best {paper.measure(rule).label}" for rule in sorted(filter(None, rules))]
     last = ["the last one"] if None in rules else []
     return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}." if chosen else ""
+
+
+def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
+    """Explain the signs of a table, as far as they occur."""
+    shipped, several = frame[frame["shipped"]], frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1
+    line = "row" if "method" in spec.columns else "column"
+    apart = ", ours and published separately" if (frame["shown"] & frame["printed"].notna()).any() else ""
+    marks = {
+        f"Bold: best in {line}{apart}": several,
+        "τ: Kendall correlation of the two rankings": frame["tau"].notna().any(),
+        f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
+        f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
+        f"{SHIPPED}: not trained here{', or not with all seeds' * bool(shipped['partly'].any())}": len(
+            shipped
+        ),
+        "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
+        f"{ABSENT}: not run": dashes,
+    }
+    said = "; ".join(mark for mark, occurs in marks.items() if occurs)
+    compares, interval = frame["difference"].notna().any(), frame["half_width"].notna().any()
+    legend = verdict_words.legend(tolerance, bool(interval)) if compares else ""
+    return " ".join(filter(None, [legend, f"{said}." if said else ""]))
+
+
+def published(frame: pd.DataFrame) -> str:
+    """Say what the ± of print is, and as how many runs print counts in intervals."""
+    frame = frame[frame["difference"].notna()]
+    if frame.empty:
+        return ""
+    spreads = sorted({*frame.loc[frame["printed_std"].notna(), "spread"]})
+    counts = sorted({*frame["print_seeds"].fillna(1).astype(int)})
+    runs = "one run" if counts == [1] else f"{' or '.join(map(str, counts))} runs"
+    if frame["comparable_std"].notna().any():
+        runs += " with the published spread"
+    what = "without a spread"
+    if spreads:
+        apart = ", not a spread over seeds" * ("std" not in spreads)
+        what = (
+            "with a standard deviation over runs"
+            if spreads == ["std"]
+            else f"with a {' or '.join(spreads)}{apart}"
+        )
+    return f"Published {what}; in intervals it counts as {runs}."
+
+
+def listed(head: str, texts: Iterable[str]) -> str:
+    """Join a heading and texts into one sentence; repeated ones count once. Empty without any."""
+    unique = list(dict.fromkeys(texts))
+    if not unique:
+        return ""
+    more = f" … and {len(unique) - LONGEST_LIST} more, see the CSV" if len(unique) > LONGEST_LIST else ""
+    shown = ". ".join(text.rstrip(".") for text in unique[:LONGEST_LIST])
+    return f"{head[0].upper()}{head[1:]}: {shown}{more}."
+
+
+def _at(rows: pd.DataFrame, texts: Iterable[str]) -> list[str]:
+    """Say something of places; a table of one place has no name for it."""
+    return [": ".join(filter(None, pair)) for pair in zip(rows["where"], texts, strict=True)]
+
+
+def score(frame: pd.DataFrame, proposed: Collection[str], label: Callable[[str], str]) -> str:
+    """Count the verdicts on what has run, those of the proposed methods apart from their rivals'."""
+    ran = frame[frame["printed"].notna() & (frame["verdict"] != NOT_RUN)]
+    of_paper = ran["method"].isin(proposed)
+    if not of_paper.any() or of_paper.all():
+        return f"Verdicts: {_counts(ran)}."
+    names = ", ".join(map(label, ran.loc[of_paper, "method"].unique()))
+    return f"Verdicts: {names} {_counts(ran[of_paper])}; rivals {_counts(ran[~of_paper])}."
+
+
+def _counts(frame: pd.DataFrame) -> str:
+    counts = Counter(map(verdict_words.name, frame["verdict"], frame["basis"]))
+    first = [f"{kind}{one}" for kind in verdict_words.SYMBOLS for one in ("", f" ({ONE_SEED})")]
+    order = [*first, *sorted(set(counts) - {*first})]
+    words = {kind: kind.replace(MATCHES, "match").replace(" print", "") for kind in order}
+    return ", ".join(f"{counts[kind]} {words[kind]}" for kind in order if counts[kind])
+
+
+def bounds(frame: pd.DataFrame) -> str:
+    """Say how measured numbers lie to printed bounds, which give no verdict; empty where there are none."""
+    pairs = frame[frame["verdict"] == BOUND]
+    within = (pairs["mean"] <= pairs["printed"]).sum()
+    return f"The paper gives bounds: {within} of {len(pairs)} means lie within theirs." if len(pairs) else ""
+
+
+def absent(frame: pd.DataFrame) -> str:
+    """Say why numbers are missing, where that is known."""
+    pending = frame[frame["of_scale"] & (frame["status"] == NOT_RUN)]
+    reasons = sorted({*pending["reason"]} - {""})
+    return f"Not run: {'; '.join(reasons)}." if reasons else ""
+
+
+def trouble(frame: pd.DataFrame, status: str) -> str:
+    """List the cells of a status with the reason of each."""
+    rows = frame[frame["shown"] & (frame["status"] == status)]
+    return listed(status, _at(rows, rows["reason"]))
+
+
+def idle_runs(frame: pd.DataFrame, word: str) -> str:
+    """List the runs that learned nothing or are stuck, as ``word`` says."""
+    rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
+    return listed(degenerate_runs.MEANING[word], _at(rows, [_seeds(words[word]) for words in rows["idle"]]))
+
+
+def _seeds(seeds: Sequence[int | str]) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def moving(frame: pd.DataFrame) -> str:
+    """Count the results that were still changing at the end of training, by more than what matters in a fifth of it."""
+    known = frame[frame["shown"] & (frame["mean"] + frame["pace"]).notna() & (frame["matters"] > 0)]
+    late = known[known["moving"] != ""]
+    if late.empty:
+        return ""
+    limits = " or ".join(sorted({f"{limit:g}" for limit in late["matters"]}))
+    return (
+        f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last "
+        "fifth before the step size was reduced); longer training may change these results."
+    )
+
+
+def doubts(frame: pd.DataFrame) -> str:
+    """List where the print is in doubt."""
+    rows = frame[(frame["doubt"] != "") & (frame["status"] != NOT_RUN)]
+    return listed("†", _at(rows, rows["doubt"]))
+
+
+def origin(frame: pd.DataFrame) -> str:
+    """Say where shipped numbers come from: scale, seeds and code; the CSV has the hardware of each."""
+    lines = []
+    groups = frame[frame["shipped"]].groupby(["dataset", "scale", "n_seeds"], sort=False)
+    for (dataset, scale, seeds), rows in groups:
+        code = ", ".join(sorted({commit for text in rows["commit"] for commit in text.split()}))
+        count = "one seed" if seeds == 1 else f"{seeds} seeds"
+        lines.append(f"{dataset} at scale {scale}, {count} (code {code})")
+    return f"{SHIPPED}: {'; '.join(lines)}." if lines else ""

@@ -32,20 +32,11 @@ def name(verdict: str, basis: str) -> str:
     return f"{verdict} ({basis})" if basis else verdict
 
 
-def sentences(tolerance: float, several: bool, single: bool, print_runs: str) -> str:
-    """Return the rule as a note below a table.
-
-    Args:
-        tolerance: the limit of the difference.
-        several: whether numbers of several seeds are compared with print.
-        single: whether numbers of one seed are.
-        print_runs: how many runs print counts as.
-    """
-    rules = [
-        f"Verdicts by the {LEVEL_TEXT} of Δ (the published value counts as {print_runs}). ≈ matches: it lies inside"
-        f" ±{tolerance:g}; ↑, ↓: outside, higher or lower; ?: it overlaps the limit."
-    ]
-    alone = [f"¹ one seed: there is no interval, so Δ alone is compared with ±{tolerance:g}."]
-    if not several:
-        rules = ["≈ matches, ↑ above, ↓ below the published value."]
-    return " ".join([*rules, *alone * single])
+def legend(tolerance: float, interval: bool) -> str:
+    """Return the rule as a note below a table, with intervals or for single seeds alone."""
+    if not interval:
+        return f"Δ = ours − published. ≈: inside ±{tolerance:g}; ↑/↓: outside, higher/lower."
+    return (
+        f"Δ = ours − published, with a {LEVEL_TEXT}. ≈: interval inside ±{tolerance:g}; ↑/↓: outside, higher/lower; "
+        "?: overlaps the limit."
+    )

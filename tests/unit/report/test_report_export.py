@@ -190,7 +190,7 @@ def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project)
     rows = pd.read_csv(paths[1]).set_index("dataset")
     assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
     assert "Not prepared here: STL10 (7 of 14 numbers)." in tex and "STL10 &" not in tex
-    assert r"\caption{Datasets. Scale: reduced.}" in tex
+    assert r"\caption{Datasets. Scale reduced.}" in tex
     assert "stl10" in rows.loc["STL10", "missing"]
     assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
     assert "1,027,777" in tables.show(Plan(config), "table4")

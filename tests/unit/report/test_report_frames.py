@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from fedbench import metric_table
-from fedbench.report import notes, sentences
+from fedbench.report import notes
 from fedbench.report.figures.panels import final_of
 from fedbench.report.layout import SIDES, Entry, Grid, Marks, arranged, fold, listed
 from fedbench.report.results_table import layout, state_text
@@ -118,16 +118,16 @@ def numbers(**columns: list[object]) -> pd.DataFrame:
 def test_verdicts_are_counted_apart_for_the_proposed_method() -> None:
     frame = numbers(method=["x", "y", "y", "z"], verdict=["matches", "above print", "matches", "matches"])
     frame["printed"] = [0.9, 0.8, 0.7, math.nan]
-    assert sentences.score(frame, ["x"], str.upper) == "Verdicts: X 1 match; rivals 1 match, 1 above."
-    assert sentences.score(frame, [], str.upper) == "Verdicts: 2 match, 1 above."
+    assert notes.score(frame, ["x"], str.upper) == "Verdicts: X 1 match; rivals 1 match, 1 above."
+    assert notes.score(frame, [], str.upper) == "Verdicts: 2 match, 1 above."
 
 
 def test_a_place_is_named_once_and_one_of_its_own_has_no_name() -> None:
     frame = numbers(status=["diverged"] * 3, where=["A", "A", ""], reason=["nan", "nan", "inf"])
-    assert sentences.trouble(frame, "diverged") == "Diverged: A: nan. inf."
-    assert sentences.trouble(frame, "failed") == ""
-    assert sentences.listed("x", map(str, range(8))) == "X: 0. 1. 2. 3. 4. 5. 6. 7."
-    assert sentences.listed("x", map(str, range(9))).endswith("7 … and 1 more, see the CSV.")
+    assert notes.trouble(frame, "diverged") == "Diverged: A: nan. inf."
+    assert notes.trouble(frame, "failed") == ""
+    assert notes.listed("x", map(str, range(8))) == "X: 0. 1. 2. 3. 4. 5. 6. 7."
+    assert notes.listed("x", map(str, range(9))).endswith("7 … and 1 more, see the CSV.")
 
 
 def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
@@ -137,53 +137,53 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
         where=list("abcde"),
         matters=[0.01] * 4 + [0.0],
     )
-    assert sentences.moving(frame).startswith("2 of 3 curves had not levelled off")
-    assert sentences.moved(frame) == "Still changing: a: +0.030. b: −0.020."
-    assert sentences.moved(frame.assign(pace=[0.02, -0.03, 0.001, 0.0, 0.0])).startswith("Still changing: b")
-
-
-def test_means_over_seeds_of_different_hardware_are_named() -> None:
-    frame = pd.DataFrame({"shown": True, "where": ["A", "B"], "hardware": ["EPYC; H200", "EPYC"]})
-    assert sentences.hardware(frame) == "Means over seeds of different hardware: A: EPYC, H200."
-    assert sentences.hardware(frame[1:]) == ""
+    assert notes.moving(frame).startswith("2 of 3 curves had not levelled off")
 
 
 def test_a_sign_is_explained_where_it_occurs() -> None:
-    row = {"difference": 0.001, "verdict": "matches", "shipped": False, "partly": False, "n_seeds": 3,
-           "method": "x", "basis": "", "doubt": "", "status": "finished", "on_edge": False}  # fmt: skip
+    row = {"difference": 0.001, "half_width": 0.002, "printed": 0.9, "verdict": "matches", "shipped": False,
+           "partly": False, "n_seeds": 3, "method": "x", "basis": "", "doubt": "", "status": "finished",
+           "on_edge": False, "tau": math.nan, "shown": True}  # fmt: skip
     frame = pd.DataFrame([row])
-    assert sentences.signs(frame, 0.01, dashes=False) == "≈ matches (tolerance ±0.01)."
+
+    def said(frame: pd.DataFrame, dashes: bool = False) -> str:
+        return notes.signs(SPEC, frame, 0.01, dashes)
+
+    assert said(frame).startswith("Δ = ours − published, with a 90 % interval. ≈: interval inside ±0.01;")
+    assert said(frame).endswith("overlaps the limit.") and said(frame.assign(difference=math.nan)) == ""
+    assert "interval" not in said(frame.assign(half_width=math.nan))
     for mark, change in {
         "¹: one seed": {"basis": "one seed"},
         "†": {"doubt": "typo"},
         "°": {"on_edge": True},
+        "τ: ": {"tau": 0.3},
     }.items():
-        assert mark in sentences.signs(frame.assign(**change), 0.01, dashes=False)
+        assert mark in said(frame.assign(**change)) and mark not in said(frame)
     for seeds in (0, 3):
         rivals = pd.concat([frame, frame.assign(method="y", n_seeds=seeds)])
-        assert ("Bold" in sentences.signs(rivals, 0.01, dashes=False)) == (seeds > 0), "one method has run"
+        assert ("Bold: best in column, ours" in said(rivals)) == (seeds > 0), "one method has run"
+    assert "separately" not in said(rivals.assign(printed=math.nan))
     shipped = pd.concat([frame.assign(shipped=True, partly=part) for part in (False, True)])
-    assert "‡: not trained here, or not with all seeds." in sentences.signs(shipped, 0.01, dashes=False)
+    assert "‡: not trained here, or not with all seeds." in said(shipped)
     left_out = frame.assign(doubt="typo", status="not run")
-    assert "†" not in sentences.signs(left_out, 0.01, dashes=False)
-    assert "†" in sentences.signs(left_out, 0.01, dashes=True)
+    assert "†" not in said(left_out) and "†" in said(left_out, dashes=True)
 
 
 def test_the_runs_behind_a_printed_spread_are_counted_in_order() -> None:
     frame = pd.DataFrame(
-        {"printed_std": [0.1, 0.1, math.nan], "spread": "std", "print_seeds": [10.0, 3.0, 5.0]}
+        {"difference": 0.1, "printed_std": [0.1, 0.1, math.nan], "comparable_std": [0.1, 0.1, math.nan],
+         "spread": "std", "print_seeds": [10.0, 3.0, 10.0]}
+    )  # fmt: skip
+    said = notes.published(frame)
+    assert said.endswith(
+        "standard deviation over runs; in intervals it counts as 3 or 10 runs with the published spread."
     )
-    assert "standard deviation over 3 or 10 runs." in sentences.printed(frame)
-    mixed = sentences.printed(frame.assign(spread=["std", "device variance", ""]))
-    assert mixed.endswith("published ± is a device variance or std (see the CSV).")
-    assert "standard deviation over runs." in sentences.printed(frame.assign(print_seeds=math.nan))
-
-
-def test_an_order_of_a_part_of_the_methods_is_explained_where_one_is_shown() -> None:
-    frame = pd.DataFrame({"method": ["x", "y", "y"], "tau": [0.3, 0.3, math.nan], "ordered": [3, 3, 2]})
-    frame = frame.assign(methods=3, has_print=True, digits=3)
-    assert "τ: " in notes.bold(SPEC, frame) and "(3/5)" not in notes.bold(SPEC, frame)
-    assert "(3/5)" in notes.bold(SPEC, frame.assign(methods=4))
+    mixed = frame.assign(spread=["std", "device variance", ""], print_seeds=math.nan, comparable_std=math.nan)
+    assert "with a device variance or std; in" in notes.published(mixed)
+    assert (
+        notes.published(mixed).endswith("as one run.")
+        and notes.published(frame.assign(difference=math.nan)) == ""
+    )
 
 
 def compared(**columns: list[object]) -> pd.DataFrame:

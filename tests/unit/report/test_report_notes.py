@@ -67,7 +67,7 @@ def test_verdicts_on_values_from_the_edge_of_a_grid_are_marked(scale: str, marke
 def test_long_notes_go_to_the_end(tiny: Project) -> None:
     table = tables.make(Plan(Config(scale="reduced")), "table1")
     below, _, end = table.tex().partition("\\end{table}")
-    assert "tolerance" in below and "hyper-parameters" not in below
+    assert "overlaps the limit" in below and "hyper-parameters" not in below
     assert all(line.startswith("% note: ") for line in end.split("\n") if line) and "hyper-parameters" in end
 
 

@@ -66,7 +66,7 @@ def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> 
     assert said.count("‡") == 32 and "‡" not in trained.markdown()
     assert "‡: not trained here." in said
     assert "‡: CIFAR10 at scale reduced, 3 seeds" in said, "where from, at the end"
-    assert "Scale: reduced (nothing run" in said
+    assert "Scale reduced: nothing trained here" in said
     assert r"$^\ddagger$" in table.tex()
 
 
@@ -123,7 +123,7 @@ def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduce
     shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
     table = tables.make(Plan(reduced), "table1")
     rows = table.rows
-    assert "(nothing run here" in table.title, "cells that are not run have no seeds"
+    assert ": nothing trained here" in table.title, "cells that are not run have no seeds"
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any()
     assert rows.loc[rows["method"] != "CoDA", "shipped"].sum() == 24
 

@@ -105,10 +105,10 @@ def test_one_seed_prints_no_spread(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "table1", config)
     text = tables.make(Plan(config), "table1").markdown()
-    assert "Test AUC: one seed." in text and "(1 seed; 100 iterations)" in text
+    assert "Test AUC: one seed." in text and "Scale reduced: 1 seed, 100 iterations." in text
     row = line(text, "CoDA", "**CIFAR10**")
     assert "±" not in row and "↓¹" in row
-    assert "below (one seed)" in text and "¹ one seed: there is no interval" in text
+    assert "below (one seed)" in text and "¹: one seed" in text
 
 
 def test_rank_agreement_is_reported(filled: Fill, reduced: Config) -> None:
@@ -146,8 +146,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     table = tables.make(Plan(reduced), "table1")
     row = line(table.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
-    assert "standard deviation over 3 runs" in table.markdown()
-    assert "the published value counts as its own runs with their spread" in table.markdown()
+    assert "counts as 3 runs with the published spread" in table.markdown()
     kinds = table.rows.set_index("method")["verdict"]
     assert kinds["CoDA"] == "no reference"
 
