@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from fedbench.data import datasets, prepared
 from fedbench.errors import UserError, explain
+from fedbench.outputs import FIGURES, TABLES
 from fedbench.safe_yaml import parse_yaml
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files, code
@@ -197,7 +198,8 @@ class RuleFunctions:
     def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
         asked = or_exit(self.asked, target[0] if target[1:] else EVERY)
         asked["config"] |= given
-        return or_exit(self._requests.ask, target, asked | {"others": sources.digests(others)})
+        asked["others"] = sources.digests(others)
+        return or_exit(self._requests.ask, target, asked, anew=_emptied(*target))
 
     def asked(self, paper: str) -> dict[str, Any]:
         """Return what tables and figures of a paper, or of all, are made of besides results."""
@@ -233,6 +235,17 @@ def _check_numbers(given: Mapping[str, Any], options: Sequence[str]) -> None:
                 parse_yaml(text)
         except ValueError as error:
             raise UserError(f"--config {key}: {error}") from None
+
+
+def _emptied(*target: str) -> bool:
+    """Say whether nothing is left in an output of a target; Snakemake looks at times alone."""
+    copies = [target, target[1:]]  # those of the configured paper lie at the top too
+    stems = (
+        [folder.joinpath(*part) for folder in (TABLES, FIGURES) for part in copies]
+        if target[1:]
+        else [Path(*target)]
+    )
+    return any(not path.stat().st_size for stem in stems for path in stem.parent.glob(f"{stem.name}.*"))
 
 
 def _paper(wildcards: Any) -> list[str]:
