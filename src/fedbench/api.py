@@ -12,12 +12,13 @@ the directory holds ``config/``, as for the command line (:mod:`fedbench.project
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.study.cells import Cell, matching, paper_of
+from fedbench.study.cells import Cell, matching, paper_of, single
 from fedbench.study.configuration import check_mirror, load_config
 from fedbench.study.plan import Plan
 
@@ -49,6 +50,34 @@ class Result:
             columns=["seed", "key", "status", "reason"]
         )
         return {str(name): float(value) for name, value in finished.mean().items()} if len(finished) else {}
+
+    @property
+    def predictions(self) -> pd.DataFrame:
+        """The score of every test and validation sample by each seed (:func:`fedbench.store.predictions.load`).
+
+        Raises:
+            UserError: it was not trained with ``keep_model=True``; the message says what to do.
+        """
+        from fedbench.store import predictions
+        from fedbench.store.runs import Store
+
+        return predictions.load(self.cell, Store())
+
+    def predict(self, file: str | Path, images: str | Path | None = None) -> pd.DataFrame:
+        """Score the rows of another table with the models of a cell that was trained with ``keep_model=True``.
+
+        Args:
+            file: a table as the one trained on; label, group and site may be missing.
+            images: the folder of the pictures that it lists. Default: that of the dataset.
+
+        Raises:
+            UserError: no model was kept, or the table is not as the one trained on; the message says what to do.
+        """
+        from fedbench.store.runs import Store
+        from fedbench.train import keeping, training
+
+        folder = None if images is None else Path(images)
+        return keeping.score(self.cell, Store(), Path(file), training.choose_device("auto"), folder)
 
 
 def cells(
@@ -90,11 +119,7 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         _refuse_what_is_fixed(cell, {"paper": paper, "scale": scale, **config})
         chosen = cell
     else:
-        matches = cells(cell, paper=paper, scale=scale, **config)
-        if len(matches) > 1:
-            names = ", ".join(one.name for one in matches[:3])
-            raise UserError(f"{cell!r} fits {len(matches)} cells ({names}, ...); give the name of one")
-        chosen = matches[0]
+        chosen = single(cells(cell, paper=paper, scale=scale, **config), cell)
     config = {**config, "paper": chosen.paper, "scale": chosen.scale}
     store, settings = Store(), load_config(overrides=config)
     check_mirror(settings)

@@ -156,6 +156,13 @@ class Task:
         """Measure a model on a part of the data: a number for each of ``measures``."""
         raise NotImplementedError
 
+    def scores(self, model: Model, part: Part) -> np.ndarray | None:
+        """Return the scores [n, C] of a part's samples that its metrics are made of: what is predicted.
+
+        None, the default, where they are not made of a score for each sample.
+        """
+        return None
+
 
 class LabelledTask(Task):
     """A task whose batches are samples with labels (:class:`Batch`), to which the network gives scores.

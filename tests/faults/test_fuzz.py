@@ -91,7 +91,8 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         record = Record(RUN.key, RUN.model_dump(mode="json"), "finished", "", NUMBERS, {"commit": "abc"}, {})
         curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
-        cell_files.write(CELL, [store.finish(record, curve, clients, model_bytes({"x": torch.rand(9)}))])
+        kept = {"model.pt": model_bytes({"x": torch.rand(9)})}
+        cell_files.write(CELL, [store.finish(record, curve, clients, kept)])
     shutil.copytree(ROOT / "published", "published")
     Path(SHIPPED).parent.mkdir(parents=True)
     shutil.copy(ROOT / SHIPPED, SHIPPED)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from fedbench import project
+from fedbench import files, project
 from fedbench.commands import report_commands, store_commands
 from fedbench.commands.options import (
     CoresOption,
@@ -100,6 +100,36 @@ def run(
     plan = Plan(config)
     if status := train_all(plan, cells.matching(plan.cells(), pattern), Store(), cores_of(cores)):
         raise typer.Exit(status)
+
+
+@command("predict")
+def predict(
+    pattern: Annotated[str, typer.Argument(metavar="CELL", help="the name of a cell, or a part of it")],
+    data: Annotated[Path | None, typer.Option(help="a table of further samples to score")] = None,
+    images: Annotated[Path | None, typer.Option(help="the folder of the pictures that --data lists")] = None,
+    out: Annotated[Path | None, typer.Option(help="the CSV to write; default: print it")] = None,
+    scale: ScaleOption = None, paper: PaperOption = None, set_: SetOption = None,
+) -> None:  # fmt: skip
+    """Show the score of every test and validation sample of a cell that was trained with keep_model, as CSV.
+
+    With --data its models score the rows of another table, which may lack labels.
+    """
+    from fedbench.store import predictions
+    from fedbench.store.runs import Store
+
+    config = configured_for(pattern, scale, paper, set_)
+    cell = cells.single(Plan(config).cells(), pattern)
+    if data is None:
+        table = predictions.load(cell, Store())
+    else:
+        from fedbench.train import keeping, training
+
+        table = keeping.score(cell, Store(), data, training.choose_device(config.device), images)
+    if out is None:
+        print(table.to_csv(index=False, lineterminator="\n"), end="")
+    else:
+        files.write(out, table.to_csv(index=False, lineterminator="\n"))
+        print(f"{out}: {len(table)} rows, columns {', '.join(table.columns)}")
 
 
 @command("forget")

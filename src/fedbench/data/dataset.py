@@ -6,11 +6,15 @@ import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedbench.data.download import Download, available, obtain
 from fedbench.errors import UserError
+
+if TYPE_CHECKING:
+    from fedbench.data.custom.reading import Reading
 
 IMPUTED = "empty cells became the training part's median"
 """How the note begins that lists imputed columns with their numbers of cells."""
@@ -104,6 +108,18 @@ class Dataset(ABC):
 
     def site_names(self) -> tuple[str, ...] | None:
         """Return the names of the sites that own its samples, sorted, before it is prepared; None: not known yet."""
+        return None
+
+    def rows(self) -> dict[str, np.ndarray] | None:
+        """Return which rows of a user's file its samples are, by part (train, test); None where they have none."""
+        return None
+
+    def groups(self) -> dict[int, str]:
+        """Return what a user's file calls the group of each row, such as the patient; none where it does not say."""
+        return {}
+
+    def reading(self) -> Reading | None:
+        """Return how a model on it reads a file of further samples; None where it cannot."""
         return None
 
     @property

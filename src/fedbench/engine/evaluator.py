@@ -68,6 +68,18 @@ class Evaluator:
             result |= {f"{name}_{metric}{suffix}": value for metric, value in measured.items()}
         return result if parts else result | self._by_site(model, suffix)
 
+    def predictions(
+        self, x: Tensor, buffers: Tensor | None
+    ) -> dict[str, tuple[np.ndarray, np.ndarray]] | None:
+        """Return labels [n] and scores [n, C] of each part, None where the task has no scores."""
+        model = Model(self._net, x[: self._net.d], buffers, self._data)
+        scores = {name: self._task.scores(model, part) for name, part in self._parts.items()}
+        return {
+            name: (self._parts[name].labels, of_part)
+            for name, of_part in scores.items()
+            if of_part is not None
+        } or None
+
     def _by_site(self, model: Model, suffix: str) -> dict[str, float]:
         rows = {site: self._task.measure(model, part) for site, part in self._of_sites.items()}
         result: dict[str, float] = {}

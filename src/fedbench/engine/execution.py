@@ -25,6 +25,7 @@ class Execution:
         checkpoint: where the checkpoint lives while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
         on_round: called after each round.
+        keep: leave the reported weights and the scores of every test and validation sample, too.
         stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
     """
 
@@ -34,4 +35,5 @@ class Execution:
     checkpoint: Path | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     on_round: Callable[[Progress], None] = lambda progress: None
+    keep: bool = False
     stop: Callable[[], bool] = lambda: False

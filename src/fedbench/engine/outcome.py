@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 from torch import Tensor
 
 
@@ -24,7 +25,10 @@ class Outcome:
         seconds: of training and evaluation together, all sessions of a resumed run included.
         evaluation_seconds: of each evaluation.
         curve_seconds: of training alone, when each evaluation began; beside the curve, whose bytes are the same always.
-        model: the final weights by name, of a finished run that keeps them.
+        model: the final weights by name, of a finished run that others start from; else those that are reported, of
+            one that keeps them.
+        predictions: labels [n] and scores [n, C] of each part by those that are reported, of a run that keeps them and
+            whose task has scores.
         undefined: why metrics have no number, where that is known.
     """
 
@@ -38,6 +42,7 @@ class Outcome:
     curve_seconds: list[float] = field(default_factory=list)
     model: dict[str, Tensor] | None = None
     undefined: dict[str, str] = field(default_factory=dict)
+    predictions: dict[str, tuple[np.ndarray, np.ndarray]] | None = None
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,14 @@ class Recorder:
         curve: one row per evaluation.
         clients: one row per evaluation and quantity that the method traces for every client.
         seconds: of training and evaluation, earlier sessions of a resumed run included.
+        kept: with ``keep``, what was evaluated for the row that is reported so far: its number, parameters, statistics.
     """
 
-    def __init__(self, method: FederatedMethod, evaluator: Evaluator, train: TrainSpec) -> None:
-        self._method, self._evaluator = method, evaluator
+    def __init__(
+        self, method: FederatedMethod, evaluator: Evaluator, train: TrainSpec, keep: bool = False
+    ) -> None:
+        self._method, self._evaluator, self._keep = method, evaluator, keep
+        self.kept: tuple[int, Tensor, Tensor | None] | None = None
         self._period, self._select = train.period, train.select
         self.ledger = Ledger()
         self.curve, self.clients = list[dict[str, float]](), list[dict[str, float | str]]()
@@ -75,6 +79,9 @@ class Recorder:
         if not self.curve:
             self._check_selectable(row)
         self.curve.append(row)
+        if self._keep and self._reported() is row:
+            x, buffers = next(iter(self._method.points(server).values()))
+            self.kept = len(self.curve) - 1, x.clone(), None if buffers is None else buffers.clone()
         self._evaluation_seconds.append(time.perf_counter() - begun)
 
     def outcome(self, final: dict[str, float], diverged: str = "") -> Outcome:
@@ -116,9 +123,16 @@ class Recorder:
                 f"train.select: {name} is undefined on this validation part, as if it held one class only"
             )
 
+    def reported_point(self) -> tuple[Tensor, Tensor | None] | None:
+        """Return the parameters and statistics that gave the reported row; None where they were not kept."""
+        if self.kept is None or self.curve[self.kept[0]] is not self._reported():
+            return None
+        return self.kept[1:]
+
     def dump(self) -> dict[str, Any]:
         """Return all that a resumed run goes on recording from."""
-        return {
+        kept = {} if self.kept is None else {"kept": self.kept}
+        return kept | {
             "ledger": astuple(self.ledger),
             "curve": self.curve,
             "clients": self.clients,
@@ -135,3 +149,4 @@ class Recorder:
         self.seconds, self._evaluation_seconds = dumped["seconds"], dumped["evaluation_seconds"]
         self._curve_seconds = dumped["curve_seconds"]
         self._loss_sum, self._loss_count = dumped["loss"]
+        self.kept = dumped.get("kept")

@@ -154,7 +154,7 @@ class Alone:
             )
 
         of_client = None if kept is None else kept.with_name(f"client{client}.pt")
-        changed = dataclasses.replace(how, checkpoint=of_client, on_round=on_round)
+        changed = dataclasses.replace(how, checkpoint=of_client, on_round=on_round, keep=False)
         return Simulation(self._run_of_one, arrays, self.device, changed, self._start)
 
     def _together(self) -> Outcome:

@@ -81,7 +81,7 @@ class Simulation:
             participants=self._participants, seed=spec.seed, period=spec.train.period, weights=self.data.weights,
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
-        self.record = Recorder(self.method, self.evaluator, spec.train)
+        self.record = Recorder(self.method, self.evaluator, spec.train, how.keep)
         self.loop = Loop(self.method, self.problem, self.data, self.schedule, self.record, how)
         self.state = RunState.initial(self.method, self.problem, device)
         self._insured = True  # whether the last checkpoint could be written
@@ -135,6 +135,12 @@ class Simulation:
         evaluated = next(iter(self.method.points(self.server).values()))
         if self.spec.train.select is None:  # which reports another evaluation than this, the last
             outcome.metrics |= self.evaluator.on_training_data(*evaluated)
+        kept = self.record.reported_point()
+        if kept is not None:
+            outcome.model, outcome.predictions = (
+                named(self.problem.net, *kept),
+                self.evaluator.predictions(*kept),
+            )
         if self.spec.train.keep_model:
             outcome.model = named(self.problem.net, *evaluated)
         return outcome

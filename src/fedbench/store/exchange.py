@@ -20,11 +20,9 @@ from pathlib import Path, PurePosixPath
 from fedbench import files
 from fedbench.errors import UserError, cannot_write, is_write_error, shortened
 from fedbench.store import journal
-from fedbench.store.record import FILES, read_run
+from fedbench.store.record import FILES, LARGEST, read_run
 from fedbench.store.runs import Store
 
-LARGEST = 1 << 28
-"""Bytes a file of a run may have; the largest curves are a thousandth of this."""
 SMALL, PACKED = 1 << 26, 100
 """The files of an archive may have this many bytes, or this many times its own size if that is more."""
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -158,8 +156,18 @@ def _place(folder: Path, store: Store, imported: Imported) -> None:
         except ValueError:
             store.set_aside(key)  # damaged: the one that arrives takes its place
         else:
-            same = (ours.files, ours.metrics) == (theirs.files, theirs.metrics)
-            (imported.present if same else imported.kept).append(key)
+            shared = ours.files.keys() & theirs.files.keys()
+            same = ours.metrics == theirs.metrics and all(ours.files[n] == theirs.files[n] for n in shared)
+            if same and ours.files.keys() < theirs.files.keys():  # a model that ours was trained without
+                for name in (
+                    *sorted(theirs.files.keys() - shared),
+                    "run.json",
+                ):  # which vouches for the others
+                    files.sync(folder / name)
+                    (folder / name).replace(store.path(key) / name)
+                imported.new.append(key)
+            else:
+                (imported.present if same else imported.kept).append(key)
             return
     for path in (*folder.iterdir(), folder):
         files.sync(path)

@@ -23,10 +23,12 @@ from fedbench import files, sealed_json
 from fedbench.errors import shortened
 from fedbench.spec import digest
 
-MODEL = "model.pt"
-"""The final weights by name, of a run that keeps them."""
-FILES = ("run.json", "curve.csv", "clients.csv", MODEL)
+MODEL, READING, PREDICTIONS = "model.pt", "reading.json", "predictions.csv"
+"""Of a run that keeps them: weights by name, how a file becomes their inputs, the scores of test and validation."""
+FILES = ("run.json", "curve.csv", "clients.csv", MODEL, READING, PREDICTIONS)
 """What a run's folder may hold."""
+LARGEST = 1 << 28
+"""Bytes a file of a run may have; the largest curves are a thousandth of this."""
 MISSING = "run.json is missing"
 
 
@@ -107,7 +109,7 @@ class Record:
     reason: Annotated[str, AfterValidator(_printable)]
     metrics: dict[str, Number]
     provenance: Annotated[dict[str, Any], AfterValidator(_like_provenance)]
-    files: dict[Literal["curve.csv", "clients.csv", "model.pt"], Sha]
+    files: dict[Literal["curve.csv", "clients.csv", "model.pt", "reading.json", "predictions.csv"], Sha]
     facts: Facts = field(default_factory=dict)
 
 

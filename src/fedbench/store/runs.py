@@ -17,7 +17,7 @@ from typing import IO
 
 from fedbench import files, sealed_json
 from fedbench.errors import UserError, cannot_read, cannot_write
-from fedbench.store.record import MODEL, Record, read_record, read_run
+from fedbench.store.record import Record, read_record, read_run
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Store:
             ) from None
 
     def table(self, key: str, name: str) -> bytes | None:
-        """Return the ``curve.csv`` or ``clients.csv`` of a run as it was written; None where there is none.
+        """Return a file of a run, ``curve.csv`` or another, as it was written; None where there is none.
 
         Raises:
             UserError: the run is damaged.
@@ -130,7 +130,9 @@ class Store:
             with contextlib.suppress(OSError):
                 lock.close()
 
-    def finish(self, record: Record, curve: Rows, clients: Rows = (), model: bytes | None = None) -> Record:
+    def finish(
+        self, record: Record, curve: Rows, clients: Rows = (), kept: Mapping[str, bytes] | None = None
+    ) -> Record:
         """Put a run into the store in one step and return what the store has: the run whole, or not at all.
 
         The caller holds its claim. A run that is there already, imported meanwhile, stays.
@@ -139,14 +141,13 @@ class Store:
             record: the run; its ``files`` are filled in here.
             curve: one row per evaluation.
             clients: one row per evaluation and traced quantity, where the method traces its clients.
-            model: the content of its model's file, where it keeps one.
+            kept: what it keeps besides: content by the name of the file.
         """
         folder, path = self._unfinished(record.key), self.path(record.key)
         ready = folder / "ready"
         tables = {"curve.csv": curve, "clients.csv": clients}
         content = {name: csv_text(rows).encode() for name, rows in tables.items() if rows}
-        if model is not None:
-            content[MODEL] = model
+        content |= kept or {}
         shas = {name: hashlib.sha256(text).hexdigest() for name, text in content.items()}
         record = Record(**(vars(record) | {"files": shas}))
         content["run.json"] = sealed_json.sealed(vars(record)).encode()

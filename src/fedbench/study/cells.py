@@ -251,3 +251,12 @@ def matching(cells: Sequence[Cell], pattern: str, whole_parts: bool = False) -> 
             f"no cell matches {pattern!r}; {hint}`fedbench list` shows the cells of this scale.{meant}"
         )
     return chosen
+
+
+def single(cells: Sequence[Cell], pattern: str) -> Cell:
+    """Return the cell that fits as for :func:`matching`; UserError where several do."""
+    matches = matching(cells, pattern)
+    if len(matches) > 1:
+        names = ", ".join(cell.name for cell in matches[:3])
+        raise UserError(f"{pattern!r} fits {len(matches)} cells ({names}, ...); give the name of one")
+    return matches[0]

@@ -68,6 +68,9 @@ class Config(Spec):
     inputs: Literal["auto", "device", "host"] = "auto"
     """Where inputs are kept: `device` copies them into each job's memory, `host` reads batches from the prepared file,
     which all jobs of a machine share. Default: copies where they fit. It changes no result."""
+    keep_model: bool = False
+    """Keep of each run that is trained its weights, with what it takes to apply them, and the score of every test and
+    validation sample: `fedbench predict` shows them and scores new samples. It changes no result."""
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Seconds between checkpoints of an unfinished run; 0: after every round."""
     data_dir: Annotated[str, AfterValidator(_folder)] = "data"

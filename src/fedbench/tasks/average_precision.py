@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -108,4 +109,8 @@ class Task(ConditionalTask):
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Measure scores against labels."""
-        return binary_metrics(model.outputs(part.inputs)[:, 0].cpu().numpy(), part.labels)
+        return binary_metrics(self.scores(model, part)[:, 0], part.labels)
+
+    def scores(self, model: Model, part: Part) -> np.ndarray:
+        """Return the network's output [n, 1]."""
+        return model.outputs(part.inputs).cpu().numpy()

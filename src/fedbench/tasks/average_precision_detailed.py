@@ -20,6 +20,6 @@ class Task(average_precision.Task):
         """Measure scores against labels."""
         from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
 
-        scores = model.outputs(part.inputs).cpu().numpy()
+        scores = self.scores(model, part)
         sensitivities = {"sensitivity_at_95_specificity": sensitivity(scores, part.labels)}
         return binary_metrics(scores[:, 0], part.labels) | sensitivities

@@ -33,7 +33,11 @@ class Task(LabelledTask):
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Measure scores against labels."""
-        return self.of_scores(model.outputs(part.inputs).cpu().numpy(), part.labels, model.data)
+        return self.of_scores(self.scores(model, part), part.labels, model.data)
+
+    def scores(self, model: Model, part: Part) -> np.ndarray:
+        """Return the network's outputs [n, C]."""
+        return model.outputs(part.inputs).cpu().numpy()
 
     def of_scores(self, scores: np.ndarray, labels: np.ndarray, data: ClientData) -> dict[str, float]:
         """Return the metrics of outputs [n, C] on a part whose labels are [n]; ``data`` is what clients trained on."""

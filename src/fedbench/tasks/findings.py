@@ -54,8 +54,12 @@ class Task(LabelledTask):
 
     def measure(self, model: Model, part: Part) -> dict[str, float]:
         """Average the AUC over findings."""
-        scores = model.outputs(part.inputs).cpu().numpy()
+        scores = self.scores(model, part)
         labels = bits(torch.from_numpy(part.labels), self.count).numpy()
         aucs = [auc(scores[:, place], labels[:, place]) for place in range(self.count)]
         defined = [value for value in aucs if not math.isnan(value)]
         return {"auc": float(np.mean(defined)) if defined else math.nan}
+
+    def scores(self, model: Model, part: Part) -> np.ndarray:
+        """Return a score for each finding [n, count]."""
+        return model.outputs(part.inputs).cpu().numpy()

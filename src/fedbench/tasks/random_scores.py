@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from fedbench.random import stream
 from fedbench.spec import TrainSpec
 from fedbench.task import Model, Part
@@ -22,14 +24,18 @@ class Task(classification.Task):
         more = ("sensitivity_at_95_specificity",) if n_classes == 2 else ()
         return (*super().measured(n_classes, train), *more)
 
-    def measure(self, model: Model, part: Part) -> dict[str, float]:
-        """Measure random scores of the same shape as the model's against labels."""
-        from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
-
+    def scores(self, model: Model, part: Part) -> np.ndarray:
+        """Draw scores of the same shape as the model's."""
         n_classes = model.data.n_classes
         drawn = stream(model.data.seed, f"random scores {part.name}")
-        scores = drawn.normal(size=(len(part.labels), n_classes if n_classes > 2 else 1))
+        return drawn.normal(size=(len(part.labels), n_classes if n_classes > 2 else 1))
+
+    def measure(self, model: Model, part: Part) -> dict[str, float]:
+        """Measure random scores against labels."""
+        from fedbench.objectives.detailed_metrics import sensitivity  # scikit-learn takes a second to import
+
+        scores = self.scores(model, part)
         result = self.of_scores(scores, part.labels, model.data)
-        if n_classes == 2:
+        if model.data.n_classes == 2:
             result["sensitivity_at_95_specificity"] = sensitivity(scores, part.labels)
         return result

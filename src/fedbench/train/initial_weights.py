@@ -42,7 +42,7 @@ def weights(start: StartSpec, store: Store, train: Callable[[RunSpec], Record]) 
         raise UserError(
             f"{what}, which another starts from, has no {MODEL}; remove it and it is trained again"
         )
-    return _read((store.path(record.key) / MODEL).read_bytes(), f"{MODEL} of {what}")
+    return weights_of((store.path(record.key) / MODEL).read_bytes(), f"{MODEL} of {what}")
 
 
 def check(run: RunSpec, shape: Sequence[int]) -> None:
@@ -89,11 +89,11 @@ def _of_file(start: StartSpec) -> Weights:
     digest = hashlib.sha256(content).hexdigest()
     if digest != start.sha256:
         raise UserError(f"start.weights {start.weights} is not the file meant: its SHA-256 is {digest}")
-    return _read(content, f"start.weights {start.weights}")
+    return weights_of(content, f"start.weights {start.weights}")
 
 
-def _read(content: bytes, what: str) -> Weights:
-    """Read a dict of tensors without executing code."""
+def weights_of(content: bytes, what: str) -> Weights:
+    """Read a dict of tensors without executing code; UserError, which says ``what`` it is not, where it holds none."""
     wanted = "a dict of tensors by name, as torch.save(module.state_dict(), path) writes"
     try:
         loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)

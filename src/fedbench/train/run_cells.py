@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
 from fedbench.store import cell_files, code
-from fedbench.store.record import Record
+from fedbench.store.record import MODEL, Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -132,6 +132,11 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
 
         _train_apart(cell, plan.config, store, cores, tell)
         records = train_cell(cell, plan.config, store, reporter, tell)
+    if plan.config.keep_model and any(r.status == "finished" and MODEL not in r.files for r in records):
+        say(
+            "  note: runs that were trained before without keep_model have no model or predictions; to train them "
+            f"again: fedbench forget {cell.name} --scale {cell.scale}"
+        )
     say(f"  {cell.path}, made by: {plan.command(cell)}")
     return [
         f"{cell.name} seed {record.spec['seed']}: {record.reason}"

@@ -30,11 +30,12 @@ from fedbench.spec import RunSpec
 from fedbench.store import cell_files, journal
 from fedbench.store.code import digest_of
 from fedbench.store.provenance import provenance
-from fedbench.store.record import Record
+from fedbench.store.record import MODEL, Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Config
 from fedbench.train import gpus, initial_weights, signals
+from fedbench.train.keeping import Keeper
 from fedbench.train.progress import Trail, say
 
 
@@ -109,8 +110,7 @@ def train_run(
         store.tidy(spec.key)
         return finished
     start = None
-    if spec.start is not None:
-        # before the claim: what it starts from may take hours, and others may start from it too
+    if spec.start is not None:  # before the claim: that may take hours, and others may start from it too
         train = functools.partial(train_run, config=config, store=store)
         start = initial_weights.weights(spec.start, store, train)
     device = own_device(config.device, spec.train.precision)
@@ -120,30 +120,35 @@ def train_run(
         compiled.check(device.type)
         compiled.keep_at(Path(config.data_dir) / "compiled")
     with store.claim(spec.key) as folder:
-        finished = store.load(spec.key)  # another process may have finished it while this one waited
-        if finished is not None:
+        if finished := store.load(spec.key):  # another process may have finished it while this one waited
             return finished
         files.check_room(folder)
-        arrays = load_arrays(spec, config.data_dir, config.mirror)
-        # now: what it trains on may be gone when it ends
+        arrays = load_arrays(spec, config.data_dir, config.mirror)  # what is read may be gone when it ends
         data = multi_source.checksum(spec.data, config.data_dir)
+        keeper = Keeper(spec, config.data_dir, arrays.n_classes) if config.keep_model else None
         with signals.held_back() as stop:
             how = Execution(
-                chunk=config.client_chunk if config.client_chunk is not None else AUTO,
+                chunk=AUTO if config.client_chunk is None else config.client_chunk,
                 compiling=config.compile,
                 inputs=config.inputs,
                 checkpoint=store.checkpoint(spec.key),
                 checkpoint_seconds=config.checkpoint_seconds,
                 on_round=Trail(folder, on_round),
                 stop=stop,
+                keep=config.keep_model,
             )
             counts = class_counts(spec, Path(config.data_dir))
             simulation = simulation_of(spec, arrays, device, how, start)
-            return _trained(spec, simulation, data, counts, store)
+            return _trained(spec, simulation, data, counts, store, keeper)
 
 
 def _trained(
-    spec: RunSpec, simulation: Simulation | Alone, data: str, counts: dict[str, list[int]], store: Store
+    spec: RunSpec,
+    simulation: Simulation | Alone,
+    data: str,
+    counts: dict[str, list[int]],
+    store: Store,
+    keeper: Keeper | None,
 ) -> Record:
     """Train a run whose claim is held, on data of this checksum and class counts, and put it into the store."""
     device = simulation.device
@@ -169,8 +174,8 @@ def _trained(
     record = Record(
         spec.key, spec.model_dump(mode="json"), outcome.status, outcome.reason, metrics, made, {}, facts
     )
-    model = None if outcome.model is None else initial_weights.model_bytes(outcome.model)
-    record = store.finish(record, outcome.curve, outcome.clients, model)
+    kept = {} if outcome.model is None else {MODEL: initial_weights.model_bytes(outcome.model)}
+    record = store.finish(record, outcome.curve, outcome.clients, keeper.files(outcome) if keeper else kept)
     journal.note(store.root, outcome.status, spec.key)
     return record
 

@@ -28,7 +28,16 @@ from fedbench.workflow.requests import Requests
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
-SILENT = {"checkpoint_seconds", "client_chunk", "compile", "device", "inputs", "mirror", "paper"}
+SILENT = {
+    "checkpoint_seconds",
+    "client_chunk",
+    "compile",
+    "device",
+    "inputs",
+    "keep_model",
+    "mirror",
+    "paper",
+}
 """Keys of the configuration that no table shows: they decide how and where work is done."""
 ALL_CORES = 1024
 """More than a machine has: a job that takes so many gets all of the call's."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import collections
 import csv
+import difflib
 import io
 import re
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,11 +44,13 @@ class Table:
     Attributes:
         features: a column of numbers or of words for each feature; numbers may be nan.
         named: the text of the columns of labels, groups, sites and the like, by name.
+        rows: which rows of the file they are [n], counted from 0.
         notes: what was left out.
     """
 
     features: pd.DataFrame
     named: dict[str, np.ndarray]
+    rows: np.ndarray
     notes: tuple[str, ...]
 
     def numbered(self, column: str) -> np.ndarray:
@@ -75,8 +78,7 @@ def read(
     Raises:
         UserError: it is no such table; the message names the line, the column and the key that helps.
     """
-    text = _sheet(file) if file.suffix == ".xlsx" else _decoded(file)
-    frame = _parsed(file, text, named)
+    frame = _parsed(file, _text(file), named)
     for column in (*named, *(keep or ()), *drop):
         if column not in frame:
             raise unknown(f"column in {file}", column, map(str, frame.columns))
@@ -86,7 +88,58 @@ def read(
     rows, notes = _without_gaps(file, frame[[*named]], features, missing)
     features = features.assign(**{name: _checked(file, features[name], name) for name in map(str, features)})
     columns = {name: frame[name][rows].to_numpy(dtype=str) for name in named}
-    return Table(features[rows].reset_index(drop=True), columns, notes)
+    return Table(features[rows].reset_index(drop=True), columns, np.flatnonzero(rows), notes)
+
+
+def read_more(
+    file: Path, named: Sequence[str], numbers: Iterable[str], words: Iterable[str], missing: str
+) -> Table:
+    """Read further rows of a table that was :func:`read` before; other columns are passed over.
+
+    Args:
+        file: the table.
+        named: the columns that are not features; it may lack them, and their cells may be empty.
+        numbers, words: the features.
+        missing: as for :func:`read`.
+
+    Raises:
+        UserError: it lacks a feature, or a cell is empty or no number; the message names line and column.
+    """
+    frame = _parsed(file, _text(file), named, words)
+    features = [*numbers, *words]
+    for name in features:
+        if name not in frame:
+            near = difflib.get_close_matches(name, map(str, frame.columns), n=1)
+            hint = f": is it {near[0]!r}? Rename it" if near else "; add it"
+            raise UserError(f"{file} lacks the column {name!r}, which the model was trained on{hint}")
+    frame = frame.assign(**{name: _numbers(file, frame[name], name) for name in numbers})
+    gaps = frame[features].isna()
+    empty = gaps.any(axis=1).to_numpy() & (missing != "median")
+    if empty.any() and missing == "error":
+        row = int(empty.argmax())
+        raise UserError(
+            f"{file}, line {row + 2}: column {gaps.columns[gaps.iloc[row]][0]!r} is empty, and the model was trained "
+            "without empty cells; fill it, or train again with `missing: median` in the dataset's YAML"
+        )
+    notes = (f"{empty.sum()} of {len(empty)} rows have an empty cell and are left out",) * bool(empty.any())
+    columns = {name: frame[name][~empty].fillna("").to_numpy(dtype=str) for name in named if name in frame}
+    return Table(frame.loc[~empty, features].reset_index(drop=True), columns, np.flatnonzero(~empty), notes)
+
+
+def _numbers(file: Path, column: pd.Series, name: str) -> pd.Series:
+    """Return a column of a further table as numbers, as it was in training."""
+    cells = pd.to_numeric(column, errors="coerce")
+    if (bad := cells.isna() & column.notna()).any():
+        row = int(bad.to_numpy().argmax())
+        raise UserError(
+            f"{file}, line {row + 2}: column {name!r} has {shortened(str(column[row]), 40)!r}, which is not numeric, "
+            "as it was in training; mend it"
+        )
+    return _checked(file, cells, name)
+
+
+def _text(file: Path) -> str:
+    return _sheet(file) if file.suffix == ".xlsx" else _decoded(file)
 
 
 def _decoded(file: Path) -> str:
@@ -119,16 +172,17 @@ def _sheet(file: Path) -> str:
     return str(cells.to_csv(index=False, header=False))
 
 
-def _parsed(file: Path, text: str, named: Sequence[str]) -> pd.DataFrame:
-    """Read the cells: text in ``named`` columns, in others numbers where all are."""
+def _parsed(file: Path, text: str, named: Sequence[str], words: Iterable[str] = ()) -> pd.DataFrame:
+    """Read the cells: text in ``named`` columns and those of ``words``, in others numbers where all are."""
     header, separator = _header(file, text)
     if "\r" in text:
         _check_ends(file, text, separator)
     decimal = _decimal(file, text) if separator != "," else "."
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
+    text_in = dict.fromkeys((*named, *words), str)
     try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
         frame = pd.read_csv(
-            io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=dict.fromkeys(named, str),
+            io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in,
             keep_default_na=False, na_values=empty,
         )  # fmt: skip
     except (ValueError, KeyError) as error:  # ragged, or empty
@@ -272,8 +326,7 @@ def encoded(
     Returns:
         Features of both parts [n, F] float64, notes, and the names of the first features, which come from numbers.
     """
-    words = [str(name) for name in train if not pd.api.types.is_numeric_dtype(train[name])]
-    numbers = [str(name) for name in train if name not in words]
+    numbers, words = kinds_of(train)
     gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
     if not words and not any(gaps.values()):
         return train.to_numpy(np.float64), test.to_numpy(np.float64), (), numbers
@@ -282,10 +335,22 @@ def encoded(
         notes.append(f"one feature for each word of the training part: {', '.join(words)}")
     if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
         notes.append(f"{IMPUTED}: {', '.join(filled)}")
-    return *_coded([train, test], numbers, words), tuple(notes), numbers
+    return *coded([train, test], numbers, words), tuple(notes), numbers
 
 
-def _coded(
+def kinds_of(features: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the columns of numbers and those of words."""
+    words = [str(name) for name in features if not pd.api.types.is_numeric_dtype(features[name])]
+    return [str(name) for name in features if name not in words], words
+
+
+def filled(part: pd.DataFrame, words: Sequence[str]) -> pd.DataFrame:
+    """Return rows whose columns of words have a word in each cell."""
+    cells = part[[*words]].astype(object)
+    return part.assign(**cells.where(cells.notna(), ABSENT).astype(str))
+
+
+def coded(
     parts: Sequence[pd.DataFrame], numbers: Sequence[str], words: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the features of two parts [n, F] float64, numbers first, by what the first part has."""
@@ -296,38 +361,54 @@ def _coded(
     coder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
     filler = SimpleImputer(strategy="median", keep_empty_features=True)
     coding = ColumnTransformer([("numbers", filler, numbers), ("words", coder, words)])
-    types = {**dict.fromkeys(numbers, np.float64), **dict.fromkeys(words, object)}
-    train, test = (part.astype(types) for part in parts)
-    for part in (train, test):
-        part[words] = part[words].where(part[words].notna(), ABSENT).astype(str)
+    train, test = (filled(part.astype(dict.fromkeys(numbers, np.float64)), words) for part in parts)
     with warnings.catch_warnings():
         # of a word that only the test part has: it is none of them
         warnings.simplefilter("ignore", UserWarning)
         return coding.fit_transform(train), coding.transform(test)
 
 
+class Scaling(NamedTuple):
+    """What the features of a training part are standardized by, [F] each; see :func:`scaling_of`."""
+
+    power: np.ndarray
+    first: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """Return features [n, >= F], the first F standardized, in float64."""
+        count = len(self.power)
+        with np.errstate(invalid="ignore"):  # what is not finite is said later
+            numbers = np.ldexp(x[:, :count].astype(np.float64), self.power) - self.first
+            return np.hstack([(numbers - self.mean) / self.scale, x[:, count:]])
+
+
+def scaling_of(train: np.ndarray) -> Scaling:
+    """Return the training rows' mean of each feature [n, F] and their standard deviation, in float64.
+
+    One whose spread is that of rounding is a constant: it becomes 0.
+    """
+    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
+    x = train.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        # a power of two changes no digit, and squares of what is below 1 are finite
+        power = -np.frexp(np.abs(x).max(0))[1]
+        x = np.ldexp(x, power)
+        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
+        x = x - first
+        std = x.std(0)
+        return Scaling(power, first, x.mean(0), np.where(std <= rounding, np.inf, std))
+
+
 def standardized(
     train: np.ndarray, test: np.ndarray, numeric: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Subtract the training rows' mean from each feature [n, F] and divide by their standard deviation, in float64.
+    """Standardize each feature [n, F] of both parts by the training rows (:func:`scaling_of`).
 
-    One whose spread is that of rounding is a constant: 0 in both parts. With ``numeric`` only so many features, the
-    first, are changed: others are words, 0 or 1.
+    With ``numeric`` only so many features, the first, are changed: others are words, 0 or 1.
     """
     if not len(train) or numeric == 0:
         return train, test
-    if numeric is not None:
-        both = standardized(train[:, :numeric], test[:, :numeric])
-        with_words = [np.hstack([part, x[:, numeric:]]) for part, x in zip(both, (train, test), strict=True)]
-        return with_words[0], with_words[1]
-    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
-    x, other = (part.astype(np.float64) for part in (train, test))
-    with np.errstate(invalid="ignore"):  # what is not finite is said later
-        # a power of two changes no digit, and squares of what is below 1 are finite
-        power = -np.frexp(np.abs(x).max(0))[1]
-        x, other = np.ldexp(x, power), np.ldexp(other, power)
-        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
-        x, other = x - first, other - first
-        mean, std = x.mean(0), x.std(0)
-        scale = np.where(std <= rounding, np.inf, std)
-        return (x - mean) / scale, (other - mean) / scale
+    scaling = scaling_of(train[:, :numeric])
+    return scaling.of(train), scaling.of(test)

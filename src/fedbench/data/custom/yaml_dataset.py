@@ -52,6 +52,7 @@ from fedbench.safe_yaml import read_yaml
 from fedbench.spec import validated
 
 if TYPE_CHECKING:
+    from fedbench.data.custom.reading import Reading
     from fedbench.data.custom.tables import Table
 
 FOLDER = Folder("config/datasets")
@@ -189,11 +190,8 @@ class OwnDataset(Dataset):
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
         spec = self.spec
-        parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
-        classes, remarks = self._numbered(parts)
-        parts |= classes
-        if "x_test" not in parts:
-            parts |= self._split(parts)
+        parts, remarks = self._parts()
+        del parts["row_train"], parts["row_test"]
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
         if len(only) and len(parts["y_train"]):
             name = parts["classes"][only[0]]
@@ -225,13 +223,50 @@ class OwnDataset(Dataset):
         remarks += tuple(leaks.remarks(parts, self.whole_groups))
         return Arrays(**parts | {"notes": notes, "remarks": remarks})
 
+    def _parts(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the training and the test part, not encoded yet, with the row of each sample, and remarks."""
+        spec = self.spec
+        parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
+        classes, remarks = self._numbered(parts)
+        parts = {
+            f"row_{part[2:]}": np.arange(len(y)) for part, y in classes.items() if part[:2] == "y_"
+        } | parts
+        parts |= classes
+        if "x_test" not in parts:
+            parts |= self._split(parts)
+        return parts, remarks
+
+    def rows(self) -> dict[str, np.ndarray]:
+        """Return which rows of the file the training and the test samples are."""
+        parts, _ = self._parts()
+        return {part: parts[f"row_{part}"] for part in ("train", "test")}
+
+    def groups(self) -> dict[int, str]:
+        """Return the group of each row of a table, by its row; none where it says none."""
+        return self._named_rows(self.spec.group) if self.spec.is_table else {}
+
+    def reading(self) -> Reading | None:
+        """Learn what a model needs to read samples that come later; None where the file is no table."""
+        if not self.spec.is_table:
+            return None
+        from fedbench.data.custom.reading import Reading
+
+        parts, label = self._parts()[0], self._named_rows(self.spec.label)
+        rows, numbers = (np.concatenate([parts[f"{of}_train"], parts[f"{of}_test"]]) for of in ("row", "y"))
+        classes = {label[row]: int(number) for row, number in zip(rows, numbers, strict=True)}
+        return Reading.learned(self.spec, parts["x_train"], classes)
+
+    def _named_rows(self, column: str | None) -> dict[int, str]:
+        """Return what a table has in a column, by row."""
+        table = self._read()
+        return {} if column is None else dict(zip(table.rows, table.named[column], strict=True))
+
     def _table(self) -> dict[str, Any]:
         """Return the rows of a table as a training part whose features are columns still."""
         from fedbench.data.custom import tables
 
         spec, images = self.spec, self._images if self.spec.images is not None else None
-        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
-        table = _table(self._file, mark(self._file), *how)
+        table = self._read()
         assert spec.label is not None
         inputs: Any = table.features
         if images is not None:
@@ -245,12 +280,18 @@ class OwnDataset(Dataset):
         if spec.group is not None:
             words[spec.group] = table.named[spec.group].tolist()
         remarks = tuple(leaks.alike(words))
-        parts = {"x_train": inputs, "y_train": labels, "notes": table.notes, "remarks": remarks}
+        parts = {"x_train": inputs, "y_train": labels, "row_train": table.rows}
+        parts |= {"notes": table.notes, "remarks": remarks}
         if spec.group is not None:
             parts["group_train"] = table.numbered(spec.group)
         if spec.site is not None:
             parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
         return parts
+
+    def _read(self) -> Table:
+        spec = self.spec
+        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
+        return _table(self._file, mark(self._file), *how)
 
     def facts(self) -> tuple[tuple[int, ...], int]:
         """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
@@ -263,7 +304,7 @@ class OwnDataset(Dataset):
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part."""
-        x, y, group, site = (parts.get(f"{name}_train") for name in ("x", "y", "group", "site"))
+        x, y, row, group, site = (parts.get(f"{name}_train") for name in ("x", "y", "row", "group", "site"))
         assert x is not None and y is not None
         if len(x) != len(y) or len(y if group is None else group) != len(y):
             raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
@@ -274,7 +315,7 @@ class OwnDataset(Dataset):
         how += ", in whole groups" if self.whole_groups else ""
         note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
         result: dict[str, Any] = {"notes": (*parts.get("notes", ()), note)}
-        for name, array in (("x", x), ("y", y), ("group", group), ("site", site)):
+        for name, array in (("x", x), ("y", y), ("row", row), ("group", group), ("site", site)):
             if array is not None:
                 rows = getattr(array, "iloc", array)
                 result |= {f"{name}_train": rows[train], f"{name}_test": rows[test]}
