@@ -1,4 +1,4 @@
-"""What a federated run is held against: each client alone on its own data, or all data on one client."""
+"""What a federated run is compared with: each client alone on its own data, or all data on one client."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def simulation_of(
 
 
 def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
-    """Return the run of one client that has everybody's data, in as many steps.
+    """Return the run of one client that has the data of all, in as many steps.
 
     A step of it draws as many samples as those of all clients that take part in a round together, a small client's
     short batches counted as they are: both see the same number of samples.

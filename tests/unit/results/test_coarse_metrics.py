@@ -49,7 +49,7 @@ class Runs:
 
 
 CASES_OF_PAGE = {
-    "a verdict beside print": "verdict",
+    "a verdict against a published value": "verdict",
     "a claim, both": "claim",
     "a claim, one method's": "steady",
     "a claim against 17 rivals": "rivals",
