@@ -131,7 +131,9 @@ def test_the_same_distribution_is_seldom_called_different() -> None:
 
 
 def test_the_page_says_no_less_than_the_rates() -> None:
-    (row,) = (line for line in RULES.split("\n") if line.startswith("| a verdict against a published value that"))
+    (row,) = (
+        line for line in RULES.split("\n") if line.startswith("| a verdict against a published value that")
+    )
     said = [int(cell) for cell in row.split("|")[2:-1]]
     assert said == [round(100 * RATES[kind]) for kind in ("normal", "skewed", "failing")]
     assert (
