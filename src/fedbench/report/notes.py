@@ -87,6 +87,7 @@ def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
     paper, spec = plan.study, plan.table(name)
     notes = [
         published(frame),
+        sensitivity(frame, plan.config.tolerance),
         resembling(frame, plan.config.tolerance),
         combined(paper, spec),
         selection(paper, cells),
@@ -149,6 +150,14 @@ def resembling(frame: pd.DataFrame, tolerance: float) -> str:
         f"{same} of the {total} comparisons of a match with another method's published value would match too"
     )
     return f"{said}: matches say little about the order." if same else ""
+
+
+def sensitivity(frame: pd.DataFrame, tolerance: float) -> str:
+    """Say how many verdicts would be others at half and at double the tolerance; empty where nothing is compared."""
+    count = int(frame["difference"].notna().sum())
+    half, double = (verdicts.changed(frame, tolerance * factor) for factor in (0.5, 2))
+    said = f"Of {count} verdicts {half} would be others at half the tolerance, {double} at double"
+    return f"{said} (±{tolerance / 2:g}, ±{tolerance * 2:g})." if count and tolerance else ""
 
 
 def combined(paper: Paper, spec: TableSpec) -> str:

@@ -17,7 +17,7 @@ from fedbench.results.aggregate import measurements, summarised
 from fedbench.results.claims.evidence import numbers_of
 from fedbench.results.frame import Measured, Row, frame_of
 from fedbench.results.leaderboard import Board, Line, _averaged, board_of
-from fedbench.results.verdicts import agreements, judged, resemblance
+from fedbench.results.verdicts import agreements, changed, judged, resemblance
 from fedbench.study.configuration import load_paper
 from fedbench.study.schema import BoardSpec, TableSpec
 
@@ -223,6 +223,32 @@ def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_no
     apart = compared(mean=[0.9, 0.8, 0.7, 0.6], printed=[0.9, 0.8, 0.7, 0.6])
     assert resemblance(apart, 0.01) == (0, 12) and notes.resembling(apart, 0.01) == ""
     assert set(judged(frame, 0.01, bound=True)["verdict"]) == {"bound", "no reference", "incomplete"}
+
+
+def test_verdicts_that_hang_on_the_tolerance_are_counted() -> None:
+    """Intervals of half-width 0.0034, and one seed: within 0.005, 0.01 or 0.02, across or beyond."""
+    few = {"n_seeds": [3, 1, 3, 2], "status": [*["finished"] * 3, "incomplete"]}
+    frame = pd.concat(
+        [
+            compared(mean=[0.9015, 0.903, 0.909, 0.912], printed=[0.9] * 4),
+            compared(mean=[0.93, 0.915, 0.7, 0.9], printed=[0.9, 0.9, math.nan, 0.9], **few),
+        ]
+    )
+    kinds = [
+        "matches",
+        "matches",
+        "inconclusive",
+        "inconclusive",
+        "above print",
+        "above print",
+        "no reference",
+    ]
+    assert frame["verdict"].tolist() == [*kinds, "incomplete"]
+    # half: 0.003 becomes inconclusive, 0.009 and 0.012 above; double: 0.009, 0.012 and the seed match
+    assert (changed(frame, 0.005), changed(frame, 0.01), changed(frame, 0.02)) == (3, 0, 3)
+    said = notes.sensitivity(frame, 0.01)
+    assert said == "Of 6 verdicts 3 would be others at half the tolerance, 3 at double (±0.005, ±0.02)."
+    assert notes.sensitivity(frame, 0.0) == "" == notes.sensitivity(frame[-1:], 0.01)
 
 
 def test_a_table_is_a_function_of_one_frame() -> None:
