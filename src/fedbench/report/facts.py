@@ -25,6 +25,13 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec, Value
 
 EQUAL, DIFFERENT = "=", "≠"
+OF_DATA = {
+    "rows": ["dataset"],
+    "columns": ["metric", "split"],
+    "splits": ["Training", "Test"],
+    "metrics": ["n_samples", "n_positive", "positive_ratio"],
+}
+"""What a table of kind ``data`` counts, and where it stands."""
 
 
 @dataclass
@@ -84,7 +91,7 @@ def export(plan: Plan, name: str) -> Path:
     Raises:
         UserError: nothing of it was prepared here.
     """
-    facts, axes = Facts(plan, _splits(plan.table(name))), _axes(plan, name)
+    facts, axes = Facts(plan, _splits(spec_of(plan, name))), _axes(plan, name)
     _counted(plan.study, axes, facts, None)
     if not facts.counted:
         raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
@@ -97,8 +104,17 @@ def _splits(spec: TableSpec) -> list[str]:
     return [f"{split}{end}" for split in spec.splits for end in ends]
 
 
+def spec_of(plan: Plan, name: str) -> TableSpec:
+    """Return the specification of a table about the data; one of kind ``data`` has one of kind ``facts``."""
+    spec = plan.table(name)
+    if spec.kind != "data":
+        return spec
+    first = {setting: values[:1] for setting, values in plan.study.values(spec).items()}
+    return spec.model_copy(update={**OF_DATA, "settings": first})
+
+
 def _axes(plan: Plan, name: str) -> Axes:
-    paper, spec = plan.study, plan.table(name)
+    paper, spec = plan.study, spec_of(plan, name)
     axes: dict[str, list[Value]] = {
         "dataset": [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])],
         **paper.values(spec),
@@ -110,11 +126,11 @@ def _axes(plan: Plan, name: str) -> Axes:
 
 
 def make(plan: Plan, name: str) -> Table:
-    """Assemble a table of kind ``facts``: what ``metrics`` name, for each dataset, setting and split.
+    """Assemble a table of kind ``facts`` or ``data``: what ``metrics`` name, for each dataset, setting and split.
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
-    paper, spec, axes = plan.study, plan.table(name), _axes(plan, name)
+    paper, spec, axes = plan.study, spec_of(plan, name), _axes(plan, name)
     facts = Facts(plan, _splits(spec))
     print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
     said, rows = _counted(paper, axes, facts, print_)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fedbench.outputs import TABLES, write_forms
-from fedbench.report import data_table, facts, leaderboard, results_table
+from fedbench.report import facts, leaderboard, results_table
 from fedbench.report.document import Table
 from fedbench.study.plan import Plan
 
 KINDS: dict[str, Callable[[Plan, str], Table]] = {
     "results": results_table.make,
     "rates": results_table.make,
-    "data": data_table.make,
+    "data": facts.make,
     "facts": facts.make,
     "leaderboard": leaderboard.make,
 }

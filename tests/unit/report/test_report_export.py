@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
@@ -10,10 +9,7 @@ import pandas as pd
 import pytest
 from report_project import Project, run_result
 
-from fedbench import sealed_json
-from fedbench.data.partition import partition_path
 from fedbench.errors import UserError
-from fedbench.report import tables
 from fedbench.results.export import export_reproduced, in_order
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -156,41 +152,3 @@ def test_rows_from_before_a_setting_was_there_stay(project: Project, reduced: Co
     after = exported(reduced)
     assert set(before.index) == set(after.index) and set(after["budget"].dropna()) == {0}
     assert after["budget"].notna().sum() == 6
-
-
-def test_a_table_of_data_sets_is_not_exported(project: Project, reduced: Config) -> None:
-    project.change(tables={"table4": {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10"]}})
-    with pytest.raises(UserError, match="localscgdam/table4 has no measured numbers to export"):
-        export_reproduced(Plan(reduced), "table4")
-    assert not (project.root / "reproduced").exists()
-
-
-def test_data_table_reads_partitions_and_keeps_what_is_missing(project: Project) -> None:
-    project.change(tables={"table4": {"title": "Datasets", "kind": "data", "datasets": ["CIFAR10", "STL10"]}})
-    config = Config(scale="reduced", seeds=[3], datasets=["CIFAR10"])
-    data = project.cells("localscgdam", "table1", config)[0].runs[0].data
-    folder = project.root / "data"
-    sealed_json.write(
-        folder / "prepared" / "cifar10.json",
-        {"dataset": "cifar10", "classes": {str(i): i for i in range(10)}, "shape": [3, 32, 32]},
-    )
-    counts = {"0": 1025000, "1": 2777}
-    summary = {
-        "key": data.partition_key(3),
-        "n_clients": 4,
-        "train": {"n": 1027777, "class_counts": counts, "positive_ratio": 0.09997},
-        "validation": {"n": 0, "class_counts": {}},
-        "test": {"n": 10000, "class_counts": {"0": 5000, "1": 5000}},
-    }
-    sealed_json.write(partition_path(data, 3, folder).with_suffix(".json"), summary)
-    paths = tables.build(Plan(config), "table4")
-    tex = paths[0].read_text()
-    assert r"CIFAR10 & 1,027,777 & 2,777 & 1,025,000 & 0.1 & 10,000 & 3$\times$32$\times$32 & 4 \\" in tex
-    assert ",1027777,2777,1025000," in paths[1].read_text()
-    rows = pd.read_csv(paths[1]).set_index("dataset")
-    assert rows.loc["CIFAR10", "positive"] == 2777 and rows.loc["CIFAR10", "shape"] == "3x32x32"
-    assert "Not prepared here: STL10 (7 of 14 numbers)." in tex and "STL10 &" not in tex
-    assert r"\caption{Datasets. Scale reduced.}" in tex
-    assert "stl10" in rows.loc["STL10", "missing"]
-    assert json.loads(paths[3].read_text())["partitions"]["CIFAR10"] == data.partition_key(3)
-    assert "1,027,777" in tables.show(Plan(config), "table4")

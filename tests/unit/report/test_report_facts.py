@@ -209,3 +209,15 @@ def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:
     made()
     with pytest.raises(UserError, match="none of the data of toy/table2"):
         facts.export(Plan(load_config(), "toy"), "table2")
+
+
+def test_a_table_of_data_counts_training_and_test_at_the_first_value_of_each_setting() -> None:
+    train = partitioned()["train"]
+    data = {"kind": "data", "splits": ["all"], "metrics": [], "rows": [], "columns": [], "published": None}
+    table = made(**data, settings={"imratio": [0.2, 0.1]})
+    rows = table.rows.set_index(["dataset", "split", "metric"])["value"]
+    assert (
+        rows["Digits", "Training", "n_samples"] == train["n"] and rows["Digits", "Test", "n_samples"] == 359
+    )
+    assert rows["Digits", "Training", "n_positive"] == train["class_counts"]["1"]
+    assert table.shown.left == "Not prepared here: Printed (6 of 12 numbers)."
