@@ -15,8 +15,7 @@ from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.results.places import Place
-from fedbench.results.prints import print_of
-from fedbench.results.published import load
+from fedbench.results.published import load, print_of
 from fedbench.results.runs import runs_of_table
 from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import least_spread

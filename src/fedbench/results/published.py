@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from fedbench import metric_table
+import numpy as np
+import pandas as pd
+
 from fedbench.errors import UserError, unknown
-from fedbench.metric_table import Measure
+from fedbench.metric_table import Measure, find
 from fedbench.project import Folder
-from fedbench.results.frame import Printed
-from fedbench.results.places import Place, Pooled, words_of
+from fedbench.results.frame import NUMBER, Printed
+from fedbench.results.places import Place, Pooled, axes_of, members, shown, words_of
 from fedbench.results.strict_csv import StrictCsv
 from fedbench.study.configuration import load_paper, paper_keys
-from fedbench.study.schema import Value
+from fedbench.study.schema import Paper, TableSpec, Value
 
 FOLDER = Folder("published")
 COORDINATES = ("dataset", "method", "metric")
@@ -59,20 +62,17 @@ class PublishedTable:
                     f"{path}, line 1: columns {name} and {percent} say the same; keep one of them"
                 )
         self.settings = [name for name in self.columns if name not in BESIDE]
-        notes = [row.get("note") or "" for row in self.rows]
-        self.common_note = notes[0] if len(set(notes)) == 1 else ""
-        known = {row["metric"]: _measure(row["metric"], additions or {}) for row in self.rows}
+        notes = {row.get("note") or "" for row in self.rows}
+        self.common_note = notes.pop() if len(notes) == 1 else ""
+        measures = {row["metric"]: find(row["metric"].strip(), additions) for row in self.rows}
         self.values = [
-            self._value(i, row, known[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
+            self._value(i, measures[row["metric"]], spread, n_seeds) for i, row in enumerate(self.rows)
         ]
         decimals = max((len(v.printed_text.partition(".")[2]) for v in self.values), default=3)
-        for value in self.values:
-            value.print_digits = decimals
+        self.values = [replace(value, print_digits=decimals) for value in self.values]
 
-    def _value(
-        self, index: int, row: Mapping[str, str], known: Measure | None, spread: str, n_seeds: float
-    ) -> Printed:
-        low, high = (known.low, known.high) if known else (-math.inf, math.inf)
+    def _value(self, index: int, measure: Measure | None, spread: str, n_seeds: float) -> Printed:
+        row, (low, high) = self.rows[index], (measure.low, measure.high) if measure else (-math.inf, math.inf)
         mean, text = self._number(index, "mean", low, high)
         std, std_text = self._number(index, "std", 0, high - low)
         runs = self._csv.number(index, "n_seeds", least=0 if math.isnan(mean) else 1, integer=True)
@@ -117,12 +117,11 @@ class PublishedTable:
                 is listed: no number of the file would fit a cell.
         """
         known = {column: {*listed, ""} for column, listed in names.items()}
-        measured = {_parts(metric) for metric in metrics}
-        strange = []
+        strange, measured = [], {*metrics}
         for row in self.rows:
             metric, called = row["metric"].strip(), {column: row.get(column, "").strip() for column in known}
             strange += [f"{column} {name}" for column, name in called.items() if name not in known[column]]
-            strange += [f"metric {metric}"] if _parts(metric) not in measured else []
+            strange += [f"metric {metric}"] if metric not in measured else []
         for name, values in settings.items():
             printed = {row[name].strip() for row in self.rows} if name in self.settings else set()
             if printed and not any(_same(text, value, True) for text in printed for value in values):
@@ -151,9 +150,9 @@ class PublishedTable:
         fitting: dict[tuple[Place, str], list[int]] = {}
         for number, row in enumerate(self.rows):
             values = [fits[name][row[name]] if name in fits else axes[name] for name in axes]
-            named = [metric for metric in metrics if _parts(metric) == _parts(row["metric"].strip())]
-            for *place, metric in itertools.product(*values, named):
-                fitting.setdefault((tuple(zip(axes, place, strict=True)), str(metric)), []).append(number)
+            metric = row["metric"].strip()
+            for place in itertools.product(*values) if metric in metrics else ():
+                fitting.setdefault((tuple(zip(axes, place, strict=True)), metric), []).append(number)
         for (at, _), numbers in fitting.items():
             if len(numbers) > 1:
                 lines = ", ".join(str(self._csv.lines[number]) for number in numbers)
@@ -176,18 +175,6 @@ def _same(text: str, value: Value, optional: bool) -> bool:
         except ValueError:
             return False
     return text == str(value)
-
-
-def _parts(metric: str) -> tuple[str, ...]:
-    """Return the words of a metric in one order: minority_test_accuracy is test_minority_accuracy."""
-    return tuple(sorted(metric.split("_")))
-
-
-def _measure(metric: str, additions: Mapping[str, Measure]) -> Measure | None:
-    """Return what is known of a metric, also where the file has the words of its name in another order."""
-    words = metric.strip().split("_")
-    words.sort(key=lambda word: word not in metric_table.PARTS)
-    return metric_table.find(metric.strip(), additions) or metric_table.find("_".join(words), additions)
 
 
 def locate(paper: str, filename: str) -> Path:
@@ -224,3 +211,52 @@ def _check_columns(table: PublishedTable, paper: str) -> None:
     for name in table.columns:
         if name not in known:
             raise UserError(f"{table.path}, line 1: {unknown('column', name, known)}")
+
+
+def print_of(
+    paper: Paper, spec: TableSpec, axes: Mapping[str, Sequence[Value]], metrics: Sequence[str]
+) -> dict[tuple[Place, str, str], Printed]:
+    """Return what a table prints of some metrics by place, method and metric; ``axes`` end with the method.
+
+    Bounds are printed as whole numbers and shown as their metrics are.
+    """
+    known = load(paper.key, spec.published, paper.measures).at(axes, metrics) if spec.published else {}
+    bounds = spec.kind == "rates"
+    return {
+        (tuple(place), str(method), metric): replace(number, print_digits=math.nan) if bounds else number
+        for ((*place, (_, method)), metric), number in known.items()
+    }
+
+
+def printed(paper: Paper, targets: Sequence[str], metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """Return what tables print of some metrics, else of their own, as if it were one seed."""
+    rows = list[tuple[str | Place | float, ...]]()
+    for target in targets:
+        spec = shown(paper, target)
+        if isinstance(spec, TableSpec) and spec.published:
+            axes: dict[str, list[Value]] = {**axes_of(paper, spec), "method": [*spec.methods]}
+            numbers = print_of(paper, spec, axes, metrics or spec.metrics).items()
+            rows += [(target, *at, 0, one.printed, math.nan) for at, one in numbers if one.printed_text]
+    return pd.DataFrame(rows, columns=["target", *NUMBER, "seed", "value", "tried"])
+
+
+def printed_in(numbers: pd.DataFrame, targets: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return what some tables print of a metric; of a place that several have, the first one's value."""
+    order = numbers["target"].map({target: at for at, target in enumerate(targets)})
+    chosen = numbers[order.notna() & (numbers["metric"] == metric)]
+    return chosen.iloc[np.argsort(order[chosen.index], kind="stable")].drop_duplicates(["place", "method"])
+
+
+def printed_results(paper: Paper) -> dict[tuple[Place, str, str], float]:
+    """Return what tables of results print by place, method and metric; of what several print, the first one's value.
+
+    A dataset that is not the study's own has none, nor a setting that no table shows.
+    """
+    numbers = printed(paper, [name for name, spec in paper.tables.items() if spec.kind == "results"])
+    values: dict[tuple[Place, str, str], float] = {}
+    columns = (numbers[name] for name in ("place", "method", "metric", "value"))
+    for place, method, metric, value in zip(*columns, strict=True):
+        if paper.datasets[str(place[0][1])].printed:
+            for member in members(place):
+                values.setdefault((member, method, metric), value)
+    return values

@@ -20,8 +20,7 @@ from fedbench.results.claims.judge import verdict
 from fedbench.results.compare import comparisons, unknown_names
 from fedbench.results.frame import Printed
 from fedbench.results.places import Pooled
-from fedbench.results.prints import printed, printed_in
-from fedbench.results.published import PublishedTable, load
+from fedbench.results.published import PublishedTable, load, printed, printed_in
 from fedbench.study.configuration import load_paper
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, TableSpec, Value
@@ -200,7 +199,7 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> N
             f"{HEAD}Toy,M,test_auc,80.1,,\n",
             "line 2: mean is '80.1', more than 1; .*stands in a column mean_percent",
         ),
-        (f"{HEAD}Toy,M,minority_test_accuracy,1.01,,\n", "line 2: mean is '1.01', more than 1"),
+        (f"{HEAD}Toy,M,test_minority_accuracy,1.01,,\n", "line 2: mean is '1.01', more than 1"),
         (f"{HEAD}Toy,M,test_auc,-0.1,,\n", "line 2: mean is '-0.1', less than 0"),
         (
             f"{HEAD}Toy,M,test_auc,0.801,2.5,\n",
@@ -227,7 +226,7 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
 
 
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:
-    rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,auc_test,0.5\n,FedAvg,test_uac,0.5\n"
+    rows = "A,FedAvg,test_auc,0.5\nA,FedAvgg,test_auc,0.5\nB,FedAvgg,test_auc,0.5\n,FedAvg,test_uac,0.5\n"
     table = PublishedTable(write(tmp_path / "slips.csv", "dataset,method,metric,mean\n" + rows))
     assert table.unknown_names({"dataset": ["A"], "method": ["FedAvg", "FedProx"]}, ["test_auc"], {}) == [
         "method FedAvgg",

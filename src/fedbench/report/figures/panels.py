@@ -28,7 +28,7 @@ from fedbench.results.aggregate import measure_cells
 from fedbench.results.frame import DIVERGED, FINISHED, NOT_RUN, Measured
 from fedbench.results.names import axis_name, axis_text
 from fedbench.results.places import Place, place_of
-from fedbench.results.prints import printed_results
+from fedbench.results.published import printed_results
 from fedbench.results.shipped import Shipped
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan

@@ -23,7 +23,7 @@ from fedbench.results.frame import Compared, records
 from fedbench.results.logs import log_of
 from fedbench.results.names import DECIMALS
 from fedbench.results.origin import provenance
-from fedbench.results.prints import printed_results
+from fedbench.results.published import printed_results
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import CONFIG_DIR, load_config, paper_keys

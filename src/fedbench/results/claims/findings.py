@@ -22,7 +22,7 @@ from fedbench.results.claims.judge import (
 )
 from fedbench.results.claims.longer import agrees_after_longer
 from fedbench.results.places import Place, members, places_of, shown, words_of
-from fedbench.results.prints import printed, printed_in
+from fedbench.results.published import printed, printed_in
 from fedbench.results.statistics import false_discovery
 from fedbench.study.configuration import CONFIG_DIR, load_config, scale_names
 from fedbench.study.plan import Plan
