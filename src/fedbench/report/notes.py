@@ -51,11 +51,6 @@ def below(
     ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
-    outcome = (
-        score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
-        if frame["difference"].notna().any()
-        else bounds(frame)
-    )
     first = [
         _numbers(paper, spec, frame),
         letters(paper, frame),
@@ -68,7 +63,7 @@ def below(
         absent(frame),
         trouble(frame, FAILED),
         untuned(not_tuned),
-        outcome,
+        outcome(paper, frame),
         *described.weights(cells),
         *described.tasks(cells, data),
         *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
@@ -243,6 +238,13 @@ def listed(head: str, texts: Iterable[str]) -> str:
 def _at(rows: pd.DataFrame, texts: Iterable[str]) -> list[str]:
     """Say something of places; a table of one place has no name for it."""
     return [": ".join(filter(None, pair)) for pair in zip(rows["where"], texts, strict=True)]
+
+
+def outcome(paper: Paper, frame: pd.DataFrame) -> str:
+    """Count the verdicts; where the paper gives bounds, how numbers lie to them."""
+    if frame["difference"].isna().all():
+        return bounds(frame)
+    return score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
 
 
 def score(frame: pd.DataFrame, proposed: Collection[str], label: Callable[[str], str]) -> str:
