@@ -25,8 +25,8 @@ from fedbench.spec import ParticipationSpec, RunSpec, TaskSpec
 from fedbench.task import Task
 
 SUMMED, SENT = ("samples", "samples_forward"), ("floats_up", "floats_down", "floats_buffers")
-ONE_CLASS = "one class in training"
-"""Why a client of two-class data has no model of its own: there is nothing to tell apart."""
+NO_MODEL = "no AUC: one class in training"
+"""What is said of a client of two-class data that has nothing to tell apart; tables print it."""
 
 
 def simulation_of(
@@ -214,7 +214,7 @@ class Alone:
 def _said(row: Mapping[str, float], sites: Collection[str]) -> dict[str, str]:
     """Say why the numbers of sites, or those of all test samples by an empty name, are undefined."""
     tested = (name for name in row if name.startswith("test_"))
-    return {name: ONE_CLASS for name in tested if name.partition("@")[2] in sites}
+    return {name: NO_MODEL for name in tested if name.partition("@")[2] in sites}
 
 
 class Pooled(Simulation):

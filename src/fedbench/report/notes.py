@@ -15,6 +15,7 @@ from fedbench.results import compare, degenerate_runs, rates, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.results.names import ABSENT, AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.published_verdicts import MATCHES, ONE_SEED
+from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import BOUND
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan, methods_by_dataset
@@ -64,6 +65,8 @@ def below(
         trouble(frame, FAILED),
         untuned(not_tuned),
         outcome(paper, frame),
+        references(spec),
+        gains(frame, lambda method: axis_text(paper, "method", method)),
         *described.weights(cells),
         *described.tasks(cells, data),
         *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
@@ -114,6 +117,23 @@ def letters(paper: Paper, frame: pd.DataFrame) -> str:
     words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
     said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
     return f"{'; '.join(said)}." if said else ""
+
+
+def references(spec: TableSpec) -> str:
+    """Say what references are, and what a gain over one is; empty without any."""
+    if not spec.references:
+        return ""
+    what = {
+        "local": "local: each client trains alone, and a site's number is its own model's; that of all test samples "
+        "is the mean over these models",
+        "pooled": "pooled: one model of all data in one place, in batches as large as those of all clients",
+    }
+    said = "; ".join(what[name] for name in spec.references)
+    return (
+        f"{said[0].upper()}{said[1:]}; with the hyper-parameters and as many steps as federated. The gain is federated "
+        f"minus {spec.references[0]}, seed by seed; in brackets its {COVERAGE:.0%} interval over seeds and, of an AUC, "
+        "over the draw of test samples, as if the models had not shared these, which is wide."
+    )
 
 
 def other_data(names: Sequence[str]) -> str:
@@ -195,6 +215,7 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float, dashes: bool) 
         f"{SHIPPED}: not trained here{', or not with all seeds' * bool(shipped['partly'].any())}": len(
             shipped
         ),
+        f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
         "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
         f"{ABSENT}: not run": dashes,
     }
@@ -263,6 +284,22 @@ def _counts(frame: pd.DataFrame) -> str:
     order = [*first, *sorted(set(counts) - {*first})]
     words = {kind: kind.replace(MATCHES, "match").replace(" print", "") for kind in order}
     return ", ".join(f"{counts[kind]} {words[kind]}" for kind in order if counts[kind])
+
+
+def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
+    """Say where federated training gains or loses by more than chance, at single sites if there are any."""
+    known = frame[frame["gain"] & frame["shown"] & frame["low"].notna()]
+    sites = known["metric"].str.contains("@")
+    known = known[sites] if sites.any() else known
+    several, falls = known["method"].nunique() > 1, known["sign"] < 0
+    names = known["label"] + known["method"].map(lambda method: f" ({label(method)})" * several)
+    up, down = known["low"] > 0, known["high"] < 0
+    places = {"gains": up & ~falls | down & falls, "loses": down & ~falls | up & falls}
+    words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
+    parts = [f"Federated training {' and '.join(words)}"] if words else []
+    rest = int((~up & ~down).sum())
+    parts += [f"{rest} of {len(known)} intervals of gains hold 0"] if rest else []
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def bounds(frame: pd.DataFrame) -> str:

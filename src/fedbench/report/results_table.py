@@ -11,6 +11,7 @@ from fedbench.report.document import Table, origin, stamp
 from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged, fold
 from fedbench.results import compare, verdicts
 from fedbench.results.axes import axes_placed
+from fedbench.results.degenerate_runs import NO_MODEL
 from fedbench.results.frame import (
     DIVERGED,
     FAILED,
@@ -93,7 +94,7 @@ def _away(block: Block) -> str:
 
 def _entry(item: Compared) -> Entry:
     """Return what stands in one place."""
-    value, spread = state_text(item, item.digits)
+    value, spread = gain_text(item) if item.gain else state_text(item, item.digits)
     return Entry(
         value=value,
         spread=spread,
@@ -122,7 +123,19 @@ def state_text(ours: Measured, decimals: int) -> tuple[str, str]:
     if status in (DIVERGED, FAILED):
         count = f" {ours.n_bad}/{ours.n_wanted}" if ours.n_bad and ours.n_wanted > 1 else ""
         return f"{status}{count}{mark}", ""
+    if ours.reason == NO_MODEL:
+        return f"{ours.reason}{mark}", ""
     return (status if status in (UNDEFINED, NOT_REACHED) else ABSENT), ""
+
+
+def gain_text(gain: Compared) -> tuple[str, str]:
+    """Return a gain of federated training with its sign, and its spread with the interval in brackets."""
+    value, spread = state_text(gain, gain.digits)
+    if math.isnan(gain.mean):
+        return value, spread
+    value = value.replace(f"{gain.mean:.{gain.digits}f}", signed(gain.mean, gain.digits))
+    ends = (signed(end, gain.digits) for end in (gain.low, gain.high))
+    return value, spread + ("" if math.isnan(gain.low) else f" [{', '.join(ends)}]")
 
 
 def _tau(item: Compared) -> str:

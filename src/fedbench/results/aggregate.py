@@ -128,6 +128,8 @@ def _status(metric: str, rows: Sequence[Row], n_wanted: int, lacking: Row | None
     if metric_table.target(metric) and (short := [row for row in rows if row.value == math.inf]):
         count = f"{len(short)} of {len(rows)} seeds: " if len(rows) > 1 else ""
         return NOT_REACHED, f"{count}{'; '.join(row.reason for row in short)}"
+    if {row.sign for row in rows} == {degenerate_runs.NO_MODEL}:
+        return UNDEFINED, degenerate_runs.NO_MODEL
     if undefined := [str(row.seed) for row in rows if not math.isfinite(row.value)]:
         return UNDEFINED, f"{metric} has no finite value for seed {', '.join(undefined)}"
     if len(rows) < n_wanted:

@@ -27,6 +27,25 @@ def auc_interval(auc: float, positives: int, negatives: int) -> tuple[float, flo
     return _lower(auc, positives, negatives), 1 - _lower(1 - auc, positives, negatives)
 
 
+def gain_interval(
+    auc: float, other: float, positives: int, negatives: int, of_seeds: float = 0.0
+) -> tuple[float, float]:
+    """Return the 90 % interval of ``auc`` minus ``other`` on one test part, over its draw and over seeds.
+
+    Each end adds the distances of both AUCs to the ends of their own intervals in squares (Newcombe 1998, method 10;
+    Zou and Donner 2008), as if the models had been tested on different samples: too wide where they agree on many.
+
+    Args:
+        auc, other: means over seeds, in [0, 1].
+        positives, negatives: as in :func:`auc_interval`.
+        of_seeds: half the interval of the difference over seeds, which is added in squares, too.
+    """
+    (low, high), (low_other, high_other) = (auc_interval(each, positives, negatives) for each in (auc, other))
+    down = math.hypot(auc - low, high_other - other, of_seeds)
+    up = math.hypot(high - auc, other - low_other, of_seeds)
+    return auc - other - down, auc - other + up
+
+
 def _lower(auc: float, positives: int, negatives: int) -> float:
     """Return the AUC that lies a quantile of its standard errors below the measured one."""
     often, more = float(quantile(1 - LEVEL, math.inf)), (positives + negatives) / 2 - 1

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from fedbench import metric_table
+from fedbench.data.summary import Counts
 from fedbench.results.aggregate import Repeat, summarised
+from fedbench.results.auc_interval import gain_interval
 from fedbench.results.frame import (
     DIVERGED,
     FAILED,
@@ -23,7 +26,8 @@ from fedbench.results.frame import (
 )
 from fedbench.results.names import AVERAGE, SLOPE
 from fedbench.results.places import Place
-from fedbench.results.statistics import LEAST, slope
+from fedbench.results.statistics import LEAST, half_width, slope
+from fedbench.study.references import FEDERATED, TRAINING, gain_over
 from fedbench.study.schema import Value
 
 Groups = Iterable[tuple[tuple[Place, str, str], list[Measured]]]
@@ -76,6 +80,40 @@ def slopes(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> l
             row.status, row.reason = UNDEFINED, "a slope of logarithms takes positive numbers"
         rows.append(summarised(row))
     return rows
+
+
+def gains(
+    numbers: Sequence[Measured], reference: str, counts: Callable[[Place], Mapping[str, Counts]]
+) -> list[Measured]:
+    """Return federated minus ``reference`` seed by seed, at the place that calls ``training`` the gain.
+
+    The interval is over seeds, and that of an AUC over the draw of test samples, too: ``counts`` gives those of each
+    site at a place.
+    """
+    rows = []
+    for at, parts in _along(numbers, TRAINING, (reference, FEDERATED), gain_over(reference)):
+        of = {dict(part.place)[TRAINING]: part for part in parts}
+        pair = [of[name] for name in (FEDERATED, reference) if name in of]
+        differences = by_seed([part.values for part in pair], lambda values: values[0] - values[1])
+        gain = summarised(_together(at, pair, differences, 2))
+        low, high = _interval(gain, pair, counts(at[0]))
+        rows.append(replace(gain, low=low, high=high))
+    return rows
+
+
+def _interval(gain: Measured, pair: Sequence[Measured], counts: Mapping[str, Counts]) -> tuple[float, float]:
+    """Return the ends of the interval of a gain, none where nothing tells of its spread."""
+    half, (metric, _, site) = float(half_width(gain.std, gain.n_seeds)), gain.metric.partition("@")
+    if metric == "test_auc" and site in counts and not math.isnan(gain.mean):
+        of = counts[site]
+        ours, other = (float(np.mean([part.values[seed] for seed in gain.values])) for part in pair)
+        of_seeds = 0.0 if math.isnan(half) else half
+        return gain_interval(ours, other, of.positive or 0, of.negative or 0, of_seeds)
+    if metric.startswith(
+        (*metric_table.SITES, "test_auc")
+    ):  # an interval over seeds alone would be too short
+        return math.nan, math.nan
+    return gain.mean - half, gain.mean + half
 
 
 def by_seed(

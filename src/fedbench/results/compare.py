@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from fedbench.data.summary import Counts, by_site
 from fedbench.metric_table import Measure
-from fedbench.results import combine, rates
+from fedbench.results import combine, rates, shipped_facts
 from fedbench.results.aggregate import Repeat, measurements
 from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
@@ -22,6 +24,7 @@ from fedbench.results.statistics import least_spread
 from fedbench.results.verdicts import judged
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
+from fedbench.study.references import FEDERATED, GAINS, TRAINING
 from fedbench.study.schema import Paper, TableSpec
 
 PUBLISHED = {"printed_text": "published_mean", "printed_std_text": "published_std", "note": "published_note"}
@@ -70,6 +73,7 @@ def _rows(
     for values in itertools.product(*grid.values()):
         at = dict(zip(grid, values, strict=True))
         place, method, slope = tuple(at.items())[:-1], str(at["method"]), SLOPE in values
+        gain = at.get(TRAINING) in GAINS
         has = paper.methods[method].has({axis: value for axis, value in at.items() if value not in MADE_OF})
         if not has or (slope and (place, method, spec.metrics[0]) not in measured):
             continue
@@ -79,7 +83,7 @@ def _rows(
             print_ = printed.get(number, Printed())
             of_scale = number in measured and ours.scale == scale
             yield Compared(
-                **vars(ours), **vars(print_), at=at, dataset=str(at["dataset"]), slope=slope,
+                **vars(ours), **vars(print_), at=at, dataset=str(at["dataset"]), slope=slope, gain=gain,
                 of_scale=of_scale, shown=of_scale or ours.shipped, moving=_moving(ours, measure, slope),
                 label=measure.label, sign=measure.sign, matters=measure.matters,
                 digits=2 if slope else measure.decimals, has_print=number in printed,
@@ -134,7 +138,22 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
         measured += combine.averages(measured, spec.average, over)
     if spec.slope is not None:
         measured += combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
+    if spec.references:
+        measured += combine.gains(measured, spec.references[0], functools.partial(tested, plan))
     return measured
+
+
+def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:
+    """Return the test samples of each site at a place, and of all by an empty name: counted here, else as shipped."""
+    dataset, setting = str(place[0][1]), dict(place[1:])
+    run = plan.cell(dataset, setting | {TRAINING: FEDERATED}, next(iter(plan.study.methods))).runs[0]
+    if counted := by_site(run.data, run.seed, plan.config.data_dir):
+        return counted
+    key = run.data.partition_key(run.seed)
+    splits = {
+        split.partition("@"): counts for (of, split), counts in shipped_facts.read().items() if of == key
+    }
+    return {site: counts for (part, _, site), counts in splits.items() if part == "Test"}
 
 
 def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
@@ -151,7 +170,8 @@ def tidy(frame: pd.DataFrame, paper: str, table: str) -> pd.DataFrame:
     """Return the machine-readable form of a table: one row per number, nothing rounded away."""
     by_seed = {name: frame[name].map(_by_seed) for name in ("values", "paces")}
     places = pd.DataFrame([{"paper": paper, "table": table, **at} for at in frame["at"]], frame.index)
-    return pd.concat([places, frame.assign(**by_seed).rename(columns=PUBLISHED)[[*IN_CSV]]], axis=1)
+    columns = [*IN_CSV, *["low", "high"] * bool(frame["gain"].any())]
+    return pd.concat([places, frame.assign(**by_seed).rename(columns=PUBLISHED)[columns]], axis=1)
 
 
 def _by_seed(values: Mapping[Repeat, float]) -> str:

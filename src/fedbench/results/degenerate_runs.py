@@ -15,6 +15,8 @@ from fedbench.errors import UserError
 from fedbench.spec import RunSpec
 
 CONSTANT, REVERSED, ONE_CLASS, FLAT, STUCK = "constant", "reversed", "one class", "flat", "stuck"
+NO_MODEL = "no AUC: one class in training"
+"""What a run says of a site whose own model would have nothing to tell apart."""
 STILL = 3
 """So many evaluations that are the same to the last digit, and nothing moves."""
 MEANING = {

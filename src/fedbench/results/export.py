@@ -9,6 +9,7 @@ import pandas as pd
 
 from fedbench.errors import UserError
 from fedbench.outputs import write
+from fedbench.results import degenerate_runs
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
@@ -56,7 +57,8 @@ def _trained(cells: Sequence[Cell], spec: TableSpec) -> pd.DataFrame:
         rows = [row for cell in cells for row in runs_of_cells([cell], spec.metrics_on(cell.dataset))]
     runs = frame_of(rows, Row)
     broken = runs["status"].eq(DIVERGED) & runs["metric"].eq("")
-    return runs[broken | (runs["status"].eq(FINISHED) & runs["value"].notna())]
+    known = runs["value"].notna() | runs["sign"].eq(degenerate_runs.NO_MODEL)
+    return runs[broken | (runs["status"].eq(FINISHED) & known)]
 
 
 def _as_texts(runs: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:

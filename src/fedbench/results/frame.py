@@ -105,6 +105,8 @@ class Measured:
     # the seeds that learned nothing by the word of ``signs``, in which an AUC of 0.5 shows it, too
     idle: Mapping[str, list[int]] = field(default_factory=dict)
     partly: bool = False  # whether not all seeds of a shipped number were shipped
+    low: float = NAN  # of a gain of federated training: the ends of its interval
+    high: float = NAN
 
 
 @dataclass
@@ -131,6 +133,7 @@ class Compared(Printed, Measured):
     dataset: str = ""  # one of them
     where: str = ""  # the axes that vary, in words
     slope: bool = False  # whether it is the slope along a setting
+    gain: bool = False  # whether it is a gain of federated training
     of_scale: bool = False  # whether the scale runs it
     shown: bool = False  # whether there is a number of ours, or will be
     moving: str = (

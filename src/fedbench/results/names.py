@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fedbench.study.entries import Entry
+from fedbench.study.references import GAINS, TRAINING
 from fedbench.study.schema import Paper, Value
 
 ABSENT = "–"
@@ -16,7 +17,7 @@ AVERAGE = "AVG"
 """What an axis calls the average over its values."""
 SLOPE = "slope"
 """What an axis calls the slope along its values."""
-MADE_OF = (AVERAGE, SLOPE)
+MADE_OF = (AVERAGE, SLOPE, *GAINS)
 """Values of an axis that are made of its others."""
 GREEK = {"rho": "ρ", "alpha": "α", "delta": "δ", "beta": "β", "gamma": "γ", "mu": "μ"}
 
@@ -43,7 +44,7 @@ def axis_name(paper: Paper, axis: str) -> str:
 
 def axis_text(paper: Paper, axis: str, value: Value) -> str:
     """Name one value of an axis: datasets, methods and metrics by their label, settings as "p = 4"."""
-    if value in MADE_OF:
+    if value in MADE_OF or axis == TRAINING:
         return str(value)
     if axis in ("dataset", "method"):
         known: Mapping[str, Entry] = paper.datasets if axis == "dataset" else paper.methods

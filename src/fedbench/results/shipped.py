@@ -143,6 +143,7 @@ def _checked(path: Path) -> pd.DataFrame:
 def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
     """Return what can be wrong with rows: which have it, and what is said of one."""
     value, seed, diverged = rows["value"], rows["seed"], rows["status"] == DIVERGED
+    silent = diverged | (rows["sign"] == degenerate_runs.NO_MODEL)
     return [
         (
             ~rows["status"].isin((FINISHED, AVERAGED, DIVERGED)),
@@ -150,13 +151,16 @@ def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
         ),
         ((rows["metric"] == "") != diverged, "a {status} run with the metric {metric!r}"),
         (
-            ~rows["sign"].isin(("", *degenerate_runs.MEANING)),
+            ~rows["sign"].isin(("", degenerate_runs.NO_MODEL, *degenerate_runs.MEANING)),
             f"sign is {{sign!r}}; known: {', '.join(degenerate_runs.MEANING)}",
         ),
-        ((seed % 1 != 0) | (seed < 0) | (value.isna() != diverged), "seed {seed:g} with the value {value:g}"),
+        ((seed % 1 != 0) | (seed < 0) | (value.isna() != silent), "seed {seed:g} with the value {value:g}"),
         (
             rows["low"].notna() & value.notna() & ~value.between(rows["low"], rows["high"]),
             "value is {value:g}; {metric} lies between {low:g} and {high:g}",
         ),
-        ((rows["metric"] != "") & (value != rows["first"]), "{metric} of the run {key} is {first:g} in {at}"),
+        (
+            (rows["metric"] != "") & ~silent & (value != rows["first"]),
+            "{metric} of the run {key} is {first:g} in {at}",
+        ),
     ]

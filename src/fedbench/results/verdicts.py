@@ -95,9 +95,9 @@ def rounded(values: pd.Series[float], digits: pd.Series[int]) -> pd.Series[float
 def best(frame: pd.DataFrame, side: pd.Series[float]) -> pd.Series[bool]:
     """Say which numbers are the best among methods, ours or printed: equal digits are a tie.
 
-    Where all tie there is no best; slopes are no race.
+    Where all tie there is no best; slopes and gains are no race.
     """
-    values = frame["sign"] * rounded(side, frame["digits"]).where(~frame["slope"])
+    values = frame["sign"] * rounded(side, frame["digits"]).where(~(frame["slope"] | frame["gain"]))
     groups = values.groupby([frame[name] for name in GROUP], sort=False)
     most = groups.transform("max")
     return (values == most) & (most > groups.transform("min"))

@@ -14,7 +14,7 @@ from fedbench import files, safe_yaml, sealed_json
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.project import Folder
 from fedbench.spec import validated
-from fedbench.study import expand_sites, layers
+from fedbench.study import expand_sites, layers, references
 from fedbench.study.claim_checks import claim_mistakes
 from fedbench.study.extend import extended
 from fedbench.study.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
@@ -93,7 +93,7 @@ def load_paper(key: str) -> Paper:
             raise UserError(f"{source} extends {base}, which extends another paper itself; extend that one")
         load_paper(base)  # its mistakes are its own
         content = extended(base, below, content)
-    paper = validated(Paper, {**content, "key": key}, source)
+    paper = references.expanded(validated(Paper, {**content, "key": key}, source))
     for place, kind, used, defined in _names(paper):
         for item in used:
             if item not in defined:

@@ -31,6 +31,8 @@ class FigureSpec(Spec):
     """Its methods. Default: all."""
     settings: dict[str, list[Value]]
     """The values of each setting that it shows. Default: the setting's default."""
+    references: list[Literal["local", "pooled"]] = Field([], max_length=1)
+    """Of `forest`: one of `local` and `pooled`. The figure shows the gain of federated training over it."""
     metrics: list[str]
     """Its metrics."""
     x: str = "iteration"
@@ -43,6 +45,8 @@ class FigureSpec(Spec):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> FigureSpec:
+        if self.references and self.kind != "forest":
+            raise ValueError(f"references go with kind forest, not {self.kind}")
         if self.kind == "pareto" and (
             self.x not in ("floats_up", "samples", "seconds")
             or self.panels != "dataset"

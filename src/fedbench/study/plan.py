@@ -13,6 +13,7 @@ from fedbench.spec import Spec, validated
 from fedbench.study.cells import Cell, at_scale, described, layers_of, with_shared_parts
 from fedbench.study.configuration import load_config, load_paper, scale_of
 from fedbench.study.layers import Layer, overrides
+from fedbench.study.references import TRAINING
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec, Value
 from fedbench.study.tuned import Tuned, tuned_for
 from fedbench.study.unread import unread
@@ -145,7 +146,8 @@ class Plan:
             self._unread[dataset] = (
                 unread(self.study, dataset) if dataset in self.study.datasets else frozenset()
             )
-        untold = {name for name in self._unread[dataset] if setting.get(name) == known[name].default}
+        silent = self._unread[dataset] | ({TRAINING} & known.keys())  # federated runs are called as ever
+        untold = {name for name in silent if setting.get(name) == known[name].default}
         return {name: value for name, value in setting.items() if name not in untold}
 
     def layers(self, cell: Cell) -> list[Layer]:

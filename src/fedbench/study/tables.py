@@ -49,6 +49,9 @@ class TableSpec(Spec):
     """Its methods. Default: all, but for tables of data, which train nothing."""
     settings: dict[str, list[Value]] = {}
     """The values of each setting that it shows. Default: the setting's default."""
+    references: list[Literal["local", "pooled"]] = []
+    """Of `results`: what each cell is trained as besides, without federation (`train.reference`), with the gain of
+    federated training over the first of them. They become the columns, unless rows or columns place `training`."""
     metrics: list[str] = []
     """Its metrics."""
     rounds_to: dict[str, float | list[float]] = {}
@@ -76,6 +79,8 @@ class TableSpec(Spec):
 
     @model_validator(mode="after")
     def _board_fits(self) -> TableSpec:
+        if self.references and self.kind != "results":
+            raise ValueError(f"references go with kind results, not {self.kind}")
         if (self.kind == "leaderboard") != (self.board is not None):
             raise ValueError("kind leaderboard and board go together")
         if self.board is not None and self.board.budget is not None:

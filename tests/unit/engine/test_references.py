@@ -95,7 +95,7 @@ def test_a_client_of_one_class_has_no_number_and_says_why() -> None:
     outcome, unbroken = outcome_of(run, one_class(arrays, 1)), outcome_of(run, arrays)
     assert math.isnan(outcome.metrics["test_auc@B"]) and math.isnan(outcome.metrics["test_ap@B"])
     assert {*outcome.undefined} == {"test_auc@B", "test_ap@B"}
-    assert {*outcome.undefined.values()} == {"one class in training"}
+    assert {*outcome.undefined.values()} == {"no AUC: one class in training"}
     for site in "AC":
         assert outcome.metrics[f"test_auc@{site}"] == unbroken.metrics[f"test_auc@{site}"]
     assert outcome.metrics["worst_site_test_auc"] == min(outcome.metrics[f"test_auc@{site}"] for site in "AC")

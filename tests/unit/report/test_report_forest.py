@@ -37,7 +37,7 @@ def cells(project: Project, reduced: Config, monkeypatch: pytest.MonkeyPatch) ->
     paper = localscgdam()
     paper["figures"] = {"figure1": FOREST}
     project.save_paper("localscgdam", paper)
-    monkeypatch.setattr(forest, "by_site", lambda spec, seed, data_dir: COUNTS)
+    monkeypatch.setattr(forest, "tested", lambda plan, place: COUNTS)
     return {cell.method: cell for cell in project.cells("localscgdam", "figure1", reduced)}
 
 
@@ -106,7 +106,7 @@ def test_without_the_data_there_are_no_counts_and_no_intervals(
     project: Project, cells: dict[str, Cell], reduced: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finish(project, cells["CoDA"], CODA)
-    monkeypatch.setattr(forest, "by_site", lambda spec, seed, data_dir: {})
+    monkeypatch.setattr(forest, "tested", lambda plan, place: {})
     drawing = make(reduced)
     assert "bars" not in drawing.words and "not prepared here" in drawing.words
     assert drawing.points["low"].isna().all() and drawing.points["mean"].notna().all()

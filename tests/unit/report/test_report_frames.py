@@ -143,7 +143,7 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "half_width": 0.002, "printed": 0.9, "verdict": "matches", "shipped": False,
            "partly": False, "n_seeds": 3, "method": "x", "basis": "", "doubt": "", "status": "finished",
-           "on_edge": False, "tau": math.nan, "shown": True}  # fmt: skip
+           "on_edge": False, "tau": math.nan, "shown": True, "low": math.nan}  # fmt: skip
     frame = pd.DataFrame([row])
 
     def said(frame: pd.DataFrame, dashes: bool = False) -> str:
@@ -154,6 +154,7 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
     assert "interval" not in said(frame.assign(half_width=math.nan))
     for mark, change in {
         "¹: one seed": {"basis": "one seed"},
+        "in brackets": {"low": 0.1},
         "†": {"doubt": "typo"},
         "°": {"on_edge": True},
         "τ: ": {"tau": 0.3},
@@ -190,7 +191,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
     """The frame of a table that holds four methods at one place against print, with verdicts and order."""
     usual = {
         "place": (("dataset", "FashionMNIST"), ("p", 4)), "dataset": "FashionMNIST", "metric": "test_auc",
-        "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "of_scale": True, "shown": True,
+        "label": "test AUC", "sign": 1, "digits": 3, "slope": False, "gain": False, "of_scale": True, "shown": True,
         "scale": "reduced", "status": "finished", "reason": "", "n_seeds": 3, "n_wanted": 3, "n_bad": 0,
         "std": 0.001, "shipped": False,
         "has_print": True, "printed_std_text": "", "comparable_std": math.nan, "print_seeds": math.nan,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fedbench.results.auc_interval import auc_interval
+from fedbench.results.auc_interval import auc_interval, gain_interval
 from fedbench.results.statistics import COVERAGE
 
 
@@ -35,3 +35,27 @@ def test_few_samples_are_wide_intervals_and_a_perfect_auc_is_not_certain() -> No
     assert narrow[1] - narrow[0] < 0.06 < 0.4 < wide[1] - wide[0]
     for of in ((0.8, 20, 0), (0.8, 0, 20), (math.nan, 5, 5)):
         assert all(map(math.isnan, auc_interval(*of)))
+
+
+def test_a_gain_adds_what_is_uncertain_of_both_in_squares() -> None:
+    low, high = auc_interval(0.8, 30, 20)
+    both = math.hypot(0.8 - low, high - 0.8)
+    assert gain_interval(0.8, 0.8, 30, 20) == pytest.approx((-both, both))
+    assert gain_interval(0.8, 0.8, 30, 20, 0.5)[1] == pytest.approx(math.hypot(0.8 - low, high - 0.8, 0.5))
+    ends, back = gain_interval(0.9, 0.6, 30, 20), gain_interval(0.6, 0.9, 30, 20)
+    assert ends == pytest.approx((-back[1], -back[0])) and ends[0] < 0.3 < ends[1]
+    assert all(map(math.isnan, gain_interval(0.9, 0.6, 30, 0)))
+
+
+def test_the_interval_of_a_gain_covers_it_on_the_same_patients() -> None:
+    """Scores of two models that agree in part; it takes them for apart, and so covers more often."""
+    generator = np.random.default_rng(1)
+    apart = [math.sqrt(2) * norm.ppf(auc) for auc in (0.85, 0.75)]
+    covered = 0
+    for _ in range(1000):
+        shared = generator.normal(0, 0.7, 50)
+        scores = [shared + generator.normal(0, math.sqrt(0.51), 50) + d * (np.arange(50) < 20) for d in apart]
+        aucs = [float((s[:20, None] > s[20:]).mean()) for s in scores]
+        low, high = gain_interval(*aucs, 20, 30)
+        covered += low <= 0.1 <= high
+    assert covered / 1000 > COVERAGE

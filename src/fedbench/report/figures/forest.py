@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fedbench.data.summary import Counts, by_site
+from fedbench.data.summary import Counts
 from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over, repeats_of
 from fedbench.report.figures.style import styles_of
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.auc_interval import auc_interval
+from fedbench.results.combine import gains
+from fedbench.results.compare import tested
 from fedbench.results.frame import FINISHED, Measured
 from fedbench.results.names import axis_text
+from fedbench.results.places import place_of
 from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import COVERAGE
+from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
+from fedbench.study.references import GAINS, TRAINING
 
 ALL = "all test samples"
 APART = 0.62
@@ -30,6 +35,10 @@ BARS = (
     f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
     "positive among all of them"
 )
+OF_GAINS = (
+    f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, as if models had not shared these; in "
+    "brackets: positive among all of them"
+)
 NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
 
@@ -38,23 +47,31 @@ def content(plan: Plan, name: str) -> Content:
     paper, spec, shipped = plan.study, plan.figure(name), Shipped(plan)
     datasets, panels = plan.datasets(spec), []
     measure = paper.measure(_base(spec.metrics))
-    several = [name for name, values in paper.values(spec).items() if len(values) > 1]
+    several = [name for name, values in paper.values(spec).items() if len(values) > 1 and name != TRAINING]
+    over = f": federated − {spec.references[0]}" if spec.references else ""
     for dataset in datasets:
-        curves = []
+        curves, groups = [], dict[str, list[Cell]]()
         for cell in (cell for cell in plan.cells(name) if cell.dataset == dataset):
             at = {"method": cell.method, **cell.setting}
             label = ", ".join(axis_text(paper, axis, at[axis]) for axis in ("method", *several))
-            measured = measure_cells([cell], spec.metrics, shipped)
-            counts = by_site(cell.runs[0].data, cell.runs[0].seed, Path(plan.config.data_dir))
+            groups.setdefault(label, []).append(cell)
+        for label, cells in groups.items():
+            measured = measure_cells(cells, spec.metrics, shipped)
+            if over:
+                measured = gains(measured, spec.references[0], functools.partial(tested, plan))
+            counts = tested(plan, place_of(dataset, cells[0].setting))
             if curve := curve_of(label, measured, counts):
                 curves.append(curve)
         if curves:
-            panels.append(Panel(dataset, measure.name, measure.label, curves, falls=measure.sign < 0))
-    across = Across(measure.label, rows=tuple(_site(metric) or ALL for metric in spec.metrics))
+            panels.append(Panel(dataset, measure.name, measure.label + over, curves, falls=measure.sign < 0))
+    none = 0.0 if over else 0.5 if measure.name.endswith("_auc") else None
+    rows = tuple(_site(metric) or ALL for metric in spec.metrics)
+    across = Across(measure.label + over, rows=rows, none=none)
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
     counted = any(curve.points["positives"].any() for panel in panels for curve in panel.curves)
-    words = mean_over(f"dots: each seed, {BARS if counted else NO_BARS}", alone="")
+    bars = OF_GAINS if over else BARS
+    words = mean_over(f"dots: each seed, {bars if counted else NO_BARS}", alone="")
     return Content(panels, across, styles, datasets, words, columns=1)
 
 
@@ -79,8 +96,8 @@ def fill(axes: Axes, panel: Panel, content: Content) -> None:
     axes.grid(axis="y", visible=False)
     for row in range(1, len(names)):
         axes.axhline(row - 0.5, color="#d0d0d0", linewidth=0.5)
-    if panel.metric.endswith("_auc"):
-        axes.axvline(0.5, color="#444444", linewidth=0.6, linestyle="--")
+    if content.across.none is not None:
+        axes.axvline(content.across.none, color="#444444", linewidth=0.6, linestyle="--")
 
 
 def height(panels: Sequence[Panel], across: Across) -> float:
@@ -102,8 +119,8 @@ def curve_of(label: str, measured: Sequence[Measured], counts: Mapping[str, Coun
 def _row(place: int, measured: Measured, counts: Mapping[str, Counts]) -> dict[str, object]:
     site = counts.get(_site(measured.metric), Counts(0, 0, 0))
     positives, negatives = site.positive or 0, site.negative or 0
-    low, high = math.nan, math.nan
-    if _base([measured.metric]).endswith("_auc"):
+    low, high = measured.low, measured.high
+    if dict(measured.place).get(TRAINING) not in GAINS and _base([measured.metric]).endswith("_auc"):
         low, high = auc_interval(measured.mean, positives, negatives)
     return {"x": place, "metric": measured.metric, "mean": measured.mean, "low": low, "high": high,
             "positives": positives, "negatives": negatives}  # fmt: skip

@@ -84,7 +84,7 @@ class Panel:
 class Across:
     """The x axis of all panels: what it is called, whether it or the y axis is logarithmic, where its ticks are.
 
-    A forest plot has names of ``rows``, and ``x`` of its curves is the row.
+    A forest plot has names of ``rows``, and ``x`` of its curves is the row; ``none`` is where there is no effect.
     """
 
     label: str
@@ -92,6 +92,7 @@ class Across:
     log_y: bool = False
     ticks: tuple[float, ...] = ()
     rows: tuple[str, ...] = ()
+    none: float | None = None
 
 
 def across_of(spec: FigureSpec) -> Across:

@@ -1,0 +1,178 @@
+"""``references: [local, pooled]``: the same cells without federation, beside those that are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_project import Project, line, localscgdam, run_result
+
+from fedbench.data.summary import Counts
+from fedbench.errors import UserError
+from fedbench.report import tables
+from fedbench.report.figures import build as figures
+from fedbench.results import compare
+from fedbench.results.auc_interval import gain_interval
+from fedbench.results.export import export_reproduced
+from fedbench.results.statistics import half_width
+from fedbench.study.configuration import load_paper
+from fedbench.study.plan import Plan
+from fedbench.study.schema import Config
+
+CONFIG = Config(scale="reduced", datasets=["CIFAR10"])
+SITES = ["test_auc", "test_auc@Basel", "test_auc@Lyon", "worst_site_test_auc"]
+COUNTS = {"": Counts(1000, 500, 500), "Basel": Counts(400, 200, 200), "Lyon": Counts(10, 5, 5)}
+NO_MODEL = "no AUC: one class in training"
+BASEL = {"federated": [0.90, 0.92, 0.91], "local": [0.70, 0.71, 0.75], "pooled": [0.9, 0.9, 0.9]}
+
+
+def saved(project: Project, table: dict[str, Any], train: dict[str, Any] | None = None) -> None:
+    paper = localscgdam()
+    paper["defaults"]["train"] = paper["defaults"]["train"] | (train or {})
+    paper["tables"]["table1"] |= {"methods": ["CoDA", "LocalSGDM"], "settings": {"p": [4]}, **table}
+    paper["claims"] = []
+    project.save_paper("localscgdam", paper)
+
+
+def test_cells_of_references_stand_beside_federated_ones_which_stay_what_they_are(project: Project) -> None:
+    saved(project, {})
+    before = Plan(CONFIG, "localscgdam").cells("table1")
+    saved(project, {"references": ["local", "pooled"]}, {"keep_model": True})
+    kept = Plan(CONFIG, "localscgdam").cells("table1")
+    saved(project, {"references": ["local", "pooled"]})
+    cells = {cell.name: cell for cell in Plan(CONFIG, "localscgdam").cells("table1")}
+    assert len(cells) == 3 * len(before) == len(kept)
+    for cell in before:
+        folder, method = cell.name.rsplit("/", 1)
+        ours = [cells[f"{folder}{end}/{method}"] for end in ("", "_traininglocal", "_trainingpooled")]
+        assert ours[0].key == cell.key and ours[0].path == cell.path
+        assert [c.runs[0].train.reference for c in ours] == [None, "local", "pooled"]
+        assert {c.runs[0].data.partition_key(0) for c in ours} == {cell.runs[0].data.partition_key(0)}
+        assert [{**c.runs[0].params} for c in ours] == [{**cell.runs[0].params}] * 3
+    models = {cell.setting["training"]: cell.runs[0].train.keep_model for cell in kept}
+    assert models == {"federated": True, "local": False, "pooled": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "rows", "columns"),
+    [
+        ({"rows": ["metric"], "columns": ["method"]}, ["method", "metric"], ["training"]),
+        ({"rows": ["method", "training"], "columns": ["metric"]}, ["method", "training"], ["metric"]),
+    ],
+)
+def test_they_become_the_columns_unless_they_are_placed(
+    project: Project, given: dict[str, Any], rows: list[str], columns: list[str]
+) -> None:
+    saved(project, {"references": ["pooled"], "datasets": ["CIFAR10"], **given})
+    spec = load_paper("localscgdam").tables["table1"]
+    assert (spec.rows, spec.columns, spec.settings["training"]) == (rows, columns, ["pooled", "federated"])
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"references": ["central"]}, r"table1\.references.*'local' or 'pooled'"),
+        ({"references": ["local"], "kind": "facts"}, "references go with kind results"),
+    ],
+)
+def test_bad_references_are_named(project: Project, table: dict[str, Any], says: str) -> None:
+    saved(project, table)
+    with pytest.raises(UserError, match=says):
+        load_paper("localscgdam")
+
+
+def test_only_a_forest_shows_gains(project: Project) -> None:
+    paper = localscgdam()
+    paper["figures"]["figure1"]["references"] = ["local"]
+    project.save_paper("localscgdam", paper)
+    with pytest.raises(UserError, match="references go with kind forest"):
+        load_paper("localscgdam")
+
+
+TABLE: dict[str, Any] = {
+    "datasets": ["CIFAR10"], "references": ["local", "pooled"], "metrics": SITES, "rows": ["metric"],
+    "columns": ["method"], "published": None,
+}  # fmt: skip
+
+
+def finished(project: Project, one_class: bool = False, **table: Any) -> Plan:
+    """CoDA's runs of the three kinds; Lyon has one class where ``one_class`` says so, and no local model then."""
+    saved(project, TABLE | table)
+    plan = Plan(CONFIG, "localscgdam")
+    for cell in plan.cells("table1"):
+        kind, runs = str(cell.setting["training"]), []
+        for run, basel in zip(cell.runs, BASEL[kind] if cell.method == "CoDA" else [0.8] * 3, strict=True):
+            silent = one_class and kind == "local"
+            metrics = {"test_auc": basel, "test_auc@Basel": basel, "worst_site_test_auc": basel}
+            metrics["test_auc@Lyon"] = float("nan") if silent else 0.6
+            facts = {"test_auc@Lyon": {"sign": NO_MODEL}} if silent else {}
+            runs.append(run_result(run.seed, run.key, metrics) | {"facts": facts})
+        project.write(cell, runs)
+    return plan
+
+
+@pytest.fixture(autouse=True)
+def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "by_site", lambda spec, seed, data_dir: COUNTS)
+
+
+def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> None:
+    plan = finished(project)
+    rows = tables.make(plan, "table1").rows
+    gains = rows[(rows["training"] == "gain over local") & (rows["method"] == "CoDA")].set_index("metric")
+    assert gains.loc["test_auc@Basel", "values"] == "0:0.2 1:0.21 2:0.16"
+    assert gains.loc["test_auc@Basel", "mean"] == pytest.approx(0.19)
+    seeds = float(half_width(gains.loc["test_auc@Basel", "std"], 3))
+    ends = gain_interval(0.91, 0.72, 200, 200, seeds)
+    assert (gains.loc["test_auc@Basel", "low"], gains.loc["test_auc@Basel", "high"]) == pytest.approx(ends)
+    assert gains.loc["test_auc@Lyon", ["low", "high"]].tolist() == pytest.approx(
+        gain_interval(0.6, 0.6, 5, 5)
+    )
+    assert pd.isna(gains.loc["worst_site_test_auc", "low"]), "over patients nothing is known of it"
+    assert {*rows["training"]} == {"local", "pooled", "federated", "gain over local"}
+
+
+def test_a_table_answers_who_gains(project: Project) -> None:
+    text = tables.make(finished(project), "table1").terminal(True)
+    lines = text[text.index("CoDA") :]
+    assert "local" in text and line(lines, "test AUC, Basel").split()[3:5] == ["0.720±0.026", "0.900*±0.000"]
+    assert "+0.190±0.026 [+0.1" in line(lines, "test AUC, Basel")
+    assert "Federated training gains in test AUC, Basel (CoDA); 3 of 4 intervals of gains hold 0." in text
+    assert "90% interval of a gain" in text and "trains alone" in text and "federated minus local" in text
+
+
+def test_a_hospital_without_a_local_model_says_so_shipped_too(project: Project) -> None:
+    plan = finished(project, one_class=True)
+
+    def holds(mark: str) -> None:
+        table = tables.make(Plan(CONFIG, "localscgdam"), "table1")
+        for form in (table.terminal(True), table.markdown(), table.tex()):
+            assert NO_MODEL in form and "undefined" in form
+        assert f"{NO_MODEL}{mark}" in line(table.terminal(True), "test AUC, Lyon")
+        said = table.rows.set_index(["training", "method", "metric"])
+        assert said.loc[("local", "CoDA", "test_auc@Lyon"), "reason"] == NO_MODEL
+        assert said.loc[("federated", "CoDA", "test_auc@Lyon"), "mean"] == pytest.approx(0.6)
+
+    holds("")
+    assert NO_MODEL in export_reproduced(plan, "table1").read_text()
+    for cell in plan.cells("table1"):
+        (project.root / cell.path).unlink()
+        project.forget(cell.runs)
+    holds("‡")
+
+
+def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Project) -> None:
+    finished(project)
+    paper = localscgdam()
+    forest = {"title": "Gain", "kind": "forest", "panels": "dataset", "datasets": ["CIFAR10"], "methods": ["CoDA"],
+              "settings": {"p": [4]}, "references": ["local"], "metrics": SITES[:3]}  # fmt: skip
+    paper["figures"] = {"figure1": forest}
+    project.save_paper("localscgdam", paper)
+    drawing = figures.make(Plan(CONFIG, "localscgdam"), "figure1")
+    drawn = drawing.points
+    assert drawn["mean"].tolist() == pytest.approx([0.19, 0.19, 0.0]) and {*drawn["curve"]} == {"CoDA"}
+    assert drawn["low"].iloc[1] > 0 > drawn["low"].iloc[2] and drawn["positives"].tolist() == [500, 200, 5]
+    (axes,) = drawing.picture.axes
+    assert axes.get_xlabel() == "test AUC: federated − local"
+    assert any(set(line.get_xdata()) == {0.0} for line in axes.lines) and "over seeds and" in drawing.words
