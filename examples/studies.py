@@ -26,7 +26,10 @@ def overlaid(base, over):
 
 def study_of(name):
     """The YAML of a study over that of the one it extends, of whose tables it has those that it names."""
-    paper = yaml.safe_load(Path(f"config/papers/{name}.yaml").read_text(encoding="utf-8"))
+    path = next(
+        path for path in Path("config").glob(f"*/{name}.yaml") if path.parent.name in ("papers", "studies")
+    )
+    paper = yaml.safe_load(path.read_text(encoding="utf-8"))
     for table in paper.get("tables", {}).values():
         if (file := table.get("published")) and "/" not in file:
             table["published"] = str(PUBLISHED / name / file)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from fedbench.report import tables
-from fedbench.study.configuration import load_config
+from fedbench.study.configuration import load_config, paper_keys, study_path
 from fedbench.study.plan import Plan
 from projects import BIN, ROOT
 
@@ -107,7 +107,7 @@ def test_rows_of_shipped_numbers_on_pages_are_what_ships_now(
     assert [line for line in shown if not any(row.startswith(line) for row in rows)] == []
 
 
-TEXTS = [*PAGES, *sorted(ROOT.glob("config/papers/*.yaml")), *sorted(ROOT.glob("src/**/*.html"))]
+TEXTS = [*PAGES, *(ROOT / study_path(key) for key in paper_keys()), *sorted(ROOT.glob("src/**/*.html"))]
 IDIOMS = re.compile(
     r"\b(nobody|whoever|everybody|anybody|somebody|(?<!each )(?<!one )of which|"
     r"could not be had|to be had|comes along|no praise|held against|for want of|on an edge of|in vain|"

@@ -135,9 +135,7 @@ def claims(
         elif table.findings:
             print(table.terminal(notes, scale))
         elif paper:
-            print(
-                f"{paper} makes no claims: there is no `claims:` in {configuration.CONFIG_DIR / 'papers' / paper}.yaml"
-            )
+            print(f"{paper} makes no claims: there is no `claims:` in {configuration.study_path(paper)}")
 
 
 @without_collection()

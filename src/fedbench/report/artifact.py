@@ -33,7 +33,9 @@ from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 
 CODE = "src/* workflow/* data_prep/* examples/* docs/*.md Makefile pyproject.toml requirements.lock LICENSE README.md"
-OF_STUDY = ("config/papers/{}.yaml", "config/tuned/{}/*", "published/{}/*", "reproduced/*/{}.csv")
+OF_STUDY = (
+    "config/papers/{}.yaml", "config/studies/{}.yaml", "config/tuned/{}/*", "published/{}/*", "reproduced/*/{}.csv",
+)  # fmt: skip
 README = """# {target} at scale {scale}, rebuilt by fedbench
 
 `code/` is fedbench at commit {commit}, with the files of this study, a row for each run and metric in `reproduced/`, curves in

@@ -16,7 +16,7 @@ from fedbench.errors import UserError, unknown
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
 from fedbench.spec.run import SHARED
 from fedbench.study import starts
-from fedbench.study.configuration import CONFIG_DIR, file_of
+from fedbench.study.configuration import CONFIG_DIR, file_of, study_path
 from fedbench.study.layers import Layer, merged, nested, overlaid
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
@@ -125,7 +125,7 @@ def layers_of(
 ) -> list[Layer]:  # fmt: skip
     """Return the layers of a run by name, later ones win."""
     data, how = paper.datasets[dataset], paper.methods[method]
-    source = f"{CONFIG_DIR / 'papers' / paper.key}.yaml"
+    source = study_path(paper.key)
     of_data, of_method = file_of(paper, "datasets", dataset), file_of(paper, "methods", method)
     tuned_values = tuned_for(paper, dataset, setting, method, scale)
     path, chosen = ("tuning", tuned) if tuned is not None else (tuned_values.path, tuned_values.values)

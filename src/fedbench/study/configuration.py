@@ -22,6 +22,8 @@ from fedbench.study.tuning import Trials
 from fedbench.study.unread import unread
 
 CONFIG_DIR = Folder("config")
+STUDIES = ("papers", "studies")
+"""Its folders with a YAML for each paper, and for each study that is no paper."""
 AXES = ("dataset", "method", "metric")
 """What varies in tables and figures besides settings."""
 
@@ -82,13 +84,18 @@ def _load_named(kind: str, name: str, folder: Path) -> Any:
 
 
 def load_paper(key: str) -> Paper:
-    """Read ``config/papers/<key>.yaml`` and check that all its parts name things it defines."""
-    folder = CONFIG_DIR / "papers"
-    source, content = folder / f"{key}.yaml", _load_named("paper", key, folder)
+    """Read the YAML of a paper or study and check that all its parts name things it defines."""
+    if key not in (known := paper_keys()):
+        raise unknown("paper", key, known)
+    source = study_path(key)
+    if source.parent.name == "studies" and (twice := CONFIG_DIR / f"papers/{key}.yaml").is_file():
+        raise UserError(f"{source} and {twice} have one name: rename one of them")
+    content = read_yaml(source)
     if (base := content.get("extends")) is not None:
-        if base not in (known := [other for other in paper_keys() if other != key]):
+        if base not in known or base == key:
+            known.remove(key)
             raise UserError(f"{source}: {unknown('paper to extend', str(base), known)}")
-        below = read_yaml(folder / f"{base}.yaml")
+        below = read_yaml(study_path(base))
         if "extends" in below:
             raise UserError(f"{source} extends {base}, which extends another paper itself; extend that one")
         load_paper(base)  # its mistakes are its own
@@ -240,7 +247,13 @@ def file_of(paper: Paper, kind: str, name: str) -> Path:
     It is the study's own unless the study takes the entry over, unchanged, from the one that it extends.
     """
     key = paper.key if name in paper.defined.get(kind, []) else paper.extends or paper.key
-    return CONFIG_DIR / f"papers/{key}.yaml"
+    return study_path(key)
+
+
+def study_path(key: str) -> Path:
+    """Return the YAML of a study: in ``config/studies/`` if it is there, else where that of a paper is."""
+    path = CONFIG_DIR / f"studies/{key}.yaml"
+    return path if path.is_file() else CONFIG_DIR / f"papers/{key}.yaml"
 
 
 def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:
@@ -289,5 +302,5 @@ def scale_names() -> list[str]:
 
 
 def paper_keys() -> list[str]:
-    """List the papers the configuration knows."""
-    return sorted(path.stem for path in (CONFIG_DIR / "papers").glob("*.yaml"))
+    """List the papers and studies that the configuration knows."""
+    return sorted({path.stem for folder in STUDIES for path in (CONFIG_DIR / folder).glob("*.yaml")})

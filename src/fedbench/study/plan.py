@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fedbench.errors import UserError, unknown
 from fedbench.spec import Spec, validated
 from fedbench.study.cells import Cell, at_scale, described, layers_of, with_shared_parts
-from fedbench.study.configuration import load_config, load_paper, scale_of
+from fedbench.study.configuration import load_config, load_paper, scale_of, study_path
 from fedbench.study.layers import Layer, overrides
 from fedbench.study.references import TRAINING
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec, Value
@@ -125,7 +125,7 @@ class Plan:
             if at := next((place for place in self.config.set if place in entry.sets), None):
                 raise UserError(
                     f"set {at}: that is the setting {name} of {study.key}, which is part of a cell's name; give the "
-                    f"table another value of {name} in config/papers/{study.key}.yaml"
+                    f"table another value of {name} in {study_path(study.key)}"
                 )
         run = with_shared_parts(*described(study, scale, dataset, setting, method, self._set), self._parts)
         facts = {

@@ -31,7 +31,7 @@ from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
 from fedbench.study.cells import Cell
-from fedbench.study.configuration import load_paper
+from fedbench.study.configuration import load_paper, study_path
 from fedbench.study.starts import runs_before
 from fedbench.train import initial_weights
 
@@ -49,7 +49,7 @@ def check(cells: Sequence[Cell]) -> None:
         UserError: something is unknown, missing, of a wrong kind, or does not fit; the place in the YAML is named.
     """
     check_runs(
-        (f"config/papers/{cell.paper}.yaml: ", cell.dataset, cell.method, run)
+        (f"{study_path(cell.paper)}: ", cell.dataset, cell.method, run)
         for cell in cells
         for run in (*runs_before(cell)[:1], cell.runs[0])
     )
@@ -71,7 +71,7 @@ def _misspelt_sites(cells: Sequence[Cell]) -> Iterator[str]:
                 known = [site_names(runs[dataset].data.datasets) for dataset in spec.datasets]
                 sites = [*itertools.chain(*filter(None, known))]
                 for site in sorted(asked - {*sites}) if sites and None not in known else ():
-                    yield f"config/papers/{key}.yaml: {name}: metrics: {unknown('site', site, sites)}"
+                    yield f"{study_path(key)}: {name}: metrics: {unknown('site', site, sites)}"
 
 
 def _refuse(mistakes: Iterable[str]) -> None:

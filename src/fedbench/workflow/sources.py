@@ -22,7 +22,7 @@ LIBRARY = Path(fedbench.__file__).parent
 
 def configuration_of(studies: Sequence[str]) -> list[str]:
     """List the YAML files that the tables of studies (``*``: of all) are described by, and what was tuned for them."""
-    places = ("papers/{}.yaml", "tuned/{}/**/*.yaml")
+    places = ("papers/{}.yaml", "studies/{}.yaml", "tuned/{}/**/*.yaml")
     about = [CONFIG_DIR.glob(place.format(study)) for place in places for study in studies]
     about += [CONFIG_DIR.glob(place) for place in ("config.yaml", "scales/*.yaml", "datasets/*.yaml")]
     return _present(path for paths in about for path in paths)

@@ -14,11 +14,12 @@ from pydantic import BaseModel
 from fedbench.commands import schema
 from fedbench.commands.docstrings import docstrings
 from fedbench.spec import RunSpec
+from fedbench.study.configuration import paper_keys, study_path
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = [
     ("config", ROOT / "config/config.yaml"),
-    *(("study", path) for path in sorted((ROOT / "config/papers").glob("*.yaml"))),
+    *(("study", ROOT / study_path(key)) for key in paper_keys()),
     *(("scale", path) for path in sorted((ROOT / "config/scales").glob("*.yaml"))),
 ]
 

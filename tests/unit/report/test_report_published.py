@@ -21,12 +21,12 @@ from fedbench.results.compare import comparisons, unknown_names
 from fedbench.results.frame import Printed
 from fedbench.results.places import Pooled
 from fedbench.results.published import PublishedTable, load, printed, printed_in
-from fedbench.study.configuration import load_paper
+from fedbench.study.configuration import load_paper, paper_keys
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, TableSpec, Value
 
 ROOT = Path(__file__).parents[3]
-PAPERS = [load_paper(path.stem) for path in sorted((ROOT / "config/papers").glob("*.yaml"))]
+PAPERS = [load_paper(key) for key in paper_keys()]
 # what is printed of the data themselves stands in files of their own
 FILE = {
     (paper.key, name): spec.published

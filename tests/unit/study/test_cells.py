@@ -14,10 +14,10 @@ from fedbench.errors import UserError
 from fedbench.spec import as_value
 from fedbench.study import plan
 from fedbench.study.cells import matching, resolve
-from fedbench.study.configuration import load_config, load_paper
+from fedbench.study.configuration import load_config, load_paper, paper_keys
 from fedbench.study.plan import Plan
 
-PAPERS = sorted(path.stem for path in (Path(__file__).parents[3] / "config/papers").glob("*.yaml"))
+PAPERS = paper_keys()
 
 
 class TestPapersAsShipped:

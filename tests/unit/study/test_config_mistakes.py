@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy import write_yaml
 from toy_changes import CONFIG, rewrite
 
 from fedbench.errors import UserError
 from fedbench.study import configuration
-from fedbench.study.configuration import load_config, load_paper, load_scale
+from fedbench.study.configuration import load_config, load_paper, load_scale, paper_keys, study_path
 
 PLAIN = {"method": "Plain", "than": "Proximal", "metric": "test_auc"}
 CLAIM = {"says": "Good", "in": ["table1"], "better": PLAIN}
@@ -78,7 +79,7 @@ class TestConfig:
         with pytest.raises(UserError, match=r"config/config\.yaml is not valid YAML"):
             load_config()
         Path("config/config.yaml").unlink()
-        with pytest.raises(UserError, match=r"config/config\.yaml does not exist; run fedbench from"):
+        with pytest.raises(UserError, match=r"config/config\.yaml does not exist; `fedbench init`"):
             load_config()
 
     @pytest.mark.parametrize(
@@ -180,3 +181,13 @@ class TestConfig:
         assert configuration.paper_keys() == ["toy"]
         monkeypatch.chdir(CONFIG.parent)
         assert {"climb", "localscgdam"} <= set(configuration.paper_keys())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_study_that_is_no_paper_has_a_folder_of_its_own_and_its_name_to_itself() -> None:
+    mine = Path("config/studies/mine.yaml")
+    write_yaml(mine, {"extends": "toy", "title": "Mine"})
+    assert load_paper("mine").title == "Mine" and study_path("mine") == mine and "mine" in paper_keys()
+    write_yaml(Path("config/papers/mine.yaml"), {"extends": "toy"})
+    with pytest.raises(UserError, match=r"config/studies/mine\.yaml and config/papers/mine\.yaml"):
+        load_paper("mine")

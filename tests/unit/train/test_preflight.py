@@ -144,7 +144,7 @@ def test_absurd_lengths_and_normalisations_have_no_cell(train: dict[str, Any], m
         cells(changed("datasets", "Digits", "fixed", value={"train": train}))
 
 
-@pytest.mark.parametrize("paper", [path.stem for path in sorted((ROOT / "config/papers").glob("*.yaml"))])
+@pytest.mark.parametrize("paper", paper_keys())
 def test_each_cell_of_the_demo_may_train_alone(paper: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the workflow's jobs do, one cell each."""
     monkeypatch.chdir(ROOT)

@@ -38,7 +38,9 @@ def tune_dataset(
     """
     paper = configuration.load_paper(paper_key)
     if paper.tune is None:
-        raise UserError(f"config/papers/{paper_key}.yaml has no section `tune`, so there is nothing to try")
+        raise UserError(
+            f"{configuration.study_path(paper_key)} has no section `tune`, so there is nothing to try"
+        )
     if dataset not in paper.datasets:
         raise unknown(f"dataset of {paper.key}", dataset, paper.datasets)
     for name in methods or []:
@@ -68,7 +70,7 @@ class Tuning:
     ) -> None:
         assert paper.tune is not None
         self._config, self._dataset, self._values, self._say = config, dataset, values, say
-        self._source = configuration.CONFIG_DIR / "papers" / f"{paper.key}.yaml"
+        self._source = configuration.study_path(paper.key)
         self._path = configuration.tuned_path(paper, dataset, values)
         at_values = paper.tune.at(values)
         self._paper, self._tune = paper.model_copy(update={"tune": at_values}), at_values.on(dataset)
