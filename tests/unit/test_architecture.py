@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs/background/developers/architecture.md").read_text()
 
 def named() -> list[list[str]]:
     """The rooms in the first column of the first table, line by line."""
-    table = TEXT.split("\n\n")[2]
+    table = next(part for part in TEXT.split("\n\n") if part.startswith("| room |"))
     return [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines()[2:]]
 
 
@@ -35,6 +35,11 @@ def test_they_stand_in_the_order_that_is_checked() -> None:
     order = [room for layer in layers() for room in layer]
     place = {room: at for at, layer in enumerate(layers()) for room in layer}
     assert [place[room] for room in flat] == sorted(place[room] for room in order)
+
+
+def test_the_picture_shows_them_all() -> None:
+    picture = (ROOT / "docs/pictures/rooms.svg").read_text()
+    assert {room for line in named() for room in line} - {"__main__"} <= {*re.findall(r"\w+", picture)}
 
 
 def test_unit_tests_mirror_the_rooms() -> None:
