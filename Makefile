@@ -16,7 +16,7 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup table1 tables report docs numbers picture test test-fast paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
+.PHONY: help setup table1 tables report docs numbers picture gallery test test-fast paper-scale gpu test-cluster bare-debian chaos fuzz error-rates lint format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,9 +81,10 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
 	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
 
-docs: $(INSTALLED)  ## the documentation as a site, in site/; a dead link is an error
+docs: $(INSTALLED)  ## the documentation and all reference results as a site, in site/; a dead link is an error
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
+	cd site && $(BIN)/fedbench report  # of reproduced/ alone: there is no project in site/
 
 numbers: $(INSTALLED)  ## tables and generated pages of README.md and docs/; names each sentence whose numbers are others
 	$(BIN)/python benchmarks/documents.py
@@ -91,5 +92,9 @@ numbers: $(INSTALLED)  ## tables and generated pages of README.md and docs/; nam
 picture: $(INSTALLED)  ## the picture of the README, from reproduced/ and the published numbers
 	$(BIN)/python benchmarks/picture.py
 
+gallery: $(INSTALLED)  ## the built examples in tables/gallery and figures/gallery, and the page that shows them, from reproduced/
+	$(BIN)/python benchmarks/gallery.py
+
 clean:  ## remove what the workflow built; keeps data/ and the trained runs in results/
-	rm -rf tables figures logs report.html
+	rm -rf logs report.html
+	find tables figures -mindepth 1 -maxdepth 1 ! -name gallery -exec rm -rf {} +

@@ -32,6 +32,11 @@ def check_own(command: str) -> None:
         )
 
 
+def named(path: Path) -> str:
+    """Return a file's name in its project, which is the same wherever fedbench is installed."""
+    return str(path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path)
+
+
 def start(folder: Path) -> list[Path]:
     """Copy what fedbench brings into a folder, and return the files.
 

@@ -29,7 +29,7 @@ OF_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relat
 HIDDEN = re.compile(r"^```.*?^```$|(?<=\])\([^)\s]*\)", flags=re.M | re.S)
 """Code, targets of links."""
 GENERATED = yaml.safe_load((DOCS / "numbers.yaml").read_text())
-WRITTEN = {"keys.md", "methods.md", "networks.md", "datasets.md"}
+WRITTEN = {"gallery.md", "keys.md", "methods.md", "networks.md", "datasets.md"}
 """Pages made of the code's own docstrings."""
 WORD = re.compile(r"\S*\w\S*")
 LONGEST_PAGE, LONGEST_CELL = 1200, 25
@@ -157,7 +157,8 @@ def built_site(root: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_site_builds_and_a_dead_link_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("material")
-    shutil.copytree(DOCS, tmp_path / "docs")
+    for folder in ("docs", "figures/gallery", "tables/gallery"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     for path in ("mkdocs.yml", *(f"{folder}/README.md" for folder in FROM_OUTSIDE.values())):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
@@ -165,6 +166,11 @@ def test_the_site_builds_and_a_dead_link_is_an_error(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     for page in ("reference/results/overview.md", *FROM_OUTSIDE):
         assert (tmp_path / "site" / page.removesuffix(".md") / "index.html").is_file()
+    for path in ("figures/gallery/climb/figure1.svg", "tables/gallery/climb/table1.tex"):
+        assert (tmp_path / "site/gallery" / path).read_bytes() == (ROOT / path).read_bytes()
+    shown = (tmp_path / "site/reference/gallery/index.html").read_text()
+    assert 'src="../../gallery/figures/gallery/climb/figure1.svg"' in shown
+    assert 'href="../../report.html"' in shown and not [*(tmp_path / "site").rglob("*.map")]
     with (tmp_path / "docs/howto/data.md").open("a") as file:
         file.write("[dead](../nowhere.md)")
     made = built_site(tmp_path)

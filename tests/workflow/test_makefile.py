@@ -42,12 +42,20 @@ def test_the_scale_is_the_configurations_unless_one_is_given(
     assert ("--config" in called) == (scale is not None)
 
 
-def test_clean_removes_every_table_but_the_published_ones(tmp_path: Path) -> None:
-    kept = ("published/climb/a.csv", "data/raw/a", "results/runs/a/run.json", "config/config.yaml")
+def test_clean_removes_what_was_built_here_and_keeps_the_examples(tmp_path: Path) -> None:
+    kept = (
+        "published/climb/a.csv",
+        "tables/gallery/climb/table1.md",
+        "figures/gallery/climb/figure1.svg",
+        "data/raw/a",
+        "results/runs/a/run.json",
+        "config/config.yaml",
+    )
     built = (
         "tables/table1.tex",
         "tables/table1.json",
         "tables/climb/table2.pdf",
+        "figures/climb/figure1.svg",
         "report.html",
         "logs/a.log",
     )

@@ -71,8 +71,14 @@ def test_the_commands_work_in_an_empty_folder_and_write_there_alone(installed: P
     assert "LocalSGDAM" in shown and "0.982‡" in shown and "0.977" in shown
     claims, _ = fedbench(installed, tmp_path, "claims", "climb")
     assert "CLIMB" in claims
-    fedbench(installed, tmp_path, "table", "localscgdam/table1")
-    assert "0.977" in (tmp_path / "tables/localscgdam/table1.md").read_text()
+    fedbench(installed, tmp_path, "table", "localscgdam/table1", "--scale", "reduced")
+    made = contents(tmp_path / "tables")
+    assert (
+        b"0.977" in made["localscgdam/table1.md"] and b"reproduced/reduced/" in made["localscgdam/table1.csv"]
+    )
+    assert not any(str(installed).encode() in content for content in made.values()), (
+        "no place of this machine"
+    )
     assert {path.name for path in tmp_path.iterdir()} <= {"data", "results", "tables"}
     assert contents(installed) == before
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fedbench import metric_table
-from fedbench.outputs import REPRODUCED
 from fedbench.results import degenerate_runs
 from fedbench.results.frame import (
     AVERAGED,
@@ -79,7 +78,7 @@ def summarised(row: Measured) -> Measured:
         pace=float(np.mean(paces)) if paces else NAN,
         signs=signs,
         idle={word: of_word for word, of_word in seeds.items() if of_word},
-        partly=row.shipped and not all(part.startswith(str(REPRODUCED)) for part in source),
+        partly=row.shipped and not all(part.startswith("reproduced/") for part in source),
     )
 
 

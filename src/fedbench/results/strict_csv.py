@@ -12,6 +12,7 @@ import pandas as pd
 
 from fedbench import files
 from fedbench.errors import UserError, shortened
+from fedbench.project import named
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 LARGEST = 1 << 24
@@ -115,4 +116,4 @@ def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool])
                 f"{path}, line {read.lines[row]}: {name} is {shortened(table[name][row], 60)!r}, no number"
             )
         table[name] = numbers
-    return table.assign(source=[f"{path}:{line}" for line in read.lines])
+    return table.assign(source=[f"{named(path)}:{line}" for line in read.lines])

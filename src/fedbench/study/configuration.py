@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fedbench import files, safe_yaml, sealed_json
 from fedbench.errors import UserError, shortened, unknown
-from fedbench.project import Folder
+from fedbench.project import Folder, named
 from fedbench.spec import validated
 from fedbench.study import expand_sites, layers, references
 from fedbench.study.claim_checks import claim_mistakes
@@ -247,7 +247,7 @@ def file_of(paper: Paper, kind: str, name: str) -> Path:
     It is the study's own unless the study takes the entry over, unchanged, from the one that it extends.
     """
     key = paper.key if name in paper.defined.get(kind, []) else paper.extends or paper.key
-    return study_path(key)
+    return Path(named(study_path(key)))
 
 
 def study_path(key: str) -> Path:
