@@ -127,7 +127,7 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
     rows = [
         {"seed": record.spec["seed"], **{name: getattr(record, name) for name in ("key", "status", "reason")}}
         | record.metrics
-        for record in train_cell(chosen, settings, store)
+        for record in train_cell(chosen, Plan(settings).keeping(chosen), store)
     ]
     curves = [pd.read_csv(store.curve(row["key"])).assign(seed=row["seed"]) for row in rows]
     curve = pd.concat(curves, ignore_index=True)

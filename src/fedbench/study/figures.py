@@ -12,16 +12,23 @@ from fedbench.study.claims import Value
 COURSE = ("iteration", "round", "cycle", "samples", "floats_up", "seconds")
 """What a curve can be drawn against."""
 
+PREDICTED = ("roc", "pr", "calibration", "confusion")
+"""Kinds of figures that are drawn from predictions."""
+
 
 class FigureSpec(Spec):
     """What a figure shows, against what, and what its panels are."""
 
     title: str
     """Title of the figure."""
-    kind: Literal["curves", "final", "duals", "pareto", "forest"] = "curves"
+    kind: Literal["curves", "final", "duals", "pareto", "forest", "roc", "pr", "calibration", "confusion"] = (
+        "curves"
+    )
     """`curves` over the course of training; `final` values against a setting; `duals`: the dual variables of
     every client; `pareto`: final values of all methods against their cost; `forest`: final values of each site
-    below each other, with the interval over its test samples."""
+    below each other, with the interval over its test samples. Of two classes, from predictions of the test samples,
+    which its cells keep as with `keep_model`: `roc` and `pr` curves, `calibration` with its Brier score, and
+    `confusion` matrices."""
     panels: str | Annotated[list[str], Field(min_length=1, max_length=2)]
     """What varies between panels: dataset, method, metric or a setting. With two of them: rows and columns.
     """
@@ -40,6 +47,9 @@ class FigureSpec(Spec):
     figures a setting with numbers."""
     log: Literal["", "x", "y", "xy"] = ""
     """Which axes are logarithmic."""
+    sensitivity: float = Field(0.9, gt=0, le=1)
+    """Of `confusion`: predicted positive is what scores at least the highest threshold that reaches this sensitivity
+    on the validation samples of the run."""
     caption: str = ""
     """A sentence below the figure."""
 
@@ -63,6 +73,17 @@ class FigureSpec(Spec):
         ):
             raise ValueError(
                 "kind forest takes panels: dataset, one metric and that of sites, neither x nor log"
+            )
+        if self.kind in PREDICTED and (
+            self.x != "iteration"
+            or self.log
+            or len({metric.partition("@")[0] for metric in self.metrics}) != 1
+            or not self.metrics[0].startswith("test_")
+            or (self.kind == "confusion" and len(self.methods) > 1 and "method" not in self.panel_axes)
+        ):
+            raise ValueError(
+                f"kind {self.kind} takes one test metric and that of sites, such as [test_auc, test_auc@sites], "
+                "neither x nor log" + ", and method among its panels" * (self.kind == "confusion")
             )
         return self
 

@@ -12,6 +12,7 @@ from fedbench.errors import UserError, unknown
 from fedbench.spec import Spec, validated
 from fedbench.study.cells import Cell, at_scale, described, layers_of, with_shared_parts
 from fedbench.study.configuration import load_config, load_paper, scale_of, study_path
+from fedbench.study.figures import PREDICTED
 from fedbench.study.layers import Layer, overrides
 from fedbench.study.references import TRAINING
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec, Value
@@ -149,6 +150,14 @@ class Plan:
         silent = self._unread[dataset] | ({TRAINING} & known.keys())  # federated runs are called as ever
         untold = {name for name in silent if setting.get(name) == known[name].default}
         return {name: value for name, value in setting.items() if name not in untold}
+
+    def keeping(self, cell: Cell) -> Config:
+        """Return the configuration to train a cell by: it keeps predictions where a figure is drawn from them."""
+        drawn = (name for name, figure in self.study.figures.items() if figure.kind in PREDICTED)
+        keep = self.config.keep_model or any(
+            cell.name == of.name for name in drawn for of in self.cells(name)
+        )
+        return self.config.model_copy(update={"keep_model": keep})
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of the configuration that a cell's runs are made of."""

@@ -112,7 +112,7 @@ def _train_apart(
 
 def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
     """Train one cell, print the result of each seed when it ends, and return what to say of those that diverged."""
-    reporter, told = Reporter(), set[str]()
+    reporter, told, config = Reporter(), set[str](), plan.keeping(cell)
 
     def tell(record: Record) -> None:
         if record.key not in told:
@@ -130,9 +130,9 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
     else:
         from fedbench.train.training import train_cell
 
-        _train_apart(cell, plan.config, store, cores, tell)
-        records = train_cell(cell, plan.config, store, reporter, tell)
-    if plan.config.keep_model and any(r.status == "finished" and MODEL not in r.files for r in records):
+        _train_apart(cell, config, store, cores, tell)
+        records = train_cell(cell, config, store, reporter, tell)
+    if config.keep_model and any(r.status == "finished" and MODEL not in r.files for r in records):
         say(
             "  note: runs that were trained before without keep_model have no model or predictions; to train them "
             f"again: fedbench forget {cell.name} --scale {cell.scale}"

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fedbench.outputs import FIGURES, csv_text, json_text, write_forms
 from fedbench.report import described
 from fedbench.report.document import stamp
-from fedbench.report.figures import forest, panels, pareto
+from fedbench.report.figures import forest, panels, pareto, predicted
 from fedbench.report.figures.parts import Content, points
 from fedbench.report.figures.plot import draw, render
 from fedbench.results.names import phrase
@@ -98,6 +98,7 @@ KINDS: dict[str, Callable[[Plan, str], Content]] = {
     "duals": panels.duals,
     "pareto": pareto.content,
     "forest": forest.content,
+    **dict.fromkeys(predicted.KINDS, predicted.content),
 }
 """Gathers what a figure of each kind shows."""
 

@@ -59,7 +59,7 @@ def curves(plan: Plan, name: str) -> Content:
 
     missing, known = collect.lacking(plan.cells(name), [spec.x, *spec.metrics], shipped)
     lacks = f"the curves on file have no {', '.join(missing)}, only {', '.join(known)}" if missing else ""
-    content = _content(plan, name, draw, across_of(spec), mean_over("band from lowest to highest"))
+    content = content_of(plan, name, draw, across_of(spec), mean_over("band from lowest to highest"))
     return replace(content, missing=lacks, what="curve")
 
 
@@ -74,7 +74,7 @@ def finals(plan: Plan, name: str) -> Content:
     label, words = axis_name(paper, spec.x), paper.settings[spec.x].label
     ticks = tuple(sorted(map(float, paper.values(spec)[spec.x])))
     across = replace(across_of(spec), label=label if label == words else f"{label} ({words})", ticks=ticks)
-    return _content(plan, name, draw, across, mean_over(INTERVAL), inside=[spec.x])
+    return content_of(plan, name, draw, across, mean_over(INTERVAL), inside=[spec.x])
 
 
 def duals(plan: Plan, name: str) -> Content:
@@ -86,13 +86,13 @@ def duals(plan: Plan, name: str) -> Content:
             [cell for some in named.values() for cell in some], metric, spec.metrics[0], shipped
         )
 
-    content = _content(plan, name, draw, across_of(spec), lambda _: "one line per client, first seed")
+    content = content_of(plan, name, draw, across_of(spec), lambda _: "one line per client, first seed")
     drawn = {curve.label for panel in content.panels for curve in panel.curves}
     styles = {label: style for label, style in BUNDLES.items() if label in drawn}
     return replace(content, styles=styles, what="curve")
 
 
-def _content(
+def content_of(
     plan: Plan, name: str, draw: Draws, across: Across, runs: Callable[[str], str], inside: Sequence[str] = ()
 ) -> Content:
     """Collect the panels of a figure, without those that have no results.

@@ -60,7 +60,8 @@ class Curve:
 class Panel:
     """One panel: its title, the metric it shows (by name and as the y axis calls it), and what is drawn.
 
-    ``falls`` tells that the metric is better the lower it is.
+    ``falls`` tells that the metric is better the lower it is. Both axes of a panel with a ``guide`` are shares: it is a
+    thin line from the one value at the left to the other at the right.
     """
 
     title: str
@@ -68,6 +69,7 @@ class Panel:
     y_label: str
     curves: list[Curve]
     falls: bool = False
+    guide: tuple[float, float] | None = None
 
     @property
     def shipped(self) -> bool:
@@ -85,6 +87,7 @@ class Across:
     """The x axis of all panels: what it is called, whether it or the y axis is logarithmic, where its ticks are.
 
     A forest plot has names of ``rows``, and ``x`` of its curves is the row; ``none`` is where there is no effect.
+    ``matrix``: panels are confusion matrices.
     """
 
     label: str
@@ -93,6 +96,7 @@ class Across:
     ticks: tuple[float, ...] = ()
     rows: tuple[str, ...] = ()
     none: float | None = None
+    matrix: bool = False
 
 
 def across_of(spec: FigureSpec) -> Across:

@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -57,8 +58,10 @@ def draw(content: Content, title: str = "", words: str = "") -> Figure:
             axes.set_title(panel.title.replace(", ", "\n") if len(panels) > 1 else "")
             axes.set_xlabel(across.label if index + columns >= len(panels) else "")
             axes.set_ylabel(panel.y_label if index % columns == 0 and not across.rows else "")
-            (forest.fill if across.rows else _fill)(axes, panel, content)
-            _remark(axes, panel)
+            fill = forest.fill if across.rows else _matrix if across.matrix else _fill
+            fill(axes, panel, content)
+            if not across.matrix:  # its title says it
+                _remark(axes, panel)
         _legend(figure, content, below)
     return figure
 
@@ -92,9 +95,31 @@ def _fill(axes: Axes, panel: Panel, content: Content) -> None:
                 data["x"][-1:], data["mean"][-1:], "x", color=style.colour, markersize=7, mew=1.6, zorder=5
             )
     axes.margins(x=0.02)
-    _leave_start_out(axes, panel)
+    if panel.guide is None:
+        _leave_start_out(axes, panel)
+    else:
+        axes.plot((0, 1), panel.guide, color=GREY, **THIN)
+        axes.set(xlim=(0, 1), ylim=(0, 1.01))
     axes.set_ylim(axes.get_ylim())
     _bars(axes, panel, content)
+
+
+def _matrix(axes: Axes, panel: Panel, content: Content) -> None:
+    """Draw the mean counts of a confusion matrix, a row for each label; colour is the share of the row."""
+    counts = panel.curves[0].points["mean"].to_numpy().reshape(2, 2)
+    shares = counts / counts.sum(1, keepdims=True)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+    axes.set_xticks([0, 1], "\N{MINUS SIGN}+")
+    axes.set_yticks([0, 1], "\N{MINUS SIGN}+")
+    axes.grid(visible=False)
+    for (row, column), count in np.ndenumerate(counts):
+        axes.text(
+            column,
+            row,
+            f"{count:.1f}".removesuffix(".0") + f" ({shares[row, column]:.0%})",
+            ha="center",
+            va="center",
+        )
 
 
 def _bars(axes: Axes, panel: Panel, content: Content) -> None:

@@ -1,0 +1,153 @@
+"""What medical papers draw from predictions: ROC and precision-recall curves, calibration, confusion matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from fedbench.errors import UserError
+from fedbench.report.figures.forest import ALL
+from fedbench.report.figures.panels import content_of
+from fedbench.report.figures.parts import Across, Content, Curve, Panel, mean_over, spread
+from fedbench.store import predictions
+from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
+from fedbench.study.plan import Plan
+
+GRID = np.linspace(0, 1, 101)
+"""False positive rates, or recalls, at which the curves of seeds are averaged."""
+BINS, LEAST = 10, 10
+"""Bins of a calibration curve, and how many samples each has at least."""
+BAND = "band from lowest to highest"
+MATRIX = ("true negatives", "false positives", "false negatives", "true positives")
+
+Seeds = Sequence[pd.DataFrame]
+"""The predictions of each seed, with label, score and probability."""
+Drawn = tuple[np.ndarray, list[np.ndarray], str, list[float]]
+"""x [n], y [n] of each seed, the name of a number and its value for each seed."""
+
+
+def roc(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
+    """Return the sensitivity at each false positive rate of the grid, after the origin."""
+    curves = [metrics.roc_curve(of["label"], of["score"])[:2] for of in test]
+    areas = [metrics.roc_auc_score(of["label"], of["score"]) for of in test]
+    return np.array([0, *GRID]), [np.array([0, *np.interp(GRID, *at)]) for at in curves], "AUC", areas
+
+
+def precision_recall(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
+    """Return the precision at the highest threshold that reaches each recall, as average precision counts it."""
+    lines, means = [], []
+    for of in test:
+        precision, recall, _ = metrics.precision_recall_curve(of["label"], of["score"])
+        # recalls fall; the last point has no threshold. A grid's 0.15 is a recall's 3 of 20
+        lines.append(precision[-2::-1][np.searchsorted(recall[-2::-1], GRID[1:] - 1e-9)])
+        means.append(metrics.average_precision_score(of["label"], of["score"]))
+    return GRID[1:], lines, "AP", means
+
+
+def calibration(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
+    """Return the share of positives in bins of equally many samples, at their mean probability over seeds.
+
+    There are fewer bins where equal probabilities leave a seed without all of them.
+    """
+    scores = [metrics.brier_score_loss(of["label"], of["probability"]) for of in test]
+    for bins in range(int(np.clip(len(test[0]) // LEAST, 1, BINS)), 0, -1):
+        curves = [
+            calibration_curve(of["label"], of["probability"], n_bins=bins, strategy="quantile") for of in test
+        ]
+        if all(len(share) == bins for share, _ in curves):
+            break
+    return np.mean([mean for _, mean in curves], axis=0), [share for share, _ in curves], "Brier", scores
+
+
+def confusion(test: Seeds, held_out: Seeds, sensitivity: float) -> Drawn:
+    """Return the counts of :data:`MATRIX` at the highest threshold that reaches a sensitivity on held-out samples."""
+    counts, reached = [], []
+    for of, chosen_on in zip(test, held_out, strict=True):
+        _, tpr, thresholds = metrics.roc_curve(chosen_on["label"], chosen_on["score"])
+        above = of["score"] >= thresholds[int(np.argmax(tpr >= sensitivity))]
+        counts.append(metrics.confusion_matrix(of["label"], above, labels=[0, 1]).ravel().astype(float))
+        reached.append(metrics.recall_score(of["label"], above))
+    return np.arange(len(MATRIX)), counts, "sensitivity", reached
+
+
+KINDS: Mapping[str, tuple[Callable[[Seeds, Seeds, float], Drawn], str, str, str]] = {
+    "roc": (roc, "1 - specificity", "sensitivity", f"averaged at fixed false positive rates, {BAND}"),
+    "pr": (precision_recall, "recall", "precision", f"averaged at fixed recalls, {BAND}"),
+    "calibration": (
+        calibration, "mean probability", "share of positives",
+        f"in bins of equally many samples by the sigmoid of the score, {BAND}",
+    ),
+    "confusion": (confusion, "predicted", "label", "threshold chosen by each seed on validation samples"),
+}  # fmt: skip
+"""Of each kind: its curves, the axes, and how they are averaged over seeds."""
+
+
+def content(plan: Plan, name: str) -> Content:
+    """Return a curve for each method from the predictions of its runs; the panels are sites, and all test samples."""
+    spec = plan.figure(name)
+    curve, x_label, y_label, how = KINDS[spec.kind]
+    loaded, missing = _load(plan.cells(name))
+    counts = dict[str, tuple[int, int]]()
+
+    def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve]:
+        for label, cell in ((label, cell) for label, cells in named.items() for cell in cells):
+            test, held_out = _parts(loaded[cell.name], metric) if cell.name in loaded else ([], [])
+            if test and (held_out or spec.kind != "confusion"):
+                counts[metric] = int(test[0]["label"].sum()), len(test[0])
+                x, lines, what, values = curve(test, held_out, spec.sensitivity)
+                points = spread(pd.DataFrame(dict(enumerate(lines)), index=x))
+                points = points.assign(metric=MATRIX) if spec.kind == "confusion" else points
+                yield Curve(label, points, f"{what} {np.mean(values):.3f}", seeds=len(test))
+
+    runs = mean_over(how, alone=f"one seed, {how.removesuffix(BAND)}".rstrip(", "))
+    drawn = content_of(plan, name, draw, Across(x_label, matrix=spec.kind == "confusion"), runs)
+    panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn.panels]
+    if spec.kind != "confusion":
+        if spec.kind == "pr":
+            shares = (positives / n for positives, n in (counts[panel.metric] for panel in panels))
+            panels = [
+                replace(panel, guide=(share, share)) for panel, share in zip(panels, shares, strict=True)
+            ]
+        return replace(drawn, panels=panels, missing=missing, what="curve")
+    if not panels:
+        missing = missing or "no validation samples to choose a threshold on: give data.validation"
+    panels = [replace(panel, title=f"{panel.title}, {panel.curves[0].remark}") for panel in panels]
+    return replace(drawn, panels=panels, styles={}, missing=missing)  # panels name their method
+
+
+def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
+    """Return the predictions of cells by name, and why the first that has none has none."""
+    loaded, missing = dict[str, pd.DataFrame](), ""
+    for cell in cells:
+        try:
+            table = predictions.load(cell, Store())
+            if "score" not in table:
+                raise UserError(f"{cell.name} tells more than two classes apart")
+            loaded[cell.name] = table
+        except UserError as error:
+            missing = missing or str(error)
+    return loaded, missing
+
+
+def _with_samples(plan: Plan, panel: Panel, y_label: str, positives: int, n: int) -> Panel:
+    """Let a panel's title name the samples in place of the metric; a site's and the positive of them."""
+    samples = f"{panel.metric.partition('@')[2] or ALL} ({positives} of {n})"
+    label = plan.study.measure(panel.metric).label
+    title = panel.title.replace(label, samples).replace(label.capitalize(), samples)
+    return replace(panel, title=title, y_label=y_label, guide=(0.0, 1.0))
+
+
+def _parts(table: pd.DataFrame, metric: str) -> tuple[Seeds, Seeds]:
+    """Return the test samples that a metric is of, and all validation samples, by seed; none where a class lacks."""
+    site = metric.partition("@")[2]
+    test = table[(table["part"] == "test") & ((table["site"] == site) if site else True)]
+    parts = test, table[table["part"] == "validation"]
+    chosen, held_out = ([of for _, of in part.groupby("seed")] for part in parts)
+    both = [seeds if all(of["label"].nunique() == 2 for of in seeds) else [] for seeds in (chosen, held_out)]
+    return both[0], both[1]

@@ -1,0 +1,187 @@
+"""Figures from predictions: curves, calibration and confusion matrices against naive counts, by site and pooled."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from toy import PAPER, write_project, write_yaml
+
+import fedbench
+from fedbench.errors import UserError
+from fedbench.report.figures import predicted
+from fedbench.report.figures.build import build, make
+from fedbench.store import predictions
+from fedbench.store.runs import Store
+from fedbench.study.configuration import load_config
+from fedbench.study.plan import Plan
+
+
+def samples(seed: int, n: int = 200, positives: int = 20) -> pd.DataFrame:
+    """Labels and scores, some of them equal."""
+    rng = np.random.default_rng(seed)
+    label = rng.permutation(np.arange(n) < positives).astype(int)
+    score = np.round(rng.normal(size=n) + 1.5 * label, 1)
+    return pd.DataFrame({"label": label, "score": score, "probability": 1 / (1 + np.exp(-score))})
+
+
+def rates(of: pd.DataFrame, threshold: float) -> tuple[float, float, float]:
+    """Sensitivity, false positive rate and precision of what scores at least a threshold, counted."""
+    above, sick = of["score"] >= threshold, of["label"] == 1
+    tp, fp = (above & sick).sum(), (above & ~sick).sum()
+    return tp / sick.sum(), fp / (~sick).sum(), tp / max(tp + fp, 1)
+
+
+def test_a_roc_curve_passes_the_points_of_all_thresholds() -> None:
+    test = [samples(0), samples(1)]
+    x, lines, _, aucs = predicted.roc(test, [], 0.9)
+    assert (x[0], *(line[0] for line in lines)) == (0, 0, 0) and all(line[-1] == 1 for line in lines)
+    for of, line, auc in zip(test, lines, aucs, strict=True):
+        points = [(0.0, 0.0, 1.0), *(rates(of, threshold) for threshold in of["score"].unique())]
+        for rate, value in zip(x[1:], line[1:], strict=True):
+            assert max(tpr for tpr, fpr, _ in points if fpr <= rate + 1e-9) <= value + 1e-9
+            following = min(fpr for _, fpr, _ in points if fpr >= rate - 1e-9)
+            assert value <= max(tpr for tpr, fpr, _ in points if fpr == following) + 1e-9
+        assert np.trapezoid(line, x) == pytest.approx(auc, abs=0.01)
+        assert line[1] == max(tpr for tpr, fpr, _ in points if fpr == 0)
+
+
+def test_precision_at_a_recall_is_that_of_the_first_threshold_that_reaches_it() -> None:
+    """Twenty positives: the grid has five recalls for each, so that the mean of the steps is average precision."""
+    of = samples(2)
+    recalls, (line,), _, (ap,) = predicted.precision_recall([of], [], 0.9)
+    for recall, precision in zip(recalls, line, strict=True):
+        threshold = max(t for t in of["score"].unique() if rates(of, t)[0] >= recall - 1e-12)
+        assert precision == rates(of, threshold)[2]
+    assert line.mean() == pytest.approx(ap, rel=1e-12)
+
+
+def test_calibration_counts_positives_in_bins_of_equally_many_samples() -> None:
+    of = samples(3, n=100, positives=40).sort_values("probability", ignore_index=True)
+    of["probability"] = (np.arange(100) + 0.5) / 100
+    x, (line,), name, (brier,) = predicted.calibration([of], [], 0.9)
+    tenths = np.arange(100) // 10
+    assert x == pytest.approx(of.groupby(tenths)["probability"].mean().to_numpy())
+    assert line == pytest.approx(of.groupby(tenths)["label"].mean().to_numpy())
+    assert name == "Brier" and brier == pytest.approx(((of["label"] - of["probability"]) ** 2).mean())
+
+
+def test_equal_probabilities_leave_fewer_bins() -> None:
+    of, other = samples(4), samples(5)
+    of["probability"] = np.where(of["score"] > 0, 0.75, 0.25)
+    x, lines, _, _ = predicted.calibration([of, other], [], 0.9)
+    assert all(len(line) == len(x) for line in lines) and np.isfinite(x).all()
+
+
+@pytest.mark.parametrize("sensitivity", [0.5, 0.9, 1.0])
+def test_the_threshold_of_a_confusion_matrix_is_chosen_on_held_out_samples(sensitivity: float) -> None:
+    test, held_out = samples(6), samples(7)
+    _, (counts,), _, (reached,) = predicted.confusion([test], [held_out], sensitivity)
+    threshold = max(t for t in held_out["score"].unique() if rates(held_out, t)[0] >= sensitivity)
+    above, sick = test["score"] >= threshold, test["label"] == 1
+    assert counts.tolist() == [
+        (~above & ~sick).sum(), (above & ~sick).sum(), (~above & sick).sum(), (above & sick).sum()
+    ]  # fmt: skip
+    assert reached == rates(test, threshold)[0]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to train in, not that of the other tests of reports."""
+    write_project(tmp_path, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+KINDS = {
+    "figure_roc": {"kind": "roc", "panels": "metric"},
+    "figure_pr": {"kind": "pr", "panels": "metric"},
+    "figure_calibration": {"kind": "calibration", "panels": "metric"},
+    "figure_confusion": {"kind": "confusion", "panels": ["metric", "method"]},
+}
+
+
+def study(project: Path, **changes: Any) -> Plan:
+    """A study of two hospitals with a figure of each kind."""
+    rng = np.random.default_rng(0)
+    sick = np.arange(160) % 4 == 0
+    table = {
+        "dose": rng.normal(size=160) + sick, "kind": np.where(sick, "b", "a"),
+        "hospital": np.where(np.arange(160) % 3 == 0, "Basel", "Lyon"),
+    }  # fmt: skip
+    pd.DataFrame(table).to_csv("clinic.csv", index=False)
+    Path("config/datasets").mkdir(exist_ok=True)
+    Path("config/datasets/clinic.yaml").write_text(
+        "file: clinic.csv\nlabel: kind\nsite: hospital\ntest_share: 0.3\n"
+    )
+    paper = copy.deepcopy(PAPER)
+    data = {"dataset": "clinic", "clients": "sites", "partition": {"rule": "by_site"}, "validation": 0.3}
+    paper["defaults"] = {"train": paper["defaults"]["train"] | {"period": 4}}
+    paper["datasets"] = {"Digits": {"data": data, "network": {"name": "mlp", "options": {"hidden": [4]}}}}
+    paper["settings"] = {}
+    del paper["tables"], paper["tune"]
+    shown = {"datasets": ["Digits"], "methods": ["Plain", "Proximal"], "settings": {}}
+    shown["metrics"] = ["test_auc", "test_auc@sites"]
+    paper["figures"] = {name: {"title": name, **shown, **of, **changes} for name, of in KINDS.items()}
+    write_yaml(project / "config/papers/toy.yaml", paper)
+    return Plan(load_config(), "toy")
+
+
+def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(project: Path) -> None:
+    plan = study(project)
+    assert (
+        "trained without" not in make(plan, "figure_roc").words
+        and "not trained here" in make(plan, "figure_roc").words
+    )
+    for cell in plan.cells():
+        fedbench.run(cell)
+    for name in KINDS:
+        drawing = make(plan, name)
+        panels = drawing.content.panels
+        assert len(panels) == (6 if name == "figure_confusion" else 3), name
+        assert [
+            any(site in panel.title for panel in panels) for site in ("Basel", "Lyon", "all test samples")
+        ]
+        assert all(path.stat().st_size > 1000 for path in build(plan, name)[:3])
+        first = drawing.points
+        assert first["mean"].between(first["low"], first["high"]).all() and len(first)
+    shown = predictions.load(plan.cells()[0], Store())
+    test = shown[(shown["part"] == "test") & (shown["site"] == "Basel")]
+    expected = np.mean(
+        [predicted.metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")]
+    )
+    panel = next(panel for panel in make(plan, "figure_roc").content.panels if "Basel" in panel.title)
+    assert panel.curves[0].remark == f"AUC {expected:.3f}"
+
+
+def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:
+    plan = study(project)
+    first = plan.cells()[0]
+    write_yaml(Path("config/papers/toy.yaml"), {**_without_figures()})
+    fedbench.run(first)
+    plan = study(project)
+    assert f"fedbench forget {first.name}" in make(plan, "figure_roc").words
+
+
+def _without_figures() -> dict[str, Any]:
+    import yaml
+
+    content: dict[str, Any] = yaml.safe_load(Path("config/papers/toy.yaml").read_text())
+    figure = content["figures"]["figure_roc"] | {
+        "kind": "curves",
+        "metrics": ["test_auc"],
+        "panels": "dataset",
+    }
+    return content | {"figures": {"figure1": figure}}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"metrics": ["test_auc", "test_ap"]}, {"metrics": ["val_auc"]}, {"log": "x"}, {"x": "round"}]
+)
+def test_what_no_such_figure_can_show_is_refused(project: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="kind roc takes one test metric"):
+        study(project, **changes)
