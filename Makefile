@@ -83,7 +83,7 @@ lock: $(INSTALLED)  ## compile requirements.lock again from pyproject.toml
 
 docs: $(INSTALLED)  ## the documentation and all reference results as a site, in site/; a dead link is an error
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide the warnings that --strict counts
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .github/mkdocs.yml  # --quiet would hide the warnings that --strict counts
 	cd site && $(BIN)/fedbench report  # of reproduced/ alone: there is no project in site/
 
 numbers: $(INSTALLED)  ## tables and generated pages of README.md and docs/; names each sentence whose numbers are others

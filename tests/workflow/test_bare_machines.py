@@ -11,8 +11,8 @@ import tomllib
 from projects import BIN, ROOT
 
 README = (ROOT / "README.md").read_text()
-DOCKER = (ROOT / "Dockerfile").read_text()
-APPTAINER = (ROOT / "fedbench.def").read_text()
+DOCKER = (ROOT / "containers/Dockerfile").read_text()
+APPTAINER = (ROOT / "containers/fedbench.def").read_text()
 BARE = (ROOT / ".ci/bare-debian").read_text()
 
 
@@ -38,7 +38,8 @@ def test_all_take_the_steps_of_the_readme() -> None:
 def test_the_apptainer_image_has_what_setup_reads() -> None:
     copied = dict(re.findall(r"^    (\S+) /fedbench/(\S+)$", APPTAINER, flags=re.M))
     assert all(name == at and (ROOT / name).exists() for name, at in copied.items())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, wheel = settings["project"], settings["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {
         "Makefile",
         "requirements.lock",
@@ -46,12 +47,16 @@ def test_the_apptainer_image_has_what_setup_reads() -> None:
         "src",
         project["readme"],
         *project["license-files"],
+        *wheel["force-include"],
     }
     assert set(copied) == needed
 
 
 def test_what_is_built_here_stays_out_of_the_docker_image() -> None:
-    ignored = [(ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore")]
+    ignored = [
+        (ROOT / name).read_text().splitlines()
+        for name in (".gitignore", "containers/Dockerfile.dockerignore")
+    ]
     git, docker = (
         {
             line.lstrip("!").strip("/").removeprefix("**/")

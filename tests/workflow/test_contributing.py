@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -11,16 +12,26 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = ["3.11", "3.12", "3.13"]
+AT_THE_TOP = 12
+"""Files that a visitor sees before the README."""
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "config/README.md"])
+def test_few_files_lie_at_the_top() -> None:
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True)
+    assert len([name for name in listed.stdout.splitlines() if "/" not in name]) <= AT_THE_TOP
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".github/CONTRIBUTING.md", ".github/CODE_OF_CONDUCT.md", ".github/SECURITY.md", "config/README.md"],
+)
 def test_links_lead_to_files(name: str) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text())
     assert [target for target in targets if not (ROOT / name).parent.joinpath(target).exists()] == []
 
 
 def test_paths_and_make_targets_of_contributing_exist() -> None:
-    text, makefile = (ROOT / "CONTRIBUTING.md").read_text(), (ROOT / "Makefile").read_text()
+    text, makefile = (ROOT / ".github/CONTRIBUTING.md").read_text(), (ROOT / "Makefile").read_text()
     for path in re.findall(r"tests/[\w/.]+", text):
         assert (ROOT / path).exists(), path
     for target in re.findall(r"make ([a-z][a-z0-9-]*)", text):

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 NAV = {
     next(iter(part)): next(iter(part.values()))
-    for part in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    for part in yaml.safe_load((ROOT / ".github/mkdocs.yml").read_text())["nav"]
 }
 HOW_TO = [next(iter(page.values())) for page in NAV["How to"]]
 OF_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -142,7 +142,7 @@ FROM_OUTSIDE = {"background/benchmarks.md": "benchmarks", "reference/results/fil
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.M))
+    listed = set(re.findall(r": (\S+\.md)$", (ROOT / ".github/mkdocs.yml").read_text(), flags=re.M))
     assert listed == {str(page.relative_to(DOCS)) for page in PAGES[1:]} | {*FROM_OUTSIDE}
 
 
@@ -159,7 +159,7 @@ def test_the_site_builds_and_a_dead_link_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("material")
     for folder in ("docs", "figures/gallery", "tables/gallery"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    for path in ("mkdocs.yml", *(f"{folder}/README.md" for folder in FROM_OUTSIDE.values())):
+    for path in (".github/mkdocs.yml", *(f"{folder}/README.md" for folder in FROM_OUTSIDE.values())):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
     made = built_site(tmp_path)
