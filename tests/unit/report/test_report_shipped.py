@@ -93,7 +93,7 @@ def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) ->
 def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     said = text(Config(scale="demo"))
     assert "**CIFAR10 (‡ scale reduced)**" in said and "CIFAR10 at scale reduced, 3 seeds" in said
-    assert "); ‡: reduced." in said.splitlines()[0], "the caption names the scale of each number"
+    assert "‡: trained elsewhere, at scale reduced." in said.splitlines()[0], "the caption names each scale"
     rows = tables.make(Plan(Config(scale="demo")), "table1").rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
     (cell, *_) = shipped.cells("localscgdam", "table1", Config(scale="reduced"))
