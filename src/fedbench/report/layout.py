@@ -122,7 +122,7 @@ class Grid:
 
     ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``taus`` tells
     whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :func:`fold`
-    left out, ``absent`` what it says of it.
+    left out, ``absent`` what it says of it; ``stacks`` allows sides below each other.
     """
 
     stub: str
@@ -132,6 +132,7 @@ class Grid:
     taus: str = ""
     left: str = ""
     absent: str = "Not run"
+    stacks: bool = True
 
     @cached_property
     def headers(self) -> list[list[tuple[str, int]]]:
@@ -174,7 +175,7 @@ class Grid:
         width = max((len(row.label) for row in self.rows), default=0) + sum(
             max(map(len, side)) + 2 for side in sides
         )
-        return self.compares and width > WIDEST
+        return self.stacks and self.compares and width > WIDEST
 
     @property
     def span(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fedbench.report.layout import Grid, Marks
 
@@ -16,7 +17,7 @@ def markdown(grid: Grid, title: str, notes: Sequence[str]) -> str:
 
     A table without any run has title and notes alone.
     """
-    title = escaped(title)
+    title, grid = escaped(title), replace(grid, stacks=False)
     said = [*(f"* {escaped(note)}" for note in notes), ""]
     if not grid.blocks:
         return "\n".join([f"**{title}**", "", *said])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import math
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from report_project import Project
 
 from fedbench.errors import UserError
 from fedbench.metric_table import Measure
-from fedbench.results.axes import axes
 from fedbench.results.claims.claim_query import Question
 from fedbench.results.claims.judge import verdict
 from fedbench.results.compare import comparisons, unknown_names
@@ -46,29 +44,6 @@ def test_index_lists_every_file_with_its_rows() -> None:
     for name, rows in index.items():
         with (folder / name).open(newline="") as stream:
             assert len(list(csv.DictReader(stream))) == rows, name
-
-
-@pytest.mark.parametrize(("key", "name"), COMPARABLE)
-def test_each_published_number_is_found_exactly_once(key: str, name: str) -> None:
-    plan = Plan(Config(scale="paper"), key)
-    spec, table = plan.table(name), load(key, FILE[key, name], plan.study.measures)
-    frame = comparisons(plan, spec, [])
-    rows = Counter(id(number) for number in table.at(axes(plan, spec), spec.metrics).values())
-    assert max(rows.values()) == 1 and frame["has_print"].sum() == len(rows), "a number is of one cell"
-    owner = next(other for (of, other), file in FILE.items() if (of, file) == (key, FILE[key, name]))
-    assert len(rows) == (len(table.rows) if owner == name else len(frame)), (
-        "others show a part of the file again"
-    )
-
-
-def test_published_numbers_of_cells_are_as_printed() -> None:
-    plan = Plan(Config(scale="paper"))
-    frame = comparisons(plan, plan.table("table1"), [])
-    assert len(frame) == 90
-    by_place = {(i.dataset, i.method, i.at["p"]): i.printed for i in frame.itertuples()}
-    assert by_place["Melanoma", "LocalSGDM_RL", 16] == 0.773
-    assert by_place["CIFAR10", "CoDA", 4] == 0.890
-    assert {*frame["spread"]} == {"device variance"} and frame["comparable_std"].isna().all()
 
 
 def find(

@@ -6,11 +6,9 @@ import json
 import os
 import re
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from report_project import METHODS, Project, cell_of, line, localscgdam
 
@@ -70,23 +68,6 @@ def test_columns_without_a_number_are_left_out(project: Project, reduced: Config
     assert table.shown.headers == [[("p = 4", 1), ("p = 16", 1)], [("CIFAR10", 1), ("CIFAR10", 1)]]
     assert [row.label for row in table.shown.rows] == [name for name in METHODS if name != "CoDA"]
     assert "CoDA" in table.shown.left and "(82 of 90 numbers)" in table.shown.left
-
-
-def test_verdicts_in_the_csv(tiny: Project) -> None:
-    table = tables.make(Plan(Config(scale="reduced")), "table1")
-    rows = pd.read_csv(StringIO(table.csv())).set_index(["dataset", "method", "p"])
-    best = rows.loc[("FashionMNIST", "LocalSCGDAM", 4)]
-    assert (best["mean"], best["std"], best["n_seeds"]) == (0.98, 0.005, 3)
-    assert (best["published_mean"], best["verdict"]) == (0.98, "inconclusive"), (
-        "print is one run as noisy as ours"
-    )
-    assert best["half_width"] == pytest.approx(2.919986 * 0.005 * (1 / 3 + 1) ** 0.5, rel=1e-5)
-    noisy = rows.loc[("FashionMNIST", "CoDA", 4)]
-    assert noisy["difference"] == pytest.approx(-0.036)
-    assert noisy["half_width"] == pytest.approx(2.919986 * 0.04 * (1 / 3 + 1) ** 0.5, rel=1e-5)
-    assert noisy["verdict"] == "inconclusive"
-    absent = rows.loc[("Melanoma", "CoDA", 8)]
-    assert (absent["status"], absent["verdict"], absent["published_mean"]) == ("not run", "not run", 0.721)
 
 
 def test_a_spread_of_nothing_counts_as_the_step_of_the_metric(project: Project) -> None:
