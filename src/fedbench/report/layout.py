@@ -50,7 +50,8 @@ class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
     ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
-    that compares nothing, ``tau`` Kendall's of the methods that it competes with.
+    that compares nothing, ``tau`` Kendall's of the methods that it competes with. ``part`` names what the place says
+    besides of that number, such as its rank.
     """
 
     value: str
@@ -65,6 +66,7 @@ class Entry:
     second: bool = False
     item: Compared | None = None
     tau: str = ""
+    part: str = ""
 
     @property
     def empty(self) -> bool:

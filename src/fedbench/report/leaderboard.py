@@ -99,13 +99,15 @@ def _entries(paper: Paper, line: Line, spec: TableSpec) -> list[Entry]:
         mean = paper.measure(spec.metrics[0]).sign * line.mean
         text = ABSENT if math.isnan(mean) else f"{mean:.{DECIMALS}f}"
         return [Entry(rank), Entry(text), *[Entry("")] * (len(spec.metrics) + (not board.budget))]
-    numbers = [Entry(*state_text(item, DECIMALS)) for item in line.shown[: len(spec.metrics)]]
+    metrics = line.shown[: len(spec.metrics)]
+    numbers = [Entry(*state_text(item, DECIMALS), item=item) for item in metrics]
+    first = Entry(rank, item=line.first, part="rank")
     if board.budget:
-        return [Entry(rank), *numbers, Entry(_needed(line.shown[-1]))]
+        return [first, *numbers, Entry(_needed(line.shown[-1]))]
     costs = [float(getattr(line.first, name)) for name in COSTS[:2]]
     known = [not math.isnan(cost) and line.method != board.random for cost in costs]
     last = [Entry(_amount(cost) if said else ABSENT) for cost, said in zip(costs, known, strict=True)]
-    return [Entry(rank), *numbers, *last]
+    return [first, *numbers, *last]
 
 
 def _needed(measured: Compared) -> str:

@@ -50,6 +50,9 @@ def write(address: str, entries: Sequence[Entry], comment: str) -> str:
 
 def _parts(entry: Entry, item: Compared) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each part of a place, its text as the table shows it, and why there is none."""
+    if entry.part:
+        yield entry.part, entry.value.partition(" ")[0].replace("–", "--"), ""
+        return
     why = item.status
     finished = why == FINISHED
     if why == INCOMPLETE:  # a part of the seeds is no result: a text would not say that it is one

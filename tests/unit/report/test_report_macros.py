@@ -20,6 +20,7 @@ from fedbench.study.schema import Config
 needs_latex = pytest.mark.skipif(
     not all(map(shutil.which, ("latexmk", "pdftotext"))), reason="latexmk or pdftotext is not installed"
 )
+ROOT = Path(__file__).parents[3]
 FIRST = "localscgdam/table1/FashionMNIST/4/LocalSCGDAM"
 
 
@@ -125,3 +126,23 @@ def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced:
     assert len(keys) == len({*keys}) == 2 * 2 * 2 * 3 * 4 * 2 * 7, (
         "datasets, settings, methods, metrics, parts"
     )
+
+
+@needs_latex
+def test_a_text_quotes_numbers_and_ranks_of_a_leaderboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    board = tables.make(Plan(Config(scale="reduced"), "arena"), "leaderboard")
+    key = "arena/leaderboard/FashionMNIST/FedDyn/test_auc"
+    row = board.rows.query("dataset == 'FashionMNIST' and method == 'FedDyn' and metric == 'test_auc'").iloc[
+        0
+    ]
+    text = rf"\fedbench{{{key}}}, \fedbench{{{key}/std}}, \fedbench{{{key}/seeds}}; rank \fedbench{{{key}/rank}}."
+    said = typeset(text, {"board.tex": board.macros().encode()}, tmp_path)
+    rank = (
+        f"{row['rank_best']}–{row['rank_worst']}"
+        if row["rank_best"] < row["rank_worst"]
+        else row["rank_best"]
+    )
+    assert f"{row['mean']:.3f}, {row['std']:.3f}, {row['n_seeds']}; rank {rank}." in said
