@@ -44,7 +44,10 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
     new = _as_texts(made, place)
     path = path_of(config.scale, paper.key)
     if path.exists():
-        new = _with_others(new, pd.DataFrame(StrictCsv(path).rows), [*place, "method", "seed"])
+        before = pd.DataFrame(StrictCsv(path).rows)
+        later = {name: entry for name, entry in paper.settings.items() if name not in before}
+        before = before.assign(**{name: str(entry.default) for name, entry in later.items()})
+        new = _with_others(new, before, [*place, "method", "seed"])
     write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
 

@@ -162,6 +162,17 @@ def test_a_hospital_without_a_local_model_says_so_shipped_too(project: Project) 
     holds("‡")
 
 
+def test_what_was_shipped_before_is_of_federated_runs(project: Project) -> None:
+    saved(project, {**TABLE, "references": []})
+    plan = Plan(CONFIG, "localscgdam")
+    for cell in plan.cells("table1"):
+        project.finish(cell, BASEL["federated"])
+    before = pd.read_csv(export_reproduced(plan, "table1"), dtype=str)
+    after = pd.read_csv(export_reproduced(finished(project), "table1"), dtype=str)
+    assert "training" not in before and after.groupby(["key", "metric"]).size().max() == 1
+    assert {*after.loc[after["key"].isin(before["key"]), "training"]} == {"federated"}
+
+
 def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Project) -> None:
     finished(project)
     paper = localscgdam()
