@@ -9,9 +9,10 @@ ones are stopped; they go on from their checkpoints with the next call.
 
 With ``--archive`` the machine is taken for a lent one. The archive holds all runs of the store and is written anew
 whenever one ends, so that whatever happens then, none that ended is lost. A run is begun only if the longest one of its
-study so far would still end, and checkpoints of unfinished ones lie beside the archive. Elsewhere, ``fedbench store
-import gpu-runs.tar.gz`` adds the runs, ``tar xf unfinished.tar`` the checkpoints (which go on with the same versions of
-PyTorch and NumPy), and this program with ``--hours 0`` writes what ended into ``reproduced/paper``.
+study so far (of all, if none ended) would still end, and checkpoints of unfinished ones lie beside the archive.
+Elsewhere, ``fedbench store import gpu-runs.tar.gz`` adds the runs, ``tar xf unfinished.tar`` the checkpoints (which go
+on with the same versions of PyTorch and NumPy), and this program with ``--hours 0`` writes what ended into
+``reproduced/paper``.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def missing(parts: tuple[Part, ...], scale: str) -> Iterator[Job]:
 def compiles(device: str) -> bool:
     """Say whether steps can be compiled here: they take half the time on a CPU, three quarters on a GPU."""
     try:
-        compiled.check(device)
+        compiled.check(True, device)
     except UserError:
         return False
     return True
@@ -175,7 +176,8 @@ class Lanes:
     def train(self, job: Job) -> None:
         """Train a run, and save it with all others that ended."""
         study = job.part.paper
-        if self._archive and self.left < self._longest.get(study, 0):
+        longest = self._longest.get(study, max(self._longest.values(), default=0))
+        if self._archive and self.left < longest:
             return
         begun = time.monotonic()
         self.call(job.command(self._options))

@@ -3,7 +3,7 @@
 100 clients x 600 samples, MLP 784-128-128-10, 5 local epochs of 5 batches each; the clock, not processor seconds, as a
 graphics card works beside the processor. The last column is what 1000 such rounds, a cell at paper scale, would take.
 
-    python benchmarks/stacked.py [--device cuda] [--chunks 1 10 100] [--rounds 3]
+    python benchmarks/stacked.py [--device cuda] [--chunks 1 10 100] [--rounds 3] [--graph]
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--chunks", type=int, nargs="*", default=[1, 10, 100])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--graph", action="store_true", help="record steps as CUDA graphs")
     options = parser.parse_args()
     arrays, alone = clients_like_mnist(CLIENTS, 600), None
     for chunk in options.chunks:
-        how = Execution(chunk=chunk)
+        how = Execution(chunk=chunk, compiling="graph" if options.graph else False)
         a_round = seconds_a_round(
             Simulation(spec(), arrays, torch.device(options.device), how), options.rounds
         )

@@ -17,11 +17,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
 
+from fedbench.engine.replay import Replay
 from fedbench.errors import UserError
 from fedbench.method import FederatedMethod
 from fedbench.problem import Problem, State
@@ -34,15 +35,20 @@ FORMS = 3
 """Forms of a batch that are compiled, the most frequent ones; each takes some ten seconds."""
 
 Form = tuple[Any, ...]
+Compiling = bool | Literal["graph"]
 
 
-def check(device: str = "cpu") -> None:
-    """Refuse a machine that cannot compile for a ``device``, ``cpu`` or ``cuda``.
+def check(compiling: Compiling, device: str) -> None:
+    """Refuse a machine that cannot compile as asked for a ``device``, ``cpu``, ``cuda`` or ``auto``.
 
     Raises:
         UserError: something is missing; the message names it and the cure.
     """
-    if device == "cuda":
+    if compiling == "graph":
+        if device == "cpu":
+            raise UserError("compile: graph needs a GPU: set device: cuda, or compile: true or false")
+        return
+    if device == "cuda" and torch.cuda.is_available():
         from torch.utils._triton import has_triton
 
         if not has_triton():
@@ -75,11 +81,14 @@ class Code(NamedTuple):
 class Compiled:
     """Calls a method's step, compiled for the most frequent forms of ``batches``; others take the step as it is.
 
-    The two round differently, so ``batches`` have to be the same whenever a run goes on: those of round 0.
+    The two round differently, so ``batches`` have to be the same whenever a run goes on: those of round 0. With
+    ``graph`` a step is not compiled but recorded as a CUDA graph, with the kernels that it has as it is.
     """
 
-    def __init__(self, method: FederatedMethod, batches: Iterable[Sequence[Any]]) -> None:
-        self._step = method.step
+    def __init__(
+        self, method: FederatedMethod, batches: Iterable[Sequence[Any]], graph: bool = False
+    ) -> None:
+        self._step, self._running, self._graph = method.step, method.running, graph
         self._known: dict[Any, Code] = {}
         self._forms = set[Form]()
         try:
@@ -141,6 +150,12 @@ class Compiled:
                 graph = make_fx(traced)(*example)
         except Exception as error:
             raise UntraceableError((str(error) or type(error).__name__).splitlines()[0]) from error
+        if self._graph:
+            changed = [at for at, name in enumerate(state) if name in self._running]
+            try:
+                return Code(tuple(names), Replay(graph, example, changed))
+            except RuntimeError as error:  # an operation waits for the processor
+                raise UntraceableError(str(error).splitlines()[0]) from error
         return Code(tuple(names), machine_code(graph, example))
 
 

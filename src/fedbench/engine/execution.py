@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from fedbench.data.inputs import Where
 from fedbench.engine.outcome import Progress
@@ -20,7 +21,7 @@ class Execution:
 
     Attributes:
         chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``).
-        compiling: compile the local steps.
+        compiling: compile the local steps; with ``graph`` they are CUDA graphs instead (:mod:`fedbench.engine.replay`).
         inputs: where inputs are kept (:mod:`fedbench.data.inputs`).
         checkpoint: where the checkpoint lives while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
@@ -30,7 +31,7 @@ class Execution:
     """
 
     chunk: int | None = 1
-    compiling: bool = False
+    compiling: bool | Literal["graph"] = False
     inputs: Where = "auto"
     checkpoint: Path | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS

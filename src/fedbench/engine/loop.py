@@ -49,8 +49,10 @@ class Loop:
         self._method, self._problem, self._data = method, problem, data
         self._schedule, self._record, self._chunk = schedule, record, how.chunk
         if how.chunk == AUTO:
-            self._chunk = choose_chunk_size(problem, data, how.compiling)
-        self._compiled = Compiled(method, self._first_batches()) if how.compiling else None
+            self._chunk = choose_chunk_size(problem, data, bool(how.compiling))
+        self._compiled = (
+            Compiled(method, self._first_batches(), how.compiling == "graph") if how.compiling else None
+        )
         self._checked = False
 
     def _step(self, state: State, batches: list[Batch], decay: float) -> State:

@@ -62,9 +62,10 @@ class Config(Spec):
     client_chunk: int | None = Field(None, ge=1)
     """Number of clients that are computed together. Default: chosen automatically. It changes speed, and
     results by rounding, by which validation may select another round."""
-    compile: bool = False
+    compile: bool | Literal["graph"] = False
     """Compile the local steps before training. It takes minutes once and needs a C++ compiler; MLPs then train
-    faster. It changes results by rounding, as `client_chunk` does."""
+    faster. It changes results by rounding, as `client_chunk` does. `graph`, for a GPU: record them as CUDA graphs
+    instead, in seconds and with their own kernels; convolutions then train two to six times as fast."""
     inputs: Literal["auto", "device", "host"] = "auto"
     """Where inputs are kept: `device` copies them into each job's memory, `host` reads batches from the prepared file,
     which all jobs of a machine share. Default: copies where they fit. It changes no result."""

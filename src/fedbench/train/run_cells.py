@@ -85,7 +85,7 @@ def _check(cells: Sequence[Cell], config: Config) -> None:
 
     preflight.check(cells)
     if config.compile:
-        compiled.check()
+        compiled.check(config.compile, config.device)
 
 
 def _train_apart(

@@ -117,7 +117,7 @@ def train_run(
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
     if config.compile:
-        compiled.check(device.type)
+        compiled.check(config.compile, device.type)
         compiled.keep_at(Path(config.data_dir) / "compiled")
     with store.claim(spec.key) as folder:
         if finished := store.load(spec.key):  # another process may have finished it while this one waited

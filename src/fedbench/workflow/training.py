@@ -50,10 +50,11 @@ class Training:
         if trained:
             self._call.check(trained)
             self._tell_untuned(trained)
-            if self._call.config.compile:
+            config = self._call.config
+            if config.compile:
                 from fedbench.engine import compiled  # not above: PyTorch takes seconds
 
-                or_exit(compiled.check)
+                or_exit(compiled.check, config.compile, config.device)
         self.state()  # what was done before is no part of the pace
         self._end = follow(self.state)
         disk_guard.watch(self._failed_logs, self._stop_for_disk)

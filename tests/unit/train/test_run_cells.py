@@ -99,6 +99,12 @@ def test_a_missing_compiler_ends_the_work_before_it_begins(monkeypatch: pytest.M
     assert result.stdout == ""
 
 
+def test_graphs_without_a_gpu_end_the_work_before_it_begins() -> None:
+    result = CliRunner().invoke(app, ["run", "*", "--set", "compile=graph", "--set", "device=cpu"])
+    assert result.exit_code == 2 and result.stderr.startswith("error: compile: graph needs a GPU")
+    assert result.stdout == ""
+
+
 def test_the_seeds_that_are_left_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
 
