@@ -6,12 +6,14 @@ Inner map ``g(x) = (w - rho grad CE(w), a, b)``: one gradient step on cross-entr
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from fedbench.net import Leaf, Net
+from fedbench.net.twice import Twice
 
 HVP = ("exact", "first_order", "finite_difference")
 
@@ -45,7 +47,10 @@ class InnerStep:
         self._net, self._w, self._rho, self._hvp = net, w.detach(), rho, hvp
         self._probe = probe or loss
         self._leaf = net.leaf(w)
-        losses = loss(self._leaf)
+        # stacked clients, and kernels of a GPU, have their own ways
+        twice = hvp == "exact" and rho != 0 and not self._leaf.stacked and w.device.type == "cpu"
+        with Twice() if twice and not net.rounding else contextlib.nullcontext():
+            losses = loss(self._leaf)
         (self._gradient,) = self._leaf.gradient(losses, create_graph=hvp == "exact" and rho != 0)
         self.loss = losses.detach()
         self.adapted = w - rho * self._gradient.detach()
