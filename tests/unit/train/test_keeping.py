@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from sklearn.metrics import average_precision_score, roc_auc_score
 from toy import PAPER, write_yaml
 from world import PARAMS
@@ -305,6 +306,41 @@ class TestFurtherSamples:
         table.assign(pain=[1.0] * len(table)).to_csv("new.csv", index=False)
         table.assign(pain="1").to_csv("words.csv", index=False)
         assert result.predict("new.csv")["score"].tolist() == result.predict("words.csv")["score"].tolist()
+
+    def test_pictures_of_another_folder_are_scored_as_those_of_the_test_part(self) -> None:
+        rng = np.random.default_rng(1)
+        cell, names = cell_of(), [f"p{number}.png" for number in range(60)]
+        for name, number in zip(names, range(60), strict=True):
+            Path("scans").mkdir(exist_ok=True)
+            pixels = rng.integers(0, 200, (9, 9)) + 50 * (number % 3 == 0)
+            Image.fromarray(pixels.astype(np.uint8)).save(Path("scans", name))
+        finding, site = (
+            ["cab"[number % 3] for number in range(60)],
+            [HOSPITALS[number // 20] for number in range(60)],
+        )
+        table = pd.DataFrame({"path": names, "finding": finding, "hospital": site})
+        table.to_csv("scans.csv", index=False)
+        Path("config/datasets/clinic.yaml").write_text(
+            "file: scans.csv\nimages: scans\nsize: [8, 8]\ngrey: true\nlabel: finding\npositive: c\nsite: hospital\n"
+        )
+        cell = next(iter(Plan(load_config(), "toy").cells("table1")))
+        result = trained(cell)
+        test = result.predictions.query("part == 'test'")
+        rows = test["row"][test["seed"] == test["seed"].iloc[0]]
+        Path("scans").rename("elsewhere")
+        table.loc[rows].to_csv("new.csv", index=False)
+        assert result.predict("new.csv", "elsewhere")["score"].tolist() == test["score"].tolist()
+        table.loc[rows].drop(columns="path").to_csv("new.csv", index=False)
+        with pytest.raises(UserError, match="lacks the column 'path'"):
+            result.predict("new.csv", "elsewhere")
+        table.loc[rows].to_csv("new.csv", index=False)
+        with pytest.raises(UserError, match="scans"):
+            result.predict("new.csv")
+
+    @pytest.mark.parametrize("name", ["none.csv", "config"])
+    def test_a_file_that_is_not_there_is_named(self, name: str) -> None:
+        with pytest.raises(UserError, match=f"^{name} does not exist, or is no table"):
+            trained(cell_of()).predict(name)
 
     def test_a_dataset_that_is_no_table_says_not_yet(self) -> None:
         cell = next(c for c in Plan(load_config(), "toy").cells("table1") if c.method == "Plain")

@@ -107,8 +107,8 @@ class Reading(Spec):
         Raises:
             UserError: it lacks a column or a picture, or a cell is not what it was in training.
         """
-        if file.suffix not in TABLES:
-            raise UserError(f"{file}: what is scored is a table, {', '.join(TABLES)}")
+        if file.suffix not in TABLES or not file.is_file():
+            raise UserError(f"{file} does not exist, or is no table ({', '.join(TABLES)})")
         table = tables.read_more(file, [*self.named.values()], self.medians, self.words, self.missing)
         for note in table.notes:
             log.warning("%s: %s", file, note)
