@@ -41,6 +41,7 @@ from fedbench.errors import UserError
 from fedbench.results import shipped_curves
 from fedbench.results.export import export_reproduced
 from fedbench.spec import RunSpec
+from fedbench.store import cell_files
 from fedbench.store.exchange import export_runs
 from fedbench.store.runs import STORE, Store
 from fedbench.study.cells import Cell
@@ -211,10 +212,21 @@ def shared(device: str) -> Iterator[None]:
                 subprocess.run([control], input=b"quit", timeout=10, check=False)
 
 
+def take_ended(cells: list[Cell]) -> None:
+    """Write the results of cells with the runs that are in the store, imported ones too."""
+    store = Store()
+    for cell in cells:
+        runs = [run for run in cell.runs if store.has(run.key)]
+        records = [record for run in runs if (record := store.load(run.key)) is not None]
+        if runs:
+            cell_files.write(cell.model_copy(update={"runs": runs}), records)
+
+
 def export(parts: list[Part], scale: str) -> None:
     """Add the runs that ended to the files under ``reproduced/`` and say which they are in."""
     for part in {(part.paper, part.table, part.dataset): part for part in parts}.values():
         plan = part.plan(scale)
+        take_ended(plan.cells(part.table))
         with contextlib.suppress(UserError):  # none of its runs ended
             paths = [
                 export_reproduced(plan, part.table),

@@ -178,6 +178,14 @@ def test_what_was_trained_is_added_to_reproduced_and_trained_once(
     assert {*rows["method"]} == {*toy.PAPER["methods"]} and {*rows["seed"]} == {1} and {*rows["p"]} == {2}
     assert {*pd.read_csv("reproduced/demo/curves/toy.csv")["key"]} == {*rows["key"]}
 
+    written = Path("reproduced/demo/toy.csv").read_bytes()
+    shutil.rmtree("reproduced")
+    shutil.rmtree("results/cells")  # as where runs were imported
+    monkeypatch.setattr(sys, "argv", ["paper_scale.py", "--hours", "0", *words[2:]])
+    paper_scale.main()
+    assert Path("reproduced/demo/toy.csv").read_bytes() == written
+    capsys.readouterr()
+
     for run in STORE.iterdir():
         run.rename(project / run.name)  # the files alone say that nothing is left to do
     paper_scale.main()
