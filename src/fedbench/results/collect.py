@@ -96,6 +96,9 @@ def _rows(
         read = {"value": value} if metric in given else _read_off(metric, curve)
         if read is None:
             reason = f"the runs have no {metric}, only {', '.join(known)}"
+            of_all, _, site = metric.partition("@")
+            if any(name.startswith(f"{of_all}@") for name in known):  # names of sites were checked beforehand
+                reason = f"no test sample of {site}"
             rows[metric] = fact._replace(metric=metric, status=UNDEFINED, reason=reason)
             continue
         known_facts: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)

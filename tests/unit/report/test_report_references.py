@@ -162,6 +162,14 @@ def test_a_hospital_without_a_local_model_says_so_shipped_too(project: Project) 
     holds("‡")
 
 
+def test_a_hospital_that_tests_on_nobody_is_named_in_few_words(project: Project) -> None:
+    rows = tables.make(finished(project, metrics=[*SITES, "test_auc@Davos"]), "table1").rows
+    reasons = rows.loc[
+        (rows["metric"] == "test_auc@Davos") & (rows["training"] != "gain over local"), "reason"
+    ]
+    assert {*reasons} == {"no test sample of Davos"}
+
+
 def test_what_was_shipped_before_is_of_federated_runs(project: Project) -> None:
     saved(project, {**TABLE, "references": []})
     plan = Plan(CONFIG, "localscgdam")
