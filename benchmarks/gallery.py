@@ -19,7 +19,7 @@ from fedbench.report.figures import build as figures
 from fedbench.report.figures.build import Drawing
 from fedbench.report.figures.plot import render
 from fedbench.results.names import target_name
-from fedbench.study.configuration import paper_keys
+from fedbench.study.configuration import paper_keys, study_path
 from fedbench.study.schema import Config
 
 SCALES = ("paper", "reduced", "demo")
@@ -100,8 +100,8 @@ def claims(study: str) -> Example | None:
 
 
 def examples() -> Iterator[Example]:
-    """Yield all, study by study."""
-    for study in paper_keys():
+    """Yield all, study by study, those of papers first."""
+    for study in sorted(paper_keys(), key=lambda key: (study_path(key).parent.name, key)):
         spec = studied(study).study
         built = [
             *(table(study, name) for name in spec.tables),
