@@ -20,7 +20,8 @@ from fedbench.study.configuration import load_config, load_paper, paper_keys
 from fedbench.study.plan import Plan
 from fedbench.study.unread import read, unread
 
-HEART = {"p": 4, "imratio": 0.1}
+SETTING = {"p": 4, "imratio": 0.1}
+HEART = {"p": 4, "imratio": 0.1, "training": "federated"}
 OTHERS: dict[str, Any] = {
     "positive_half": "second", "imratio": 0.3, "rho": 7.0, "minority": (0, 1), "share": 0.4,
 }  # fmt: skip
@@ -33,11 +34,11 @@ def test_hearts_cells_do_not_name_a_share_of_positives_that_nothing_drops() -> N
     assert cell.name == "hospitals/Heart/p4/CoDA" and cell.path.parts[-2] == "p4"
     assert setting_text(asked, "Heart", HEART) == "p = 4"
     assert cell.runs[0].data.imbalance.imratio == 0.1, "it is part of the key of shipped runs"
-    printed = Plan(load_config(), "localscgdam").cell("FashionMNIST", HEART, "CoDA")
+    printed = Plan(load_config(), "localscgdam").cell("FashionMNIST", SETTING, "CoDA")
     assert printed.setting_label == "p4_imratio0.1"
 
 
-def test_another_value_tells_cells_apart_and_a_table_that_asks_for_it_in_vain_is_told() -> None:
+def test_another_value_than_the_default_tells_cells_apart() -> None:
     asked = Plan(load_config(), "hospitals")
     assert asked.cell("Heart", HEART | {"imratio": 0.2}, "CoDA").setting_label == "p4_imratio0.2"
 
