@@ -73,7 +73,7 @@ def test_a_folder_that_takes_no_stamp_is_no_obstacle(
     def full(path: Path, fields: object) -> None:
         raise stamps.UserError("no space")
 
-    monkeypatch.setattr(stamps.seal, "write", full)
+    monkeypatch.setattr(stamps.sealed_json, "write", full)
     assert intact(large, checksum(large)) and not stamp_path(large).exists()
 
 
