@@ -37,7 +37,7 @@ def _folder() -> TemporaryDirectory[str]:
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """Work in a folder with configuration, print and shipped numbers, but nothing that was trained here."""
+    """Work in a folder with configuration, published numbers and reference results, without runs of this machine."""
     with chdir(_folder().name):
         yield
 
@@ -165,12 +165,12 @@ def claims_of(of: str) -> claims.ClaimTable:
 def judged(of: str) -> str:
     """Write what shipped numbers say of the claims of ``paper@scale``, those without numbers left out.
 
-    What decides is shown where this scale does.
+    The deciding comparison is shown if it is of this scale.
     """
     scale, table = of.partition("@")[2], claims_of(of)
     lines = table.markdown().splitlines()
     cells = [re.split(r"(?<!\\) \| ", f" {line[1:-1]} ") for line in lines if line.startswith("|")]
-    shown = [cells[0].index(head) for head in ("Claim", "In print", scale, "Decides")]
+    shown = [cells[0].index(head) for head in ("Claim", "Published", scale, "Deciding comparison")]
     for line, finding in zip(cells[2:], table.findings, strict=True):
         if finding.main.scale != scale:
             line[shown[3]] = "–"

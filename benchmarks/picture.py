@@ -50,7 +50,7 @@ def main() -> None:
             axes.set_xlim(0.95, 0.99)
             axes.set_xlabel("test AUC")
         seeds = "; ".join(f"p = {p}: {_seeds(rows, p)}" for p in (4, 8, 16))
-        title = f"Open: as printed.  Filled: measured here, 4000 iterations.  Seeds: {seeds}."
+        title = f"Open: published.  Filled: measured here, 4000 iterations.  Seeds: {seeds}."
         figure.suptitle(title, fontsize=9)
         TARGET.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(TARGET, metadata={"Date": None, "Creator": "fedbench"})

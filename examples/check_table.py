@@ -9,7 +9,7 @@ import pandas as pd
 from studies import norm, study_of
 from verdicts import against_print
 
-WORDS = ("matches", "above print", "below print", "inconclusive")
+WORDS = ("matches", "above published", "below published", "inconclusive")
 
 
 def differences(path):

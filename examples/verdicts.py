@@ -41,7 +41,7 @@ def least_spread(values, metric):
 
 
 def against_print(study, scale):
-    """{(table, place, method, metric): matches, above print, below print, inconclusive}."""
+    """{(table, place, method, metric): matches, above published, below published, inconclusive}."""
     paper, values, diverged = read(study, scale)
     said = {}
     for table, spec in paper["tables"].items():
@@ -72,7 +72,7 @@ def against_print(study, scale):
                 freedom = n - 1 if np.isnan(spread) else parts.sum() ** 2 / (parts**2 / [n - 1, m - 1]).sum()
                 half = stats.t.ppf(1 - LEVEL, freedom) * np.sqrt(parts.sum())
             inside, outside = abs(off) + half <= TOLERANCE + 1e-9, abs(off) - half > TOLERANCE + 1e-9
-            side = "above print" if off > 0 else "below print"
+            side = "above published" if off > 0 else "below published"
             said[table, place, method, metric] = "matches" if inside else side if outside else "inconclusive"
     return said
 

@@ -103,7 +103,7 @@ def test_a_run_that_was_changed_gives_another_verdict(received: Path) -> None:
         runs.to_csv(path, index=False)
     said = recompute(received, fails=True)
     # whatever the shipped runs gave
-    assert "('FashionMNIST', 8.0, 0.1) CoDA test_auc: below print, not " in said
+    assert "('FashionMNIST', 8.0, 0.1) CoDA test_auc: below published, not " in said
 
 
 def test_an_evaluator_trains_a_cell_again(received: Path) -> None:

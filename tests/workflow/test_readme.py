@@ -121,8 +121,8 @@ def test_a_section_ends_in_a_table_with_the_new_row(section: str, followed: tupl
         assert held["FedAvg", "0.1"][0] == "0.80" and held["FedAvg", "10"][0] == "0.84"
         assert {verdict for _, verdict in held.values()} <= {
             "matches",
-            "above print",
-            "below print",
+            "above published",
+            "below published",
             "inconclusive",
             "no reference",
         }

@@ -1,4 +1,4 @@
-# What a paper says, held against print and everything that was measured.
+# What a paper says, compared with its own numbers and everything that was measured.
 
 
 rule claims:

@@ -27,7 +27,7 @@ from fedbench.study import cells, configuration
 from fedbench.study.plan import Plan
 
 app = typer.Typer(
-    help="Rebuild the tables of papers on federated learning with imbalanced data, and compare them with print.",
+    help="Rebuild the tables of papers on federated learning with imbalanced data, beside the published numbers.",
     no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False,
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="a key of config/config.yaml, or a place of a run (train.iterations), for this call",
+        help="a key of config/config.yaml, or a value of a run by its path (train.iterations), for this call",
     ),
 ]
 TargetArgument = Annotated[str, typer.Argument(help="climb/table2, or table2 of the configuration's paper")]

@@ -11,14 +11,14 @@ from fedbench.results.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.places import Place
 from fedbench.study.schema import Paper
 
-PRINT = "In print: at how many places the paper's own numbers agree with the claim; of an average, whether it does."
+PRINT = "Published: in how many settings the paper's own numbers agree with the claim; of an average, whether it does."
 STAND_IN = "Only stand-ins for the paper's datasets have run; they give no verdict."
 RULES = (
-    "A place (dataset and setting) is won, lost or open by its own test. The verdict is on all places: effects "
+    "Each setting (of a dataset) is won, lost or open by its own test. The verdict is on all settings: effects "
     "paired by seed, level 0.05, at least three seeds.",
     "Supported: the effect exceeds the margin; contradicted: it is below 0; not supported: it is smaller than what "
     "matters. A diverged run is lost, a rival's is won.",
-    "Decides: the place and rival that determine the verdict, with a 90 % interval. q: false discovery rate. "
+    "Deciding comparison: the one on which the verdict depends, with its 90 % interval. q: false discovery rate. "
     "Examples: docs/background/verdicts.md.",
 )
 
@@ -37,7 +37,7 @@ def effect_text(finding: Finding, paper: Paper) -> str:
         f" on {', '.join(axis_text(paper, 'dataset', name) for name in at.stand_in)}" if at.stand_in else ""
     )
     if at.deciding_place and len(at.places) > 1:
-        where = f" at {place_text(paper, at.deciding_place, at.places)}"
+        where = f" on {place_text(paper, at.deciding_place, at.places)}"
     rival = f" ({axis_text(paper, 'method', at.against) if at.against in paper.methods else at.against})"
     if finding.claim.ratio:
         effect = _ratio(effect, inverse=finding.claim.ratio.at_most is not None)

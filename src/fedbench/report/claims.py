@@ -26,7 +26,7 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper
 
 NAME = "claims"
-WIDTHS = {"claim": 4.1, "in print": 1.2, "scales": 7.0, "effect": 2.4}
+WIDTHS = {"claim": 4.1, "published": 1.2, "scales": 7.0, "effect": 2.4}
 """Of the LaTeX form's columns, in centimetres."""
 A_FLOAT = 12
 """Claims in one float of the LaTeX form."""
@@ -52,10 +52,10 @@ class ClaimTable:
 
     @property
     def legend(self) -> list[str]:
-        """What a call sets, the rules, and what the mark of shipped numbers means."""
+        """What a call sets, the rules, and what the mark of reference results means."""
         ran = [one for finding in self.findings for one in finding.scales if one.ran]
         rules = (words.STAND_IN,) if ran and all(one.stand_in for one in ran) else words.RULES
-        mark = [f"{SHIPPED}: not trained here."] if any(one.shipped for one in ran) else []
+        mark = [f"{SHIPPED}: reference results, not trained here."] if any(one.shipped for one in ran) else []
         return [*([f"{self.changed}."] if self.changed else []), words.PRINT, *rules, *mark]
 
     @property
@@ -95,7 +95,7 @@ class ClaimTable:
 
     def markdown(self) -> str:
         """Return the Markdown form."""
-        head = ["", "Claim", "In print", *self.scales, "Decides", "Seeds"]
+        head = ["", "Claim", "Published", *self.scales, "Deciding comparison", "Seeds"]
         rows = [[str(one.number), *self.texts(one, "*", "**")] for one in self.findings]
         lines = [
             head,
@@ -113,14 +113,14 @@ class ClaimTable:
         """
         lines = [self.title, ""]
         for finding in self.findings:
-            sentence, in_print, *scales, effect, seeds = self.texts(finding)
+            sentence, published, *scales, effect, seeds = self.texts(finding)
             lines += textwrap.wrap(f"{finding.number:2d}  {sentence}", width, subsequent_indent="    ")
-            lines.append(f"    in print: {in_print}")
+            lines.append(f"    published: {published}")
             pairs = zip(finding.scales, scales, strict=True)
             ran = [f"{at.scale}: {text}" for at, text in pairs if at.ran and scale in (None, at.scale)]
             lines += [f"    {text}" for text in ran or ["not run"]]
             decides = effect != ABSENT and scale in (None, finding.main.scale)
-            lines += [f"    decides {effect}; seeds {seeds}"] * decides
+            lines += [f"    decided by {effect}; seeds {seeds}"] * decides
             lines.append("")
         more = self.remarks if remarks else [f"All notes: fedbench claims {self.paper.key} --notes"]
         below = (part for note in [*self.legend, *more] for part in textwrap.wrap(note, width))
@@ -128,9 +128,9 @@ class ClaimTable:
 
     def tex(self) -> str:
         """Return the LaTeX form; it needs booktabs and graphicx."""
-        heads = ["", "Claim", "In print", *self.scales, "Decides [90 %]; seeds"]
+        heads = ["", "Claim", "Published", *self.scales, "Deciding comparison [90 %]; seeds"]
         of_scale = round(WIDTHS["scales"] / max(len(self.scales), 1), 2)
-        widths = [WIDTHS["claim"], WIDTHS["in print"], *[of_scale] * len(self.scales), WIDTHS["effect"]]
+        widths = [WIDTHS["claim"], WIDTHS["published"], *[of_scale] * len(self.scales), WIDTHS["effect"]]
         begin = [
             r"\scriptsize\setlength{\tabcolsep}{3pt}",
             latex.FITTED,
@@ -193,7 +193,7 @@ def _cell(at: AtScale, grey: str, bold: str) -> str:
 
 
 def _row(paper: Paper, finding: Finding, at: AtScale) -> dict[str, object]:
-    """Return the row of a claim and a scale in the CSV: what is asked, what print shows, what the scale says."""
+    """Return the row of a claim and a scale in the CSV: the question, the published numbers' answer, the scale's."""
     claim = finding.claim
     asked = {
         "paper": paper.key,

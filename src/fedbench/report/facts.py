@@ -190,7 +190,7 @@ def _entry(value: float | None, printed: Printed | None, decimals: int) -> Entry
 def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
     lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
     if compares:
-        lines[0] += f" Paper: as printed. {EQUAL} equal in the printed digits, {DIFFERENT} not."
+        lines[0] += f" Paper: as published. {EQUAL} equal in the published digits, {DIFFERENT} not."
     if facts.elsewhere:
         lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as reproduced/facts.csv says.")
     if facts.missing:

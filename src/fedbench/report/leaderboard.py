@@ -202,7 +202,11 @@ def _front(paper: Paper, board: Board, line: Line) -> str:
 
 def _shipped(shown: Sequence[Compared]) -> str:
     count = sum(item.shipped for item in shown)
-    return f"{SHIPPED}: {count} of {len(shown)} numbers are shipped, not trained here." if count else ""
+    return (
+        f"{SHIPPED}: {count} of {len(shown)} numbers are reference results, not trained here."
+        if count
+        else ""
+    )
 
 
 def _tidy(paper: Paper, shown: Sequence[Board], items: Sequence[Compared], name: str) -> pd.DataFrame:

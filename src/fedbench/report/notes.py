@@ -282,7 +282,7 @@ def _counts(frame: pd.DataFrame) -> str:
     counts = Counter(map(verdict_words.name, frame["verdict"], frame["basis"]))
     first = [f"{kind}{one}" for kind in verdict_words.SYMBOLS for one in ("", f" ({ONE_SEED})")]
     order = [*first, *sorted(set(counts) - {*first})]
-    words = {kind: kind.replace(MATCHES, "match").replace(" print", "") for kind in order}
+    words = {kind: kind.replace(MATCHES, "match").replace(" published", "") for kind in order}
     return ", ".join(f"{counts[kind]} {words[kind]}" for kind in order if counts[kind])
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedbench.results.statistics import ROUNDING, Array, prediction_half_width
 
-MATCHES, ABOVE, BELOW, INCONCLUSIVE = "matches", "above print", "below print", "inconclusive"
+MATCHES, ABOVE, BELOW, INCONCLUSIVE = "matches", "above published", "below published", "inconclusive"
 ONE_SEED = "one seed"
 """The basis of a verdict without an interval: the tolerance alone decided."""
 
@@ -30,8 +30,8 @@ def hold_against_print(
     """Judge means over ``n`` seeds of spread ``std`` against printed values.
 
     A mean matches when the interval of the difference (:func:`~fedbench.results.statistics.prediction_half_width`) lies
-    within the tolerance, and is above or below print when it lies outside; else it is inconclusive. With one seed the
-    difference alone is compared with the tolerance.
+    within the tolerance, and is above or below the published value when it lies outside; else it is inconclusive.
+    With one seed the difference alone is compared with the tolerance.
     """
     difference = np.asarray(mean, dtype=float) - np.asarray(printed, dtype=float)
     half = prediction_half_width(std, n, print_std, print_n)

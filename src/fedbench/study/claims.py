@@ -147,7 +147,7 @@ class Exists(Spec):
     above: float
     """Its metric has to be above this."""
     others_below: float
-    """All other methods have to be below this, at the same place."""
+    """All other methods have to be below this, in the same setting."""
     metric: str
     """The metric."""
 
@@ -171,7 +171,7 @@ class ClaimSpec(Spec):
     only: dict[str, Values] = {}
     """Settings or datasets that it is narrowed to, with their values."""
     holds: Literal["all", "average", "most", "some"] = "average"
-    """Where it has to hold: at `all` places, at `most`, at `some`, or on `average`."""
+    """Where it has to hold: in `all` settings, in `most`, in `some`, or on `average`."""
     better: Comparison | None = None
     """The method is above each of `than` by more than `margin`."""
     no_worse: Within | None = None
@@ -183,7 +183,7 @@ class ClaimSpec(Spec):
     ratio: Ratio | None = None
     """One cost divided by another is large or small enough."""
     exists: Exists | None = None
-    """At some place all other methods are low and the method is high."""
+    """In some setting all other methods are low and the method is high."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

@@ -31,7 +31,7 @@ class Entry(Spec):
     """What datasets and methods have in common."""
 
     label: str = ""
-    """What tables and figures print, with any characters (`A & B`). Default: the name."""
+    """The name that tables and figures show, with any characters (`A & B`). Default: the key."""
     train: TrainPiece = {}
     """Changes to `train`."""
     task: TaskPiece | None = None
@@ -46,7 +46,7 @@ class Entry(Spec):
 
 
 class DatasetEntry(Entry):
-    """One dataset of a paper, under the label that its tables print."""
+    """One dataset of a paper, under the label that its tables show."""
 
     printed: bool = True
     """Whether the paper prints numbers for it; `false` for an addition of ours."""
@@ -70,7 +70,7 @@ class TwinSpec(Spec):
 
 
 class MethodEntry(Entry):
-    """One method of a paper, under the label that its tables print."""
+    """One method of a paper, under the label that its tables show."""
 
     algorithm: Name
     """Name of the method: a file in `src/fedbench/algorithms`, or an entry point."""

@@ -81,9 +81,9 @@ class Config(Spec):
     datasets: list[str] | None = None
     """Names of datasets as in the paper. Default: the datasets of the scale."""
     tolerance: float = Field(0.01, ge=0, allow_inf_nan=False)
-    """The largest difference between our number and the printed one that counts as a match."""
+    """The largest difference between our number and the published one that counts as a match."""
     shipped: bool = True
-    """Show numbers that ship with fedbench where nothing was trained on this machine."""
+    """Show reference results, which come with fedbench, where nothing was trained on this machine."""
     constants: Constants | None = None
     """`paper`: published hyper-parameters come before tuned ones. `tuned`: tuned ones come first. Default: as
     the scale says."""
@@ -193,7 +193,7 @@ class Scale(Spec):
     name: Name
     """Filled in by fedbench: the name of the file."""
     description: str
-    """What the scale is for; captions of tables print it."""
+    """What the scale is for; captions of tables show it."""
     seeds: Seeds
     """Seeds of the runs."""
     constants: Constants = "tuned"

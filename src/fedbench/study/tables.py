@@ -33,13 +33,13 @@ class BoardSpec(Spec):
 
 
 class TableSpec(Spec):
-    """Which cells make the rows and columns of a table, and which printed numbers stand beside them."""
+    """Which cells make the rows and columns of a table, and which published numbers stand beside them."""
 
     title: str
     """Title of the table."""
     kind: Literal["results", "rates", "data", "facts", "leaderboard"] = "results"
     """`results`: numbers of cells. `rates`: exponents fitted over the budgets in `pool`. `data`: the datasets
-    as partitioned. `facts`: counts of `splits` beside printed ones. `leaderboard`: methods ranked as
+    as partitioned. `facts`: counts of `splits` beside published ones. `leaderboard`: methods ranked as
     `board` says."""
     datasets: list[str]
     """Its datasets."""
@@ -71,7 +71,7 @@ class TableSpec(Spec):
     epsilon: Literal["mean", "end"] = "mean"
     """Of `rates`: the gradient norm averaged over a run (`mean`) or over its second half (`end`)."""
     published: str | None = None
-    """A CSV of printed numbers in `published/PAPER`, or a path."""
+    """A CSV of published numbers in `published/PAPER`, or a path."""
     caption: str = ""
     """A sentence below the table."""
     board: BoardSpec | None = None

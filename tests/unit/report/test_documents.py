@@ -128,7 +128,9 @@ def test_a_sample_has_the_lines_that_its_command_prints(sample: dict[str, Any]) 
 def test_claims_at_a_scale_are_those_of_that_scale() -> None:
     with docs_tables.elsewhere():
         said = CliRunner().invoke(app, ["claims", "climb", "--scale", "paper"]).stdout
-    assert "    paper: undecided" in said and "    reduced: " not in said and "    in print: 38 of 40" in said
+    assert (
+        "    paper: undecided" in said and "    reduced: " not in said and "    published: 38 of 40" in said
+    )
 
 
 def test_what_decides_is_shown_at_the_scale_that_decides() -> None:

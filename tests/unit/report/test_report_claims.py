@@ -92,7 +92,7 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
         ([0.02, 0.021, 0.022], "supported: won 6, lost 0, open 0 of 18"),
         ([-0.0299, -0.03, -0.0301], "contradicted: won 0, lost 6, open 0 of 18"),
         ([0.0005, 0.0, -0.0005], "not supported: won 0, lost 0, open 6 of 18"),
-        ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 of 18; means agree at 6"),
+        ([0.05, 0.0, -0.04], "undecided: won 0, lost 0, open 6 of 18; means agree in 6"),
     ],
 )
 def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float], says: str) -> None:
@@ -108,7 +108,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         config = Config(scale="reduced", seeds=seeds)
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (finding, *_) = find(Plan(config))
-        assert finding.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree at 6"
+        assert finding.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree in 6"
         assert ("[" in claim_words.effect_text(finding, Plan(config).study)) == (len(seeds) == 2)
         rows = pd.read_csv(io.StringIO(tables.make(Plan(config)).csv())).query("scale == 'reduced'")
         assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
@@ -123,7 +123,7 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
     finding = find(Plan(reduced))[0]
     verdict = replace(finding.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
     unbounded = replace(finding, scales=[replace(finding.main, verdict=verdict)])
-    assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] at ")
+    assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] on ")
 
     rounds = {"method": METHODS[0], "than": METHODS[1], "needs": "round"}
     verdict = replace(verdict, decides=Effect(math.log(0.5), math.log(0.25), 0.0, seeds=3))
@@ -138,10 +138,10 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     finish(claimed, config, [0.02, 0.021, 0.022])
     (finding, *_) = find(Plan(config))
     demo = finding.scales[0]
-    assert demo.words == "Digits, no verdict: shown at 3 of 3" and demo.stand_in == ("Digits",)
+    assert demo.words == "Digits, no verdict: shown in 3 of 3" and demo.stand_in == ("Digits",)
     table = tables.make(Plan(config))
     assert (
-        "*Digits, no verdict: shown at 3 of 3*" in table.markdown()
+        "*Digits, no verdict: shown in 3 of 3*" in table.markdown()
         and "supported: won" not in table.markdown()
     )
     rows = pd.read_csv(io.StringIO(table.csv()))
@@ -149,7 +149,7 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert rows["q"].isna().all()
     of_demo = rows.query("claim == 1 and scale == 'demo'")
     assert of_demo[["places", "places_of_claim"]].to_numpy().tolist() == [[3, 18]]
-    assert "] at Digits, p = " in claim_words.effect_text(finding, Plan(config).study)
+    assert "] on Digits, p = " in claim_words.effect_text(finding, Plan(config).study)
     assert claim_words.seeds_text(finding) == "3"
     assert claim_words.STAND_IN in table.legend
     real = Config(scale="reduced", seeds=[0, 1, 2])
@@ -188,7 +188,7 @@ def test_what_another_table_prints_stands_in_for_a_figure_without_it(
     for target in ("table1", "figure4"):
         finish(claimed, reduced, [0.02, 0.021, 0.022], target)
     assert words(reduced, 1)["reduced"] == "supported: won 6, lost 0, open 0 of 18"
-    assert words(reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown at 3 of 3"
+    assert words(reduced, 3)["reduced"] == "FashionMNIST, no verdict: shown in 3 of 3"
 
 
 def test_cells_that_a_table_pools_are_one_place(claimed: Project, reduced: Config) -> None:
@@ -225,7 +225,10 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(claimed.root / "results")
     text = tables.make(Plan(reduced)).markdown()
-    assert "**supported: won 6, lost 0, open 0 of 18**‡" in text and "‡: not trained here." in text
+    assert (
+        "**supported: won 6, lost 0, open 0 of 18**‡" in text
+        and "‡: reference results, not trained here." in text
+    )
     without = tables.make(Plan(reduced.model_copy(update={"shipped": False}))).markdown()
     assert "supported: won" not in without and "‡" not in without
 
@@ -313,7 +316,7 @@ def test_places_are_counted_where_there_are_several(claimed: Project, reduced: C
     main = find(Plan(reduced))[0].main
     assert replace(main, total=1).words == "supported"
     nowhere = replace(main, verdict=replace(main.verdict, kind=NOT_TESTABLE))
-    assert nowhere.words == "not testable: its condition holds at none of 6 places", "of 18 six ran"
+    assert nowhere.words == "not testable: its condition holds in none of 6 settings", "of 18 six ran"
 
 
 def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Config) -> None:
@@ -323,7 +326,7 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Conf
     table = tables.make(Plan(reduced))
     assert "it leads (6.2)" in table.markdown()
     assert (
-        "not tested: means show it at 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
+        "not tested: means show it in 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
     )
     assert "Claim 1 is not tested: it is configured." in table.notes
     assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"

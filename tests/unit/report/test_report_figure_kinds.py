@@ -107,7 +107,7 @@ def test_final_values_are_shown_from_what_is_shipped(project: Project, reduced: 
     project.finish(cells(project, reduced)["CoDA", 16, 0.1], [0.7, 0.7, 0.7])
     drawing = make(reduced)
     assert drawing.points.set_index("x")["mean"].to_dict() == pytest.approx({4: 0.85, 8: 0.85, 16: 0.7})
-    assert "mean over 4 seeds" in drawing.words and "is shipped with the repository" in drawing.words
+    assert "mean over 4 seeds" in drawing.words and "comes with the repository" in drawing.words
     dots = drawing.picture.axes[0].collections[0].get_offsets()
     assert sorted(dots[:, 1]) == pytest.approx([0.7] * 3 + [0.8] * 4 + [0.9] * 4)
     without = make(reduced.model_copy(update={"shipped": False}))

@@ -116,7 +116,7 @@ def numbers(**columns: list[object]) -> pd.DataFrame:
 
 
 def test_verdicts_are_counted_apart_for_the_proposed_method() -> None:
-    frame = numbers(method=["x", "y", "y", "z"], verdict=["matches", "above print", "matches", "matches"])
+    frame = numbers(method=["x", "y", "y", "z"], verdict=["matches", "above published", "matches", "matches"])
     frame["printed"] = [0.9, 0.8, 0.7, math.nan]
     assert notes.score(frame, ["x"], str.upper) == "Verdicts: X 1 match; rivals 1 match, 1 above."
     assert notes.score(frame, [], str.upper) == "Verdicts: 2 match, 1 above."
@@ -214,7 +214,7 @@ def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_no
         mean=[0.9, 0.95, 0.8, 0.9], printed=[0.901, 0.9, math.nan, 0.9], n_seeds=[3, 1, 3, 2],
         std=[0.001, math.nan, 0.001, 0.001], status=["finished", "finished", "finished", "incomplete"],
     )  # fmt: skip
-    assert frame["verdict"].tolist() == ["matches", "above print", "no reference", "incomplete"]
+    assert frame["verdict"].tolist() == ["matches", "above published", "no reference", "incomplete"]
     assert frame["basis"].tolist() == ["", "one seed", "", ""]
     assert (
         frame["difference"].round(6).tolist()[:2] == [-0.001, 0.05] and frame["difference"][2:].isna().all()
@@ -240,8 +240,8 @@ def test_verdicts_that_hang_on_the_tolerance_are_counted() -> None:
         "matches",
         "inconclusive",
         "inconclusive",
-        "above print",
-        "above print",
+        "above published",
+        "above published",
         "no reference",
     ]
     assert frame["verdict"].tolist() == [*kinds, "incomplete"]

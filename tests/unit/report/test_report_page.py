@@ -77,7 +77,7 @@ def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     verdicts = Counter(rows["verdict"])
     (counts,) = overview(read(reported).root)
     assert counts["match"] == verdicts["matches"] > 0
-    assert counts["differ"] == verdicts["above print"] + verdicts["below print"] > 0
+    assert counts["differ"] == verdicts["above published"] + verdicts["below published"] > 0
     assert counts["inconclusive"] == verdicts["inconclusive"] > 0
     assert counts["not in scale"] == 60
     assert sum(counts.values()) == len(rows)
@@ -117,7 +117,7 @@ def test_a_published_number_counts_once_by_the_scale_nearest_to_the_paper_that_h
     once = [row for row in listed if "data-once" in row.attributes]
     assert len(once) == 90, "a card leads to the rows it counts"
     of_cell = [row for row in once if row.only("th").all("a")[0]["href"].endswith(f"/{CELL}")]
-    assert [row["data-state"] for row in of_cell] == ["below print"]
+    assert [row["data-state"] for row in of_cell] == ["below published"]
     assert len(listed) == sum(
         count for row in overview(shown) for name, count in row.items() if name != "not in scale"
     )

@@ -16,7 +16,7 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
 VERDICTS = re.compile(
-    r"\b(match(es)?|above print|below print|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
+    r"\b(match(es)?|(above|below) published|inconclusive|differs?|supported|contradicted|undecided|reproduces?)\b|[≈↑↓]"
 )
 CONFIG = Config(scale="demo", seeds=[0, 1, 2])
 SAYS = "LocalSCGDAM leads"
@@ -63,7 +63,7 @@ def test_the_page_has_none_either(stood_in: Project) -> None:
     states = set(re.findall(r'<tr data-state="([^"]+)"', text))
     assert states == {"no reference", "not run"}
     tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
-    assert tags == [("tag absent", "Digits, no verdict: shown at 3 of 3")]
+    assert tags == [("tag absent", "Digits, no verdict: shown in 3 of 3")]
     body = text.partition("</details>")[2].partition("<dialog")[0]  # behind the legend
     shown = re.sub(r"<[^>]*>", " ", body.partition("<h3>This page")[0])
     assert VERDICTS.search(shown) is None
@@ -80,7 +80,7 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     assert (demo.kind, demo.stand_in, demo.words) == (
         "stand-in",
         ("Digits",),
-        "Digits, no verdict: shown at 3 of 3",
+        "Digits, no verdict: shown in 3 of 3",
     )
     paper["claims"][0]["own_data"] = True  # by decision: then with the name of the data
     stood_in.save_paper("localscgdam", paper)

@@ -25,7 +25,7 @@ from fedbench.study.schema import FigureSpec
 
 FORMATS = ("pdf", "svg", "png")
 
-SHIPPED = "what was not trained here is shipped with the repository"
+SHIPPED = "what was not trained here comes with the repository"
 
 
 @dataclass(frozen=True)

@@ -111,18 +111,18 @@ class AtScale:
         if not self.ran:
             return NOT_RUN
         if self.stand_in:
-            return f"{', '.join(self.stand_in)}, no verdict: shown at {self.tally}"
+            return f"{', '.join(self.stand_in)}, no verdict: shown in {self.tally}"
         on_own_data = f" on {', '.join(self.ours)}" if self.ours else ""
         early = f", {EARLY}" * self.early
         kind = f"{self.verdict.kind}{on_own_data}{early}"
         if self.verdict.kind == NOT_TESTED:
-            return f"{kind}: means show it at {self.tally}"
+            return f"{kind}: means show it in {self.tally}"
         if self.verdict.kind == NOT_TESTABLE:
-            return f"{kind}: its condition holds at none of {self.tally.places} places"
+            return f"{kind}: its condition holds in none of {self.tally.places} settings"
         if self.total == 1:
             return kind
         counts = ", ".join(f"{word} {self.verdict.count(word)}" for word in (WON, LOST, OPEN))
-        agree = f"means agree at {self.tally.won}"
+        agree = f"means agree in {self.tally.won}"
         if self.verdict.at is None and self.ran:
             agree = "the average agrees" if self.tally.won else "the average does not agree"
         means = f"; {agree}" if self.verdict.kind == UNDECIDED else ""
