@@ -80,7 +80,9 @@ CELL = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM.json"
 
 def asked(**options: Any) -> dict[str, Any]:
     """Return what the table and the figure are made of besides results, as the workflow asks for it."""
-    return RuleFunctions(SimpleNamespace(is_main_process=False), options).asked("localscgdam")
+    return RuleFunctions(
+        SimpleNamespace(is_main_process=False, config_settings=SimpleNamespace(config_args=None)), options
+    ).asked("localscgdam")
 
 
 def waiting(project: Project, *arguments: str) -> set[str]:

@@ -108,12 +108,12 @@ def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool])
             f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
         )
     table = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
+    columns = dict[str, object]()
     for name in filter(is_number, read.columns):
-        numbers = pd.to_numeric(table[name], errors="coerce")
+        columns[name] = numbers = pd.to_numeric(table[name], errors="coerce")
         if (wrong := numbers.isna() & ~table[name].isin(("", "nan"))).any():
             row = int(wrong.to_numpy().argmax())
             raise UserError(
                 f"{path}, line {read.lines[row]}: {name} is {shortened(table[name][row], 60)!r}, no number"
             )
-        table[name] = numbers
-    return table.assign(source=[f"{named(path)}:{line}" for line in read.lines])
+    return table.assign(**columns, source=[f"{named(path)}:{line}" for line in read.lines])

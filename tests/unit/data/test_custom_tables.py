@@ -227,7 +227,7 @@ def test_mistakes_in_a_workbook_name_its_row_and_column() -> None:
 
 def test_a_workbook_without_openpyxl_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(UserError, match=r"pip install 'fedbench\[excel\]'"):
+    with pytest.raises(UserError, match=r"pip install 'fedbench-suite\[excel\]'"):
         load("", name="t.xlsx")
 
 

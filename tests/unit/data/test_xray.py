@@ -172,7 +172,7 @@ def test_without_pydicom_the_message_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pydicom", None)
     with (
         Pictures(tmp_path) as pictures,
-        pytest.raises(UserError, match=r"pydicom: pip install 'fedbench\[vision\]'"),
+        pytest.raises(UserError, match=r"pydicom: pip install 'fedbench-suite\[vision\]'"),
     ):
         pictures.load(["a.dicom"], (SIZE, SIZE), grey=True)
 

@@ -127,7 +127,7 @@ class TestRun:
         def simulation(spec: RunSpec, arrays: Any, device: Any, how: Execution, start: Any) -> None:
             raise UserError(f"{how.chunk} {how.inputs}")
 
-        monkeypatch.setattr(training, "Simulation", simulation)
+        monkeypatch.setattr(training, "simulation_of", simulation)
         with pytest.raises(UserError, match=f"^{AUTO if chunk is None else chunk} host$"):
             train_run(cell().runs[0], config(client_chunk=chunk, inputs="host"), Store())
 

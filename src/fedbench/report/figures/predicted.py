@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from sklearn import metrics
-from sklearn.calibration import calibration_curve
 
 from fedbench.errors import UserError
 from fedbench.report.figures.forest import ALL
@@ -34,6 +32,8 @@ Drawn = tuple[np.ndarray, list[np.ndarray], str, list[float]]
 
 def roc(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
     """Return the sensitivity at each false positive rate of the grid, after the origin."""
+    from sklearn import metrics  # a second of import, for these figures alone
+
     curves = [metrics.roc_curve(of["label"], of["score"])[:2] for of in test]
     areas = [metrics.roc_auc_score(of["label"], of["score"]) for of in test]
     return np.array([0, *GRID]), [np.array([0, *np.interp(GRID, *at)]) for at in curves], "AUC", areas
@@ -41,6 +41,8 @@ def roc(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
 
 def precision_recall(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
     """Return the precision at the highest threshold that reaches each recall, as average precision counts it."""
+    from sklearn import metrics  # a second of import, for these figures alone
+
     lines, means = [], []
     for of in test:
         precision, recall, _ = metrics.precision_recall_curve(of["label"], of["score"])
@@ -55,6 +57,9 @@ def calibration(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
 
     There are fewer bins where equal probabilities leave a seed without all of them.
     """
+    from sklearn import metrics
+    from sklearn.calibration import calibration_curve
+
     scores = [metrics.brier_score_loss(of["label"], of["probability"]) for of in test]
     for bins in range(int(np.clip(len(test[0]) // LEAST, 1, BINS)), 0, -1):
         curves = [
@@ -67,6 +72,8 @@ def calibration(test: Seeds, _held_out: Seeds, _sensitivity: float) -> Drawn:
 
 def confusion(test: Seeds, held_out: Seeds, sensitivity: float) -> Drawn:
     """Return the counts of :data:`MATRIX` at the highest threshold that reaches a sensitivity on held-out samples."""
+    from sklearn import metrics  # a second of import, for these figures alone
+
     counts, reached = [], []
     for of, chosen_on in zip(test, held_out, strict=True):
         _, tpr, thresholds = metrics.roc_curve(chosen_on["label"], chosen_on["score"])
