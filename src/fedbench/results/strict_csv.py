@@ -108,7 +108,7 @@ def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool])
             f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
         )
     table = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
-    columns = dict[str, object]()
+    columns: dict[str, pd.Series[float]] = {}
     for name in filter(is_number, read.columns):
         columns[name] = numbers = pd.to_numeric(table[name], errors="coerce")
         if (wrong := numbers.isna() & ~table[name].isin(("", "nan"))).any():
@@ -116,4 +116,5 @@ def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool])
             raise UserError(
                 f"{path}, line {read.lines[row]}: {name} is {shortened(table[name][row], 60)!r}, no number"
             )
-    return table.assign(**columns, source=[f"{named(path)}:{line}" for line in read.lines])
+    table = pd.DataFrame({name: columns.get(name, table[name]) for name in read.columns})
+    return table.assign(source=[f"{named(path)}:{line}" for line in read.lines])

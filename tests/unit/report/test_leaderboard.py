@@ -254,7 +254,7 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     drawing = figures.make(Plan(demo, "league"), "figure1")
     assert [panel.title for panel in drawing.content.panels] == ["Ones (reduced)"]
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
-    assert "is shipped with" in drawing.words
+    assert "comes with the repository" in drawing.words
 
 
 def test_a_figure_says_all_numbers_of_seeds(board: Project, config: Config) -> None:

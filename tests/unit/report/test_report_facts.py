@@ -89,7 +89,7 @@ def test_counts_stand_beside_print_and_equal_means_equal_in_print() -> None:
     assert rows.loc[("Digits", "Test", "n_negative"), "equal"] is False
     assert rows.loc[("Digits", "Training", "n_negative"), "published"] == ""
     text = table.markdown()
-    assert "= equal in the printed digits" in text and "†: printed with a slip." in text and "1†" in text
+    assert "= equal in the published digits" in text and "†: printed with a slip." in text and "1†" in text
     other = made(PRINTED.format(n_positive=positive + 1, percent=100 * positive / n + 0.1)).markdown()
     assert "−1 ≠" in other and "−0.1 ≠" in other
     assert "Not prepared here: Printed (" in text and "224" in table.csv()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import metrics
 from toy import PAPER, write_project, write_yaml
 
 import fedbench
@@ -151,9 +152,7 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(pr
         assert first["mean"].between(first["low"], first["high"]).all() and len(first)
     shown = predictions.load(plan.cells()[0], Store())
     test = shown[(shown["part"] == "test") & (shown["site"] == "Basel")]
-    expected = np.mean(
-        [predicted.metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")]
-    )
+    expected = np.mean([metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")])
     panel = next(panel for panel in make(plan, "figure_roc").content.panels if "Basel" in panel.title)
     assert panel.curves[0].remark == f"AUC {expected:.3f}"
 

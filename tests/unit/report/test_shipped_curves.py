@@ -36,7 +36,7 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
     trained = make(Plan(reduced), "figure1")
     drawing = make(shipped(project, reduced), "figure1")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
-    assert "mean over 3 seeds" in drawing.words and "is shipped with" in drawing.words
+    assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
     assert "shipped" not in trained.words
     without = make(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
     assert without.points.empty and "no curve yet" in without.words
@@ -143,7 +143,7 @@ def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project
     trained = make(Plan(config, "climb"), "figure2")
     drawing = make(shipped(project, config, "climb", "figure2"), "figure2")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
-    assert len(drawing.points) and "is shipped with" in drawing.words
+    assert len(drawing.points) and "comes with the repository" in drawing.words
 
 
 def test_a_file_that_was_changed_by_hand_is_refused_by_line_and_column(
