@@ -92,6 +92,7 @@ def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
         *described.trained(cells),
         *described.chosen(plan, cells),
         origin(frame),
+        machines(frame),
     ]
     return [*filter(None, notes)]
 
@@ -360,3 +361,12 @@ def origin(frame: pd.DataFrame) -> str:
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         lines.append(f"{dataset} at scale {scale}, {count} (code {code})")
     return f"{SHIPPED}: {'; '.join(lines)}." if lines else ""
+
+
+def machines(frame: pd.DataFrame) -> str:
+    """Count the numbers whose runs are of several machines, which round differently; empty without any."""
+    known = frame[frame["shown"] & (frame["hardware"] != "")]
+    mixed = known[known["hardware"].str.contains("; ", regex=False)]
+    names = sorted({name for words in mixed["hardware"] for name in words.split("; ")})
+    said = f"{len(mixed)} of {len(known)} numbers are of runs on several machines, which round differently"
+    return f"{said} ({', '.join(names)})." if names else ""

@@ -96,6 +96,19 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
     assert f"cannot be compared: {cells[0].dataset}." in said
 
 
+def test_means_over_several_machines_are_counted_below_the_table(project: Project, reduced: Config) -> None:
+    cells = project.cells("localscgdam", "table1", reduced)
+    for cell, machines in zip(cells[:3], ("ABA", "AAA", "BBB"), strict=True):
+        runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
+        for run, machine in zip(runs, machines, strict=True):
+            run["provenance"] = run["provenance"] | {"hardware": machine}
+        project.write(cell, runs)
+    note = "1 of 3 numbers are of runs on several machines, which round differently (A, B)."
+    assert f"* {note}\n" in tables.make(Plan(reduced), "table1").markdown()
+    project.finish(cells[0], [0.9] * 3)
+    assert "several machines" not in tables.make(Plan(reduced), "table1").markdown()
+
+
 def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project, reduced: Config) -> None:
     project.change(tables={"table1": {"published": "mine.csv"}})
     (project.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.5\nCoDDA,test_auc,0.5\n")
