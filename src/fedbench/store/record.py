@@ -75,6 +75,7 @@ def _like_facts(facts: dict[str, dict[str, float | str]]) -> dict[str, dict[str,
         # "other": of runs made before 28 November 2026
         if name not in ("pace", "other", "sign") or isinstance(value, str) != (name == "sign"):
             raise ValueError(f"its facts hold {name}: {value!r}")
+        _printable(str(value))
     return facts
 
 

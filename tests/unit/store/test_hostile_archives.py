@@ -50,7 +50,7 @@ def test_bad_runs_are_refused_by_name_and_the_others_taken(
     assert sorted(path.name for path in this_store.root.iterdir()) == [*good, journal.NAME]
 
 
-@pytest.mark.parametrize("field", ["reason", "commit", "hardware", "versions"])
+@pytest.mark.parametrize("field", ["reason", "commit", "hardware", "versions", "sign"])
 def test_words_with_control_characters_are_refused(other_store: Store, this_store: Store, field: str) -> None:
     """They would reach the terminal: this one empties it."""
     bad, *good = other_store.keys()
@@ -58,6 +58,8 @@ def test_words_with_control_characters_are_refused(other_store: Store, this_stor
     record = sealed_json.read(path)
     if field == "reason":
         record["reason"] = words
+    elif field == "sign":
+        record["facts"] = {"test_auc": {"sign": words}}
     else:
         record["provenance"] |= {field: {"numpy": words} if field == "versions" else words}
     sealed_json.write(path, record)
