@@ -135,6 +135,33 @@ def test_options_that_a_table_tells_of_make_it_again_and_others_do_not() -> None
     assert changed == {*shown}
 
 
+@pytest.mark.parametrize(
+    ("kind", "outputs"),
+    [
+        ("table", ["tables/toy/table1.csv", "tables/table1.tex"]),
+        ("figure", ["figures/toy/figure1.svg", "figures/figure1.csv"]),
+        ("claims", ["tables/toy/claims.md", "tables/claims.tex"]),
+        ("page", ["report.html"]),
+    ],
+)
+def test_an_output_that_was_emptied_is_asked_for_anew(kind: str, outputs: list[str]) -> None:
+    def asked() -> str:
+        ask = getattr(RuleFunctions(workflow(), {}), f"{kind}_request")
+        path = ask(SimpleNamespace(paper="toy", table="table1", figure="figure1"))
+        return str(json.loads(Path(path).read_text())["asked"])
+
+    for output in map(Path, outputs):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text("made")
+        output.with_suffix(".json").write_text("made too")
+    for output in map(Path, outputs):
+        before = asked()
+        assert asked() == before
+        output.write_text("")
+        assert asked() > before, output
+        output.write_text("made")
+
+
 def test_the_command_of_a_request_has_the_configuration_of_its_call() -> None:
     given = {"seeds": [3, 4], "tolerance": 0.02, "scale": "paper", "set": {"train.batch_size": 8}}
     request(**given)
