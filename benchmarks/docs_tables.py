@@ -55,7 +55,7 @@ def made(of: str) -> Table:
     paper, _, table = place.partition("/")
     with elsewhere():
         plan = studied(paper)
-        return build.make(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), table)
+        return build.table_of(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), table)
 
 
 @cache
@@ -159,7 +159,7 @@ def claims_of(of: str) -> claims.ClaimTable:
     """Return what shipped numbers say of the claims of ``paper@scale``."""
     paper, _, scale = of.partition("@")
     with elsewhere():
-        return claims.make(studied(paper).at(Config(scale=scale)))
+        return claims.claim_table(studied(paper).at(Config(scale=scale)))
 
 
 def judged(of: str) -> str:

@@ -80,7 +80,7 @@ def figure(study: str, name: str) -> Example | None:
     plan = studied(study)
     with elsewhere():
         drawn: dict[str, Drawing] = {
-            scale: figures.make(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), name)
+            scale: figures.drawing_of(plan.at(Config(scale=scale, datasets=[*plan.study.datasets])), name)
             for scale in SCALES
         }
         scale = max(drawn, key=lambda scale: len(drawn[scale].points))

@@ -102,7 +102,7 @@ def job(where: str, side: int, steps: int = 30) -> None:
     import torch
 
     from fedbench.data.clients import ClientData
-    from fedbench.net import build
+    from fedbench.net import build_network
     from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
     from fedbench.train.training import load_arrays
 
@@ -114,7 +114,7 @@ def job(where: str, side: int, steps: int = 30) -> None:
         params={"lr": 0.1}, network=NetworkSpec(name="resnet18"), train=TrainSpec(**train),
     )  # fmt: skip
     arrays = load_arrays(spec, "data")
-    build("resnet18", (1, side, side), 1, 0)
+    build_network("resnet18", (1, side, side), 1, 0)
     data = ClientData(arrays, spec.train, 0, torch.device("cpu"), where)
     data.work([0], 0, "batches").batch(0)
     facts = {

@@ -136,7 +136,7 @@ def missing(parts: tuple[Part, ...], scale: str) -> Iterator[Job]:
 def compiles(device: str) -> bool:
     """Say whether steps can be compiled here: they take half the time on a CPU, three quarters on a GPU."""
     try:
-        compiled.check(True, device)
+        compiled.check_compiler(True, device)
     except UserError:
         return False
     return True
@@ -219,7 +219,7 @@ def take_ended(cells: list[Cell]) -> None:
         runs = [run for run in cell.runs if store.has(run.key)]
         records = [record for run in runs if (record := store.load(run.key)) is not None]
         if runs:
-            cell_files.write(cell.model_copy(update={"runs": runs}), records)
+            cell_files.write_cell(cell.model_copy(update={"runs": runs}), records)
 
 
 def export(parts: list[Part], scale: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fedbench.report.figures.style import RC, style_of
-from fedbench.results.published import load
+from fedbench.results.published import load_published
 
 MEASURED = Path("reproduced/reduced/localscgdam.csv")
 TARGET = Path("docs/pictures/fashionmnist.svg")
@@ -23,7 +23,7 @@ def main() -> None:
     runs = runs[runs["metric"] == "test_auc"]
     rows = runs.groupby(["method", "p"])["value"].agg(["mean", "std", "count"])
     rows = rows.drop(index=[*diverged], errors="ignore")
-    printed = load("localscgdam", "localscgdam_table1.csv")
+    printed = load_published("localscgdam", "localscgdam_table1.csv")
     methods = [
         name for name in dict.fromkeys(row["method"] for row in printed.rows) if name in {*runs["method"]}
     ]

@@ -53,7 +53,7 @@ class Result:
 
     @property
     def predictions(self) -> pd.DataFrame:
-        """The score of every test and validation sample by each seed (:func:`fedbench.store.predictions.load`).
+        """The score of every test and validation sample, by seed (:func:`fedbench.store.predictions.load_predictions`).
 
         Raises:
             UserError: it was not trained with ``keep_model=True``; the message says what to do.
@@ -61,7 +61,7 @@ class Result:
         from fedbench.store import predictions
         from fedbench.store.runs import Store
 
-        return predictions.load(self.cell, Store())
+        return predictions.load_predictions(self.cell, Store())
 
     def predict(self, file: str | Path, images: str | Path | None = None) -> pd.DataFrame:
         """Score the rows of another table with the models of a cell that was trained with ``keep_model=True``.

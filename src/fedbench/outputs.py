@@ -18,7 +18,7 @@ FIGURES = Path("figures")
 REPRODUCED = Folder("reproduced")
 
 
-def write(path: Path, content: str | bytes) -> Path:
+def write_output(path: Path, content: str | bytes) -> Path:
     """Write ``content`` (text as UTF-8 with plain line ends) and return the path.
 
     Raises:
@@ -30,7 +30,9 @@ def write(path: Path, content: str | bytes) -> Path:
 
 def write_forms(stem: Path, forms: Mapping[str, str | bytes]) -> list[Path]:
     """Write the forms of one table or figure, ``{suffix: content}``, beside each other and return the paths."""
-    return [write(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()]
+    return [
+        write_output(stem.with_name(f"{stem.name}.{suffix}"), content) for suffix, content in forms.items()
+    ]
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -69,7 +69,7 @@ def _bounds(fact: Any) -> Iterator[tuple[str, float]]:
         yield from ((name, getattr(part, name)) for name in RELATIONS if hasattr(part, name))
 
 
-def check(label: str, name: str, value: Any, wants: Range) -> None:
+def check_range(label: str, name: str, value: Any, wants: Range) -> None:
     """Refuse a value of another kind than a field takes, numbers that are not finite, and those out of its range.
 
     Raises:

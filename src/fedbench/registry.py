@@ -75,7 +75,7 @@ def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[
         raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
     takes = ranges.ranges_of(kind)
     for key, value in values.items():
-        ranges.check(label, key, value, takes.get(key, ranges.Range(object)))
+        ranges.check_range(label, key, value, takes.get(key, ranges.Range(object)))
     built: Built = kind(**values)
     return built
 

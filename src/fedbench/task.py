@@ -17,8 +17,7 @@ from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Inputs
 from fedbench.errors import UserError
-from fedbench.net import Leaf, Net
-from fedbench.net import build as build_network
+from fedbench.net import Leaf, Net, build_network
 from fedbench.objectives.mean import batch_mean
 from fedbench.random import stream
 from fedbench.spec import TrainSpec

@@ -101,7 +101,9 @@ def test_a_table_on_slurm_with_a_cancelled_job(project: Project, built_here: Pro
 
     assert set(trained_on(project).values()) <= {"0", "1"} and len(trained_on(project)) == 3
     events = [
-        line["event"] for line in journal.read(project.root / "results/runs") if line["key"] == folder.stem
+        line["event"]
+        for line in journal.read_journal(project.root / "results/runs")
+        if line["key"] == folder.stem
     ]
     assert events == ["begun", "continued", "finished"], "it went on from what it saved when it was cancelled"
     assert jobs(said) == {"prepare": 1, "partition": 1, "train": 3, "table": 1, "own_table": 1}

@@ -112,7 +112,7 @@ def trouble(expected: dict[str, bytes]) -> str:
     if result != expected:
         names = sorted(name for name in {*result, *expected} if result.get(name) != expected.get(name))
         return f"files differ: {names}"
-    events = [line["event"] for line in journal.read(Store().root)]
+    events = [line["event"] for line in journal.read_journal(Store().root)]
     if "finished" in events[:-1]:
         return f"trained again after it was finished: {events}"
     return ""

@@ -69,7 +69,9 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
     made: dict[str, tuple[str, int]] = {}
     for _ in range(KILLS):
         workflows.append(WorkflowProcess(project, *TARGETS, "--cores", "2"))
-        print(end(workflows[-1], dice), len(project.runs()), "runs", len(journal.read(store)), "lines")
+        print(
+            end(workflows[-1], dice), len(project.runs()), "runs", len(journal.read_journal(store)), "lines"
+        )
         # done too early: what is derived from the store is to be made again
         if workflows[-1].process.returncode == 0:
             for folder in ("results/cells", "tables/localscgdam"):
@@ -84,7 +86,7 @@ def test_the_last_restart_ends_with_the_bytes_of_an_undisturbed_run(
     for name in BUILT:
         assert (project.root / name).read_bytes() == (calm.root / name).read_bytes(), name
     assert project.curves() == calm.curves() and len(project.curves()) == 8
-    events = [(line["key"], line["event"]) for line in journal.read(store)]
+    events = [(line["key"], line["event"]) for line in journal.read_journal(store)]
     for key in project.curves():
         mine = [event for which, event in events if which == key]
         assert mine.count("finished") <= 1, f"{key} was trained {mine.count('finished')} times"

@@ -92,7 +92,7 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         curve: list[dict[str, float | str]] = [{"round": 0, "test_auc": 0.5}, {"round": 1, "test_auc": 0.942}]
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
         kept = {"model.pt": model_bytes({"x": torch.rand(9)})}
-        cell_files.write(CELL, [store.finish(record, curve, clients, kept)])
+        cell_files.write_cell(CELL, [store.finish(record, curve, clients, kept)])
     shutil.copytree(ROOT / "published", "published")
     Path(SHIPPED).parent.mkdir(parents=True)
     shutil.copy(ROOT / SHIPPED, SHIPPED)
@@ -137,7 +137,7 @@ def read_checkpoint() -> Any:
 
 
 def read_published() -> Any:
-    table = published.load("localscgdam", "localscgdam_table1.csv")
+    table = published.load_published("localscgdam", "localscgdam_table1.csv")
     return table.values, table.rows
 
 

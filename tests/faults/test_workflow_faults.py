@@ -25,7 +25,7 @@ YEARS = 10 * 365 * 86400.0
 
 def trained(project: Project) -> Counter[str]:
     """Count how often each run was finished by a training."""
-    lines = journal.read(project.root / "results/runs")
+    lines = journal.read_journal(project.root / "results/runs")
     return Counter(line["key"] for line in lines if line["event"] == "finished")
 
 
@@ -83,7 +83,7 @@ def test_seeds_that_are_trained_at_a_time_go_on_after_a_kill_to_the_bytes_of_one
     workflows[0].process.wait()
 
     project.snakemake(CELL, "--cores", "2")
-    events = journal.read(project.root / "results/runs")
+    events = journal.read_journal(project.root / "results/runs")
     went_on = {line["pid"] for line in events if line["event"] == "continued"}
     assert len(went_on) == 2, "each seed in a process of its own, from its checkpoint"
     at_once = project.curves()

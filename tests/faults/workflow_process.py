@@ -35,7 +35,7 @@ class WorkflowProcess:
         self.project, programs, group = project, project.programs, 0
         if programs != BIN:
             programs, group = forks.group()
-        self.begun = len(journal.read(project.root / "results/runs"))
+        self.begun = len(journal.read_journal(project.root / "results/runs"))
         with (project.root / "said.txt").open("a") as said:
             self.process = subprocess.Popen(
                 [programs / "snakemake", *arguments],
@@ -54,12 +54,12 @@ class WorkflowProcess:
 
     def trains(self) -> bool:
         """Whether a training has begun since this workflow started."""
-        return len(journal.read(self.project.root / "results/runs")) > self.begun
+        return len(journal.read_journal(self.project.root / "results/runs")) > self.begun
 
     def jobs(self) -> list[int]:
         """The processes that train, by their numbers."""
         training = dict[str, str]()
-        for line in journal.read(self.project.root / "results/runs")[self.begun :]:
+        for line in journal.read_journal(self.project.root / "results/runs")[self.begun :]:
             training |= {line["key"]: line["pid"] if line["event"] in ("begun", "continued") else ""}
         return [int(pid) for pid in training.values() if pid and alive(int(pid))]
 

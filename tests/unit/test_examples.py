@@ -50,7 +50,7 @@ def test_the_task_keeps_the_contract_and_is_learned() -> None:
 def test_the_loss_of_the_task_at_a_score_of_0_is_the_margin_squared() -> None:
     net = build_network("mlp", (3,), 1, 0, {"hidden": []})
     batch = Batch(torch.ones(1, 4, 3), torch.tensor([[0, 1, 0, 1]]))
-    task = tasks.make(TaskSpec(name="new_task", options={"margin": 2.0}))
+    task = tasks.make_task(TaskSpec(name="new_task", options={"margin": 2.0}))
     loss = task.loss(net, torch.zeros(1, net.d), batch, None)
     assert loss.tolist() == pytest.approx([4.0])
 

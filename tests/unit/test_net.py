@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fedbench.errors import UserError
 from fedbench.models import cnn, densenet121, mlp, resnet20
-from fedbench.net import Net, build
+from fedbench.net import Net, build_network
 from fedbench.objectives.cross_entropy import cross_entropy
 
 NETWORKS: dict[str, tuple[Any, tuple[int, int, int], dict[str, Any]]] = {
@@ -163,32 +163,32 @@ def test_no_last_layer_without_linear_layers() -> None:
 def test_initial_weights_depend_on_the_seed_alone() -> None:
     torch.manual_seed(1)
     before = torch.random.get_rng_state()
-    first = build("mlp", (4,), 1, seed=7).initial()
+    first = build_network("mlp", (4,), 1, seed=7).initial()
     assert torch.equal(torch.random.get_rng_state(), before)  # nothing global moved
     torch.manual_seed(2)
     torch.rand(3)
-    assert torch.equal(build("mlp", (4,), 1, seed=7).initial(), first)
-    assert not torch.equal(build("mlp", (4,), 1, seed=8).initial(), first)
+    assert torch.equal(build_network("mlp", (4,), 1, seed=7).initial(), first)
+    assert not torch.equal(build_network("mlp", (4,), 1, seed=8).initial(), first)
 
 
 def test_unknown_networks_and_options_are_named() -> None:
     with pytest.raises(UserError, match=r"unknown network 'resnet'.*'resnet20'.*Known: .*mlp"):
-        build("resnet", (3, 8, 8), 1, seed=0)
+        build_network("resnet", (3, 8, 8), 1, seed=0)
     with pytest.raises(
         UserError, match=r"network 'mlp': 'hiden'\. Did you mean 'hidden'\? Known: activation, hidden\."
     ):
-        build("mlp", (4,), 1, seed=0, options={"hiden": [3]})
+        build_network("mlp", (4,), 1, seed=0, options={"hiden": [3]})
     for name, shape in (("mlp", (4,)), ("cnn", (1, 28, 28))):
         with pytest.raises(UserError, match=r"unknown activation 'leaky'.*'leaky_relu'"):
-            build(name, shape, 1, seed=0, options={"activation": "leaky"})
+            build_network(name, shape, 1, seed=0, options={"activation": "leaky"})
     with pytest.raises(UserError, match=r"8 x 8 pixels are too small for 2 blocks"):
-        build("cnn", (1, 8, 8), 1, seed=0)
+        build_network("cnn", (1, 8, 8), 1, seed=0)
     with pytest.raises(UserError, match=r"3 channels or 1, not 2"):
-        build("densenet121", (2, 32, 32), 1, seed=0)
+        build_network("densenet121", (2, 32, 32), 1, seed=0)
 
 
 def test_a_leaf_of_a_row_inside_other_memory_is_that_row() -> None:
-    net = build("mlp", (5,), 3, 0, {"hidden": [4]})
+    net = build_network("mlp", (5,), 3, 0, {"hidden": [4]})
     inputs = torch.randn(1, 6, 5, generator=torch.Generator().manual_seed(0))
     rows = torch.stack([torch.zeros(net.d), net.initial()])
     inside = net.scores(net.leaf(rows[1:]), inputs)

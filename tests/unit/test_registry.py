@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedbench import algorithms, models, registry
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.errors import UserError
 
 
@@ -36,22 +36,22 @@ def test_a_package_adds_names_and_ours_win() -> None:
     assert registry.names(algorithms).count("fedavg") == 1
     assert registry.origins(algorithms) == dict.fromkeys(("theirs", "gone", "broken"), "other")
     assert registry.origins(models) == {"line": "other"}
-    assert make("theirs", {"lr": 0.1, "mu": 0.2}) == make("fedprox", {"lr": 0.1, "mu": 0.2})
-    assert make("fedavg", {"lr": 0.1}).__class__.__module__ == "fedbench.algorithms.fedavg"
+    assert make_method("theirs", {"lr": 0.1, "mu": 0.2}) == make_method("fedprox", {"lr": 0.1, "mu": 0.2})
+    assert make_method("fedavg", {"lr": 0.1}).__class__.__module__ == "fedbench.algorithms.fedavg"
 
 
 @pytest.mark.usefixtures("package")
 def test_a_package_that_does_not_hold_what_it_says_is_named() -> None:
     for name, says in (("gone", "Gone"), ("broken", "registry_nowhere")):
         with pytest.raises(UserError, match=f"method '{name}' of the package other: .*{says}"):
-            make(name, {})
+            make_method(name, {})
 
 
 def test_a_file_that_defines_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty_method.py").write_text("Methode = 1\n")
     monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
     with pytest.raises(UserError, match=r"empty_method\.py has to define 'Method' to be a method"):
-        make("empty_method", {})
+        make_method("empty_method", {})
 
 
 def test_names_bind_nobody_and_a_range_beside_a_field_does(
@@ -67,7 +67,7 @@ def test_names_bind_nobody_and_a_range_beside_a_field_does(
     )
     monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(tmp_path)])
     good = {"beta": 1.5, "tau": 0, "lr": 0.1, "gap": -0.5}
-    make("ranged_method", good)
+    make_method("ranged_method", good)
     for change, says in (
         ({"lr": 0}, "method 'ranged_method': lr has to be above 0, not 0"),
         ({"gap": 2}, "gap has to be above -1 and less than 2, not 2"),
@@ -75,10 +75,10 @@ def test_names_bind_nobody_and_a_range_beside_a_field_does(
         ({"tau": "x"}, "tau is a number, not 'x'"),
     ):
         with pytest.raises(UserError, match=says):
-            make("ranged_method", good | change)
+            make_method("ranged_method", good | change)
 
 
 def test_helpers_have_no_name() -> None:
     assert not [name for name in registry.names(algorithms) if name.startswith("_")]
     with pytest.raises(UserError, match=r"unknown method 'fedavgg'\. Did you mean 'fedavg'"):
-        make("fedavgg", {})
+        make_method("fedavgg", {})

@@ -98,7 +98,7 @@ def test_rows_of_shipped_numbers_on_pages_are_what_ships_now(
     mine = {"extends": "localscgdam", "title": "Two methods", "tables": {"table1": table1}}
     (tmp_path / "config/papers/mine.yaml").write_text(yaml.safe_dump(mine))
     monkeypatch.chdir(tmp_path)
-    table = tables.make(Plan(load_config(), "mine"), "table1").terminal()
+    table = tables.table_of(Plan(load_config(), "mine"), "table1").terminal()
     rows = [" ".join(line.replace("*", "").split()) for line in table.splitlines()]
     by_hand = [page for page in PAGES if str(page.relative_to(ROOT)) not in GENERATED]
     pages = "\n".join(page.read_text(encoding="utf-8") for page in by_hand).replace("*", "")

@@ -28,10 +28,10 @@ def parts(study: str) -> Iterator[tuple[str, str]]:
         plan = Plan(load_config(overrides={"scale": scale}), study)
         for table in plan.study.tables:
             try:
-                yield f"{scale}/{table}", tables.make(plan, table).csv()
+                yield f"{scale}/{table}", tables.table_of(plan, table).csv()
             except UserError as error:  # a table about data that no one has prepared
                 yield f"{scale}/{table}", f"{error}\n"
-        yield f"{scale}/claims", claims.make(plan).csv()
+        yield f"{scale}/claims", claims.claim_table(plan).csv()
 
 
 def text(study: str) -> str:

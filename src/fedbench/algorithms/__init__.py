@@ -10,7 +10,7 @@ from fedbench import registry
 from fedbench.method import FederatedMethod
 
 
-def make(name: str, params: Mapping[str, Any]) -> FederatedMethod:
+def make_method(name: str, params: Mapping[str, Any]) -> FederatedMethod:
     """Build the method in ``algorithms/<name>.py`` from its hyper-parameters.
 
     Raises:

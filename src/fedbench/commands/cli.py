@@ -120,7 +120,7 @@ def predict(
     config = configured_for(pattern, scale, paper, set_)
     cell = cells.single(Plan(config).cells(), pattern)
     if data is None:
-        table = predictions.load(cell, Store())
+        table = predictions.load_predictions(cell, Store())
     else:
         from fedbench.train import keeping, training
 
@@ -213,7 +213,7 @@ def schema(
     from fedbench.commands import schema as schemas
 
     if write:
-        print(*schemas.write(), sep="\n")
+        print(*schemas.write_schemas(), sep="\n")
     elif kind not in schemas.FILES:
         raise unknown("kind of file", kind, schemas.FILES)
     else:

@@ -56,7 +56,7 @@ def table(
     """Build a table such as localscgdam/table1 from the results on disk."""
     from fedbench.report import tables
 
-    for path in tables.build(*_asked(target, "table", scale, set_, request)):
+    for path in tables.save_table(*_asked(target, "table", scale, set_, request)):
         print(path)
 
 
@@ -107,7 +107,7 @@ def figure(
     """Build a figure such as localscgdam/figure1 from the results on disk."""
     from fedbench.report.figures import build as figures
 
-    for path in figures.build(*_asked(target, "figure", scale, set_, request)):
+    for path in figures.save_figure(*_asked(target, "figure", scale, set_, request)):
         print(path)
 
 
@@ -121,16 +121,16 @@ def claims(
     request: RequestOption = None,
 ) -> None:
     """Say whether a paper's claims hold, in its own numbers and in measured ones; default: all papers, all scales."""
-    from fedbench.report import claims as tables
+    from fedbench.report import claims
     from fedbench.report.processes import at_once
 
     config = configured(scale, None, set_, request)
     plans = [Plan(config, key) for key in ([paper] if paper else configuration.paper_keys())]
-    for table in at_once(tables.make, plans):
+    for table in at_once(claims.claim_table, plans):
         if write:
             if request is None:
                 requests.drop(table.paper.key, "claims")
-            for path in tables.save(table):
+            for path in claims.save(table):
                 print(path)
         elif table.findings:
             print(table.terminal(notes, scale))
@@ -151,7 +151,7 @@ def report(
     config = configured(scale, paper, set_, request)
     if request is None:
         requests.drop("report")
-    print(page.build(config))
+    print(page.save_page(config))
 
 
 def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption = None) -> None:
@@ -159,7 +159,7 @@ def artifact(target: TargetArgument, scale: ScaleOption = None, set_: SetOption 
     from fedbench.report import artifact as artifacts
 
     options = [part for option in set_ or [] for part in ("--set", option)]
-    print(artifacts.build(*planned(target, configured(scale, None, set_), "table"), options))
+    print(artifacts.save_artifact(*planned(target, configured(scale, None, set_), "table"), options))
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

@@ -218,7 +218,7 @@ def _type(key: Schema) -> str:
     return kinds_of.get(str(key.get("type")), "any value") + "".join(ends)
 
 
-def write() -> list[Path]:
+def write_schemas() -> list[Path]:
     """Write all schemas and the page of keys into the clone."""
     made = {FOLDER / f"{kind}.json": text_of(kind) for kind in FILES} | {REFERENCE: reference()}
     for path, text in made.items():

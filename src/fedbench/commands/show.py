@@ -12,7 +12,7 @@ from fedbench.study.cells import Cell, matching
 from fedbench.study.configuration import file_of
 from fedbench.study.layers import Layer, origins, overrides, places
 from fedbench.study.plan import Plan
-from fedbench.study.unread import read
+from fedbench.study.unread import read_parts
 
 MOST = 4
 """Cells that are named where a pattern fits several."""
@@ -76,7 +76,7 @@ def _one_cell(plan: Plan, pattern: str) -> Cell:
 def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:
     """Return a line for each value of a run: its place, the value, the layer it comes from, whether a rule reads it."""
     dumped = run.model_dump(mode="json")
-    ignored = places(dumped).keys() - places(read(dumped)).keys()
+    ignored = places(dumped).keys() - places(read_parts(dumped)).keys()
     rows = [
         (
             place,

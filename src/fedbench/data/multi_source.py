@@ -43,7 +43,7 @@ class Rows:
             out[mine] = part[positions[mine] - (self._ends[place] - len(part))]
 
 
-def load(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
+def load_sources(spec: DataSpec, data_dir: str | Path, inputs: bool = True) -> Prepared:
     """Read the prepared arrays of a data rule: those of its dataset, with those of further sources below them.
 
     Groups of different sources are different, whatever their numbers.

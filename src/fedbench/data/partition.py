@@ -78,7 +78,7 @@ def make_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Path:
     )
     if _current(path, spec, data_dir, whole_groups):
         return path
-    prepared = multi_source.load(spec, data_dir, inputs=False)
+    prepared = multi_source.load_sources(spec, data_dir, inputs=False)
     arrays, deal = _apply(spec, spec.seed_of(seed), prepared, whole_groups)
     made = {"whole_groups": whole_groups, "sha256": write_npz(path, arrays)}
     summary = _summary(spec, seed, prepared, arrays, deal) | made

@@ -87,14 +87,16 @@ def _prepare(
     except MemoryError:
         raise UserError(f"dataset {dataset.name!r} does not fit into the memory that is free") from None
     facts = _summary(dataset, arrays, folder) | {"definition": _definition(dataset)}
-    write(path, content, facts, decoded)
+    write_prepared(path, content, facts, decoded)
     sizes = (facts["train"]["n"], facts["test"]["n"])
     for remark in arrays.remarks:
         log.warning("%s: %s", dataset.name, remark)
     log.info("%s: %d training and %d test samples in %s", dataset.name, *sizes, path.with_suffix(""))
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any], decoded: Path) -> None:
+def write_prepared(
+    path: Path, arrays: Mapping[str, np.ndarray], facts: dict[str, Any], decoded: Path
+) -> None:
     """Write arrays, then the summary that vouches for them.
 
     Arrays that lie in files of the folder ``decoded`` are not copied; it is removed when all is written.

@@ -110,7 +110,7 @@ def by_site(
     Training samples are those that a client has.
     """
     try:
-        prepared = multi_source.load(spec, data_dir, inputs=False)
+        prepared = multi_source.load_sources(spec, data_dir, inputs=False)
         partition = load_partition(spec, seed, data_dir)
     except UserError:
         return {}

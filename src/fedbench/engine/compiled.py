@@ -38,7 +38,7 @@ Form = tuple[Any, ...]
 Compiling = bool | Literal["graph"]
 
 
-def check(compiling: Compiling, device: str) -> None:
+def check_compiler(compiling: Compiling, device: str) -> None:
     """Refuse a machine that cannot compile as asked for a ``device``, ``cpu``, ``cuda`` or ``auto``.
 
     Raises:

@@ -18,7 +18,7 @@ def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed
     Raises:
         UserError: there are too few clients.
     """
-    check(spec, n_clients)
+    check_clients(spec, n_clients)
     if spec.rule == "full":
         return list(range(n_clients))
     assert spec.clients is not None
@@ -41,7 +41,7 @@ def check_method(method: FederatedMethod, name: str, spec: ParticipationSpec) ->
         raise UserError(f"method {name!r} needs all clients in every round: participation rule 'full'")
 
 
-def check(spec: ParticipationSpec, n_clients: int) -> None:
+def check_clients(spec: ParticipationSpec, n_clients: int) -> None:
     """Raise UserError where there are too few clients."""
     try:
         spec.check(n_clients)

@@ -50,7 +50,7 @@ def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
     A step of it draws as many samples as those of all clients that take part in a round together, a small client's
     short batches counted as they are: both see the same number of samples.
     """
-    check(spec.task)
+    check_reference(spec.task)
     data = _counted(spec, arrays)
     chosen, clients = spec.train.participation.clients, len(data.sizes)
     share = (chosen or clients) / clients
@@ -64,9 +64,9 @@ def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
     )
 
 
-def check(task: TaskSpec | None) -> None:
+def check_reference(task: TaskSpec | None) -> None:
     """Raise UserError where a task draws its batches itself: nothing says how large those of all clients are."""
-    if type(tasks.make(task)).rounds is not Task.rounds:
+    if type(tasks.make_task(task)).rounds is not Task.rounds:
         name = tasks.DEFAULT if task is None else task.name
         raise UserError(f"train.reference pooled: task {name!r} draws batches of its own; take local alone")
 
@@ -181,7 +181,7 @@ class Alone:
 
     def _nothing(self) -> dict[str, float]:
         """Return the row of a run in which no client has a model."""
-        names = tasks.make(self.spec.task).measured(self._arrays.n_classes, self.spec.train)
+        names = tasks.make_task(self.spec.task).measured(self._arrays.n_classes, self.spec.train)
         sites = ["", *(f"@{site}" for site in self._arrays.sites)]
         row = dict.fromkeys(("iteration", "round", *SUMMED, *SENT), 0.0)
         return row | {f"test_{name}{site}": float("nan") for name in names for site in sites}

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from fedbench import net as network
 from fedbench import tasks
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.engine import checkpoint
 from fedbench.engine.evaluator import Evaluator
 from fedbench.engine.execution import Execution
 from fedbench.engine.loop import Loop
 from fedbench.engine.outcome import Outcome, Progress, Stopped
-from fedbench.engine.participation import check, check_method, participants
+from fedbench.engine.participation import check_clients, check_method, participants
 from fedbench.engine.recorder import Recorder
 from fedbench.engine.schedule import Schedule
 from fedbench.engine.state import RunState
@@ -64,13 +64,13 @@ class Simulation:
         start: Weights | None = None,
     ) -> None:
         self.spec, self.device, self.how = spec, device, how
-        self.method: FederatedMethod = make(spec.method, spec.params)
+        self.method: FederatedMethod = make_method(spec.method, spec.params)
         self.data = ClientData(arrays, spec.train, spec.seed, device, how.inputs)
-        task = tasks.make(spec.task)
+        task = tasks.make_task(spec.task)
         tasks.check_fit(self.method, task, spec.method, spec.task)
         check_method(self.method, spec.method, spec.train.participation)
         check_weights(self.method, spec.method, spec.train.weights)
-        check(spec.train.participation, len(self.data.sizes))
+        check_clients(spec.train.participation, len(self.data.sizes))
         net = self._network(task.outputs(arrays), start)
         task.check(self.data, arrays, net)
         self.evaluator = Evaluator(task, net, arrays, self.data)
@@ -92,7 +92,7 @@ class Simulation:
         spec = self.spec
         seed = int(stream(spec.seed, "initial weights").integers(2**31))
         how = spec.network
-        net = network.build(how.name, self.data.sample, outputs, seed, how.options, how.weights)
+        net = network.build_network(how.name, self.data.sample, outputs, seed, how.options, how.weights)
         net.rounding = spec.train.precision == "bf16"
         if (spec.start is None) != (start is None):
             raise ValueError("a run with a start needs its weights, any other takes none")

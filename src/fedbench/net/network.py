@@ -258,7 +258,7 @@ def _in_sequence(layers: Sequence[Callable[[Tensor], Tensor]], inputs: Tensor) -
     return inputs
 
 
-def build(
+def build_network(
     name: str, shape: Sequence[int], outputs: int, seed: int, options: dict[str, Any] | None = None,
     weights: str = "pytorch",
 ) -> Net:  # fmt: skip

@@ -63,7 +63,7 @@ The first says: `{expected}`; on another kind of processor the last digits may d
 """  # noqa: E501
 
 
-def build(plan: Plan, table: str, options: Sequence[str] = ()) -> Path:
+def save_artifact(plan: Plan, table: str, options: Sequence[str] = ()) -> Path:
     """Write ``artifacts/<paper>-<table>-<scale>.zip``, the same bytes for the same inputs, and return its path.
 
     Raises:

@@ -174,7 +174,7 @@ class ClaimTable:
         return json_text({"paper": self.paper.key, "stamp": self.stamp, "claims": asked})
 
 
-def make(plan: Plan) -> ClaimTable:
+def claim_table(plan: Plan) -> ClaimTable:
     """Hold a paper's claims against all that was measured."""
     changed = described.changed(plan.config.set)
     return ClaimTable(plan.study, find(plan), f"Scale {plan.scale.name}: {changed}" if changed else "")

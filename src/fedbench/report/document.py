@@ -58,12 +58,12 @@ class Table:
     def tex(self) -> str:
         """Return the LaTeX form; it needs booktabs and graphicx. Its details are comments."""
         label = f"tab:{self.paper}-{self.name}"
-        written = latex.write(self.shown, self.title, self.below, label, self._comment)
+        written = latex.latex_table(self.shown, self.title, self.below, label, self._comment)
         return written + latex.details(self.rest)
 
     def macros(self) -> str:
         """Return each number as a macro for the text of a paper."""
-        return macros.write(f"{self.paper}/{self.name}", self.grid.entries, self._comment)
+        return macros.macros_text(f"{self.paper}/{self.name}", self.grid.entries, self._comment)
 
     @property
     def _comment(self) -> str:

@@ -20,7 +20,7 @@ from fedbench.results import shipped_facts
 from fedbench.results.axes import check_axes
 from fedbench.results.frame import Printed
 from fedbench.results.names import ABSENT, axis_name, axis_text, signed
-from fedbench.results.published import PublishedTable, load
+from fedbench.results.published import PublishedTable, load_published
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec, Value
 
@@ -53,7 +53,7 @@ class Facts:
 
     def __post_init__(self) -> None:
         if self.plan.config.shipped:
-            self._shipped = shipped_facts.read()
+            self._shipped = shipped_facts.read_facts()
 
     def value(self, place: At) -> float | None:
         """Return one fact, None where it is not known here."""
@@ -125,14 +125,14 @@ def _axes(plan: Plan, name: str) -> Axes:
     return axes
 
 
-def make(plan: Plan, name: str) -> Table:
+def facts_table(plan: Plan, name: str) -> Table:
     """Assemble a table of kind ``facts`` or ``data``: what ``metrics`` name, for each dataset, setting and split.
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
     paper, spec, axes = plan.study, spec_of(plan, name), _axes(plan, name)
     facts = Facts(plan, _splits(spec))
-    print_ = load(paper.key, spec.published, additions=paper.measures) if spec.published else None
+    print_ = load_published(paper.key, spec.published, additions=paper.measures) if spec.published else None
     said, rows = _counted(paper, axes, facts, print_)
     compares = any(row["published"] for row in rows)
     doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]

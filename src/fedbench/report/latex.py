@@ -23,7 +23,7 @@ def numbered(kind: str, name: str) -> str:
     return rf"\renewcommand{{\the{kind}}}{{{escape(name.removeprefix(kind))}}}" + "\n"
 
 
-def write(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str = "") -> str:
+def latex_table(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str = "") -> str:
     r"""Return complete ``table`` environments that need ``\usepackage{booktabs,graphicx}`` and nothing else.
 
     Ours, paper and difference stand beside each other, or below each other when that would be too wide; a

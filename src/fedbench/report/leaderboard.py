@@ -30,7 +30,7 @@ OF_PRINT = (
 WORDS = {"floats_up": "numbers sent", "samples": "samples", "seconds": "seconds"}
 
 
-def make(plan: Plan, name: str) -> Table:
+def board_table(plan: Plan, name: str) -> Table:
     """Assemble a leaderboard from what was trained here or came with the repository."""
     paper, spec, cells = plan.study, plan.table(name), plan.cells(name)
     assert spec.board is not None

@@ -18,7 +18,7 @@ COMMANDS = r"""\providecommand{\fedbench}[1]{\ifcsname fedbench/\detokenize{#1}\
 """What reads and defines a number; ``\\fedbench`` expands to digits alone, so that siunitx and mathematics take it."""
 
 
-def write(address: str, entries: Sequence[Entry], comment: str) -> str:
+def macros_text(address: str, entries: Sequence[Entry], comment: str) -> str:
     r"""Return the file that defines the numbers of a table, to be read with ``\input``.
 
     Args:

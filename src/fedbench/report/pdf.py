@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from fedbench.errors import UserError
-from fedbench.outputs import write
+from fedbench.outputs import write_output
 from fedbench.report import latex
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
     table = tex.read_text(encoding="utf-8")
     body = latex.numbered("table", tex.stem) + table + latex.details_as_text(latex.read_details(table))
     content, complaints = compile_source(WRAPPER % body, str(tex))
-    return write(tex.with_suffix(".pdf"), content), complaints
+    return write_output(tex.with_suffix(".pdf"), content), complaints
 
 
 def compile_source(source: str, about: str) -> tuple[bytes, list[str]]:

@@ -29,7 +29,7 @@ from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec
 
 
-def make(plan: Plan, name: str) -> Table:
+def table_of_results(plan: Plan, name: str) -> Table:
     """Assemble the table from what is on disk."""
     spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
     frame = verdicts.agreements(compare.comparisons(plan, spec, cells))

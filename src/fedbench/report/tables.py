@@ -11,29 +11,29 @@ from fedbench.report.document import Table
 from fedbench.study.plan import Plan
 
 KINDS: dict[str, Callable[[Plan, str], Table]] = {
-    "results": results_table.make,
-    "rates": results_table.make,
-    "data": facts.make,
-    "facts": facts.make,
-    "leaderboard": leaderboard.make,
+    "results": results_table.table_of_results,
+    "rates": results_table.table_of_results,
+    "data": facts.facts_table,
+    "facts": facts.facts_table,
+    "leaderboard": leaderboard.board_table,
 }
 """Makes a table of each kind."""
 
 
-def build(plan: Plan, name: str) -> list[Path]:
+def save_table(plan: Plan, name: str) -> list[Path]:
     """Write ``tables/<paper>/<table>.{tex,csv,md,json,macros.tex}`` and return the paths, the ``.tex`` first.
 
     The same inputs give the same bytes. The PDF is a step of its own: :func:`fedbench.report.pdf.build_pdf`.
     """
-    return write_forms(TABLES / plan.study.key / name, make(plan, name).forms())
+    return write_forms(TABLES / plan.study.key / name, table_of(plan, name).forms())
 
 
 def show(plan: Plan, name: str, details: bool = False) -> str:
     """Return a table as plain text for a terminal, the long notes with ``details``; nothing is written."""
-    return make(plan, name).terminal(details)
+    return table_of(plan, name).terminal(details)
 
 
-def make(plan: Plan, name: str) -> Table:
+def table_of(plan: Plan, name: str) -> Table:
     """Assemble a table from what is on disk: results, or partitions for a table about the data.
 
     Raises :class:`UserError` for an unknown table, rows and columns that do not fit it, or missing published

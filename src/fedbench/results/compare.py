@@ -17,7 +17,7 @@ from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.results.places import Place
-from fedbench.results.published import load, print_of
+from fedbench.results.published import load_published, print_of
 from fedbench.results.runs import runs_of_table
 from fedbench.results.shipped import Shipped
 from fedbench.results.statistics import least_spread
@@ -151,7 +151,9 @@ def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:
         return counted
     key = run.data.partition_key(run.seed)
     splits = {
-        split.partition("@"): counts for (of, split), counts in shipped_facts.read().items() if of == key
+        split.partition("@"): counts
+        for (of, split), counts in shipped_facts.read_facts().items()
+        if of == key
     }
     return {site: counts for (part, _, site), counts in splits.items() if part == "Test"}
 
@@ -161,7 +163,7 @@ def unknown_names(paper: Paper, spec: TableSpec) -> list[str]:
     if not spec.published:
         return []
     metrics = {metric for table in paper.tables.values() for metric in table.metrics}
-    return load(paper.key, spec.published, paper.measures).unknown_names(
+    return load_published(paper.key, spec.published, paper.measures).unknown_names(
         {"dataset": paper.datasets, "method": paper.methods}, metrics, paper.values(spec)
     )
 

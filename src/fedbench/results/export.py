@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.errors import UserError
-from fedbench.outputs import write
+from fedbench.outputs import write_output
 from fedbench.results import degenerate_runs
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
@@ -48,7 +48,7 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
         later = {name: entry for name, entry in paper.settings.items() if name not in before}
         before = before.assign(**{name: str(entry.default) for name, entry in later.items()})
         new = _with_others(new, before, [*place, "method", "seed"])
-    write(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
+    write_output(path, in_order(new, place).to_csv(index=False, lineterminator="\n"))
     return path
 
 

@@ -183,7 +183,9 @@ def locate(paper: str, filename: str) -> Path:
     return usual if usual.exists() or not Path(filename).is_file() else Path(filename)
 
 
-def load(paper: str, filename: str, additions: Mapping[str, Measure] | None = None) -> PublishedTable:
+def load_published(
+    paper: str, filename: str, additions: Mapping[str, Measure] | None = None
+) -> PublishedTable:
     """Open ``published/<paper>/<filename>``, else ``filename`` as a path of the user's own.
 
     What its ± means comes from ``published/index.csv`` for the files listed there; in any other it is a
@@ -220,7 +222,9 @@ def print_of(
 
     Bounds are printed as whole numbers and shown as their metrics are.
     """
-    known = load(paper.key, spec.published, paper.measures).at(axes, metrics) if spec.published else {}
+    known = (
+        load_published(paper.key, spec.published, paper.measures).at(axes, metrics) if spec.published else {}
+    )
     bounds = spec.kind == "rates"
     return {
         (tuple(place), str(method), metric): replace(number, print_digits=math.nan) if bounds else number

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench import files
-from fedbench.outputs import REPRODUCED, write
+from fedbench.outputs import REPRODUCED, write_output
 from fedbench.results import collect
 from fedbench.results.strict_csv import exported
 from fedbench.study.cells import Cell
@@ -70,10 +70,10 @@ def _merge(path: Path, new: pd.DataFrame) -> Path:
     first = [name for name in TEXTS if name in new]
     new = new[[*first, *(name for name in new if name not in first)]]
     text = new.sort_values("key", kind="stable").to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return write(path, text)
+    return write_output(path, text)
 
 
-def load(plan: Plan, kind: Kind) -> Mapping[str, pd.DataFrame]:
+def load_curves(plan: Plan, kind: Kind) -> Mapping[str, pd.DataFrame]:
     """Return what is shipped of the runs of a study and of the one it extends, by their keys; nothing if so asked.
 
     Raises:

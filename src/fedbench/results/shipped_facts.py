@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.outputs import REPRODUCED, csv_text, write
+from fedbench.outputs import REPRODUCED, csv_text, write_output
 from fedbench.results.strict_csv import StrictCsv
 
 COLUMNS = ("study", "dataset", "split", "key", "n", "positive", "negative")
@@ -24,7 +24,7 @@ def path_of() -> Path:
     return REPRODUCED / "facts.csv"
 
 
-def read() -> Facts:
+def read_facts() -> Facts:
     """Return the shipped counts.
 
     Raises:
@@ -58,4 +58,4 @@ def add(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Path:
     before = pd.DataFrame(StrictCsv(path).rows if path.exists() else [], columns=COLUMNS)
     before[[*COLUMNS[4:]]] = before[[*COLUMNS[4:]]].replace("", None).astype("Int64")
     rows = pd.concat([before, new]).drop_duplicates(["key", "split"], keep="last")
-    return write(path, csv_text(rows.sort_values([*COLUMNS[:4]])))
+    return write_output(path, csv_text(rows.sort_values([*COLUMNS[:4]])))

@@ -15,7 +15,7 @@ FOLDER = Path("results", "cells")
 MADE = ("commit", "code", "versions", "hardware", "device", "data")
 
 
-def write(cell: Cell, records: Sequence[Record]) -> None:
+def write_cell(cell: Cell, records: Sequence[Record]) -> None:
     """Write the result of a cell to its path: for each run its seed, key, status, code that made it and a checksum.
 
     The checksum is that of what tables show of a run, so that the file changes when they do: a run that is forgotten

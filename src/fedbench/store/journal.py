@@ -26,7 +26,7 @@ def note(root: Path, event: str, key: str) -> None:
         file.write(json.dumps(line) + "\n")  # one write: lines of several processes do not mix
 
 
-def read(root: Path) -> list[dict[str, str]]:
+def read_journal(root: Path) -> list[dict[str, str]]:
     """Read the journal, oldest line first; lines that a power cut tore are skipped."""
     lines = []
     with contextlib.suppress(OSError):

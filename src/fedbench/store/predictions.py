@@ -58,7 +58,7 @@ def lacking(cell: Cell, record: Record, file: str) -> UserError:
     )
 
 
-def load(cell: Cell, store: Store) -> pd.DataFrame:
+def load_predictions(cell: Cell, store: Store) -> pd.DataFrame:
     """Return the predictions of all runs of a cell that finished, a row for each seed and sample.
 
     Columns: ``seed``; ``part``, test or validation; ``row`` of the user's file, or place among the prepared samples,

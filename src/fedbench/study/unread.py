@@ -34,14 +34,14 @@ def unread(paper: Paper, dataset: str) -> frozenset[str]:
             merged(paper.defaults, of_data.piece(), piece, *others, *marks[name], of_data.fixed)
             for piece in pieces
         )
-        return any((name,) in places(read(run)).values() for run in runs)
+        return any((name,) in places(read_parts(run)).values() for run in runs)
 
     return frozenset(
         name for name in paper.settings if name not in held or not (name in changing or is_read(name))
     )
 
 
-def read(run: Run) -> Run:
+def read_parts(run: Run) -> Run:
     """Return a run without those values of ``data`` that its rules do not read."""
     data = run.get("data")
     if not isinstance(data, dict):

@@ -16,7 +16,7 @@ from fedbench.task import Task
 DEFAULT = "classification"
 
 
-def make(spec: TaskSpec | None) -> Task:
+def make_task(spec: TaskSpec | None) -> Task:
     """Build the task of a run from its options; a run without one classifies.
 
     Raises:

@@ -45,7 +45,7 @@ def weights(start: StartSpec, store: Store, train: Callable[[RunSpec], Record]) 
     return weights_of((store.path(record.key) / MODEL).read_bytes(), f"{MODEL} of {what}")
 
 
-def check(run: RunSpec, shape: Sequence[int]) -> None:
+def check_start(run: RunSpec, shape: Sequence[int]) -> None:
     """Check a user's file of weights against the network that is to start with it, before anything is trained.
 
     Args:
@@ -66,7 +66,7 @@ def check(run: RunSpec, shape: Sequence[int]) -> None:
         )
     # how many outputs a task has is known with its data
     binary = run.data.labels.rule != "original" and run.task is None
-    net = network.build(run.network.name, as_seen(shape, run.train), 1, 0, run.network.options)
+    net = network.build_network(run.network.name, as_seen(shape, run.train), 1, 0, run.network.options)
     start_from(net, loaded, run.start.drop_head or not binary)
 
 

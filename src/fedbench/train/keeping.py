@@ -39,7 +39,7 @@ class Keeper:
 
     def __init__(self, spec: RunSpec, data_dir: str, n_classes: int) -> None:
         self._spec = spec
-        self._prepared = multi_source.load(spec.data, data_dir, inputs=False)
+        self._prepared = multi_source.load_sources(spec.data, data_dir, inputs=False)
         self._validation = load_partition(spec.data, spec.seed, data_dir).validation
         tested = spec.data.datasets if spec.data.tests == "all" else spec.data.datasets[:1]
         used = {"train": spec.data.datasets, "test": tested}
@@ -159,8 +159,8 @@ def _scores(
     labels, nobody = np.zeros(len(inputs), np.int64), np.empty(0, np.int64)
     arrays = Arrays(inputs, labels, inputs, labels, [np.arange(1)], nobody, n_classes)
     data = ClientData(arrays, run.train.model_copy(update={"positives": None}), run.seed, device, "device")
-    task, how = tasks.make(run.task), run.network
-    net = network.build(how.name, data.sample, task.outputs(arrays), 0, how.options)
+    task, how = tasks.make_task(run.task), run.network
+    net = network.build_network(how.name, data.sample, task.outputs(arrays), 0, how.options)
     start_from(net, weights, drop_head=False)
     buffers = net.initial_buffers().to(device) if net.n_buffers else None
     model = Model(net, net.initial().to(device), buffers, data)

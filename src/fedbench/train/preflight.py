@@ -103,8 +103,8 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
     """Say what is wrong with a run and where it is written."""
     checks: list[tuple[str, Callable[[], Any]]] = [
         (f"datasets.{dataset}.data", lambda: [_known(name) for name in run.data.datasets]),
-        (f"methods.{method}", lambda: algorithms.make(run.method, run.params)),
-        (f"datasets.{dataset}: task", lambda: tasks.make(run.task)),
+        (f"methods.{method}", lambda: algorithms.make_method(run.method, run.params)),
+        (f"datasets.{dataset}: task", lambda: tasks.make_task(run.task)),
         (f"datasets.{dataset}.network", lambda: _check_network(run)),
         (f"datasets.{dataset}.data.partition", lambda: _check_partition(run.data)),
         (f"datasets.{dataset}: train.normalize", lambda: _check_normalize(run)),
@@ -121,16 +121,16 @@ def _mistakes(source: str, dataset: str, method: str, run: RunSpec) -> Iterator[
     if not said:
         try:
             if shape := facts(run.data.dataset)[0]:
-                initial_weights.check(run, shape)
+                initial_weights.check_start(run, shape)
         except UserError as error:
             yield f"{source}start of methods.{method} on datasets.{dataset}: {error}"
         try:
-            built = algorithms.make(run.method, run.params)
-            tasks.check_fit(built, tasks.make(run.task), run.method, run.task)
+            built = algorithms.make_method(run.method, run.params)
+            tasks.check_fit(built, tasks.make_task(run.task), run.method, run.task)
             check_method(built, run.method, run.train.participation)
             check_weights(built, run.method, run.train.weights)
             if run.train.reference == "pooled":
-                references.check(run.task)
+                references.check_reference(run.task)
             _check_smooth(built.needs_smooth(), run)
             if built.binary and (n_classes := classes_of(run)) not in (None, 2):
                 raise UserError(
@@ -179,7 +179,7 @@ def lacks(run: RunSpec, metric: str) -> str:
         return f"{metric} needs a validation part: give data.validation"
     if part not in ("val", "test") or (n_classes := classes_of(run)) is None:
         return ""
-    measured = tasks.make(run.task).measured(n_classes, run.train)
+    measured = tasks.make_task(run.task).measured(n_classes, run.train)
     if name.partition("@")[0].removesuffix("_h") in measured:
         return ""
     label = run.task.name if run.task else tasks.DEFAULT

@@ -85,7 +85,7 @@ def _check(cells: Sequence[Cell], config: Config) -> None:
 
     preflight.check(cells)
     if config.compile:
-        compiled.check(config.compile, config.device)
+        compiled.check_compiler(config.compile, config.device)
 
 
 def _train_apart(
@@ -126,7 +126,7 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
         for record in records:
             store.tidy(record.key)
             tell(record)
-        cell_files.write(cell, records)
+        cell_files.write_cell(cell, records)
     else:
         from fedbench.train.training import train_cell
 

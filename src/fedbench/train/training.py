@@ -82,7 +82,7 @@ def load_arrays(spec: RunSpec, data_dir: str | Path, mirror: str | None = None) 
     for name in spec.data.datasets:
         prepare(name, data_dir, mirror)
     make_partition(spec.data, spec.seed, data_dir)
-    prepared = multi_source.load(spec.data, data_dir)
+    prepared = multi_source.load_sources(spec.data, data_dir)
     partition = load_partition(spec.data, spec.seed, data_dir)
     clients = [partition.client(k) for k in range(partition.n_clients)]
     binary = spec.data.labels.rule != "original"
@@ -117,7 +117,7 @@ def train_run(
     if device.type == "cpu":
         torch.set_num_threads(1)  # more threads collapse when processes share the cores
     if config.compile:
-        compiled.check(config.compile, device.type)
+        compiled.check_compiler(config.compile, device.type)
         compiled.keep_at(Path(config.data_dir) / "compiled")
     with store.claim(spec.key) as folder:
         if finished := store.load(spec.key):  # another process may have finished it while this one waited
@@ -196,7 +196,7 @@ def train_cell(
         progress = functools.partial(on_round, spec.seed)
         records.append(train_run(spec, config, store, progress))
         on_end(records[-1])
-    cell_files.write(cell, records)
+    cell_files.write_cell(cell, records)
     return records
 
 

@@ -11,7 +11,7 @@ from fedbench import files
 from fedbench.errors import AGAIN, WriteError
 
 
-def check(paths: Iterable[str]) -> None:
+def check_disks(paths: Iterable[str]) -> None:
     """Refuse to begin while one of the folders that take these files takes none.
 
     Raises:
@@ -32,7 +32,7 @@ def failed_by_disk(log: Path) -> bool:
         if lines := log.read_text(errors="replace").splitlines():
             return lines[-1].startswith("error: cannot ") and lines[-1].endswith(AGAIN)
     try:
-        check([str(log)])
+        check_disks([str(log)])
     except WriteError:
         return True
     return False

@@ -129,7 +129,7 @@ class Inputs:
         """
         spec = self.plan(paper).table(name)
         if spec.published:
-            published.load(paper, spec.published, self.paper(paper).measures)
+            published.load_published(paper, spec.published, self.paper(paper).measures)
         if spec.kind == "leaderboard":
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         if spec.kind not in ABOUT_DATA:

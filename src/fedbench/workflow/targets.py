@@ -24,7 +24,7 @@ def like_a_file(argument: str) -> bool:
     return not argument.startswith("-") and "=" not in argument and ("/" in argument or "." in argument)
 
 
-def check(argument: str, given: Sequence[str], inputs: Inputs, rules: Sequence[str]) -> None:
+def check_target(argument: str, given: Sequence[str], inputs: Inputs, rules: Sequence[str]) -> None:
     """Refuse a target that no rule makes.
 
     Args:

@@ -35,7 +35,7 @@ class Training:
         rules = [rule.name for rule in self._workflow.rules]
         for argument in sys.argv[1:] if self._workflow.is_main_process else ():
             if targets.like_a_file(argument):
-                or_exit(targets.check, argument, sys.argv[1:], self._call.inputs, rules)
+                or_exit(targets.check_target, argument, sys.argv[1:], self._call.inputs, rules)
 
     def begin(self) -> None:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
@@ -45,7 +45,8 @@ class Training:
         trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
         written = [str(file) for job in waiting for file in [*job.output, *job.log]]
         or_exit(
-            disk_guard.check, [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)]
+            disk_guard.check_disks,
+            [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)],
         )
         if trained:
             self._call.check(trained)
@@ -54,7 +55,7 @@ class Training:
             if config.compile:
                 from fedbench.engine import compiled  # not above: PyTorch takes seconds
 
-                or_exit(compiled.check, config.compile, config.device)
+                or_exit(compiled.check_compiler, config.compile, config.device)
         self.state()  # what was done before is no part of the pace
         self._end = follow(self.state)
         disk_guard.watch(self._failed_logs, self._stop_for_disk)

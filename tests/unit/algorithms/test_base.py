@@ -10,7 +10,7 @@ import pytest
 from world import CONDITIONAL, METHODS, PARAMS, spec
 
 from fedbench import algorithms, registry
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.errors import UserError
 from fedbench.method import FederatedMethod
 from fedbench.spec import LATE_PARAMS
@@ -28,7 +28,7 @@ def test_every_method_has_tests() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_are_built_from_their_parameters(method: str) -> None:
-    built = make(method, PARAMS[method])
+    built = make_method(method, PARAMS[method])
     assert isinstance(built, FederatedMethod)
     assert {name: getattr(built, name) for name in PARAMS[method]} == PARAMS[method]
 
@@ -38,7 +38,7 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
     for name in PARAMS[method]:
         rest = {key: value for key, value in PARAMS[method].items() if key != name}
         with pytest.raises(UserError, match=f"method '{method}' needs {name}: write every hyper-parameter"):
-            make(method, rest)
+            make_method(method, rest)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_nothing_has_a_hidden_default(method: str) -> None:
 )
 def test_mistakes_are_named(method: str, change: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        make(method, PARAMS[method] | change)
+        make_method(method, PARAMS[method] | change)
 
 
 def test_unknown_methods_are_named_with_the_nearest() -> None:
     with pytest.raises(
         UserError, match=r"unknown method 'scafold'\. Did you mean 'scaffold'\? Known: a_fedavg, "
     ):
-        make("scafold", {})
+        make_method("scafold", {})
 
 
 def test_a_hyper_parameter_that_came_late_has_the_default_that_leaves_old_keys_alone() -> None:
@@ -112,4 +112,8 @@ def test_a_hyper_parameter_that_came_late_has_the_default_that_leaves_old_keys_a
         spec("coda", params) for params in ({}, {"alpha_start": 0, "alpha_least": None}, {"alpha_start": -1})
     )
     assert before.key == same.key != other.key and before == same
-    assert make("coda", same.params) == make("coda", before.params) != make("coda", other.params)
+    assert (
+        make_method("coda", same.params)
+        == make_method("coda", before.params)
+        != make_method("coda", other.params)
+    )

@@ -10,7 +10,7 @@ import pytest
 import torch
 from world import PARAMS, images, simulate, spec
 
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.algorithms._climb import Climb, weights
 from fedbench.data.clients import Arrays
 from fedbench.engine import evaluator
@@ -59,7 +59,7 @@ def test_client_weights_sum_to_the_number_of_clients_and_can_be_negative() -> No
 
 def climb(**changes: Any) -> Climb:
     """Build the method with changed constants."""
-    method = make("climb", PARAMS["climb"] | changes)
+    method = make_method("climb", PARAMS["climb"] | changes)
     assert isinstance(method, Climb)
     return method
 

@@ -13,7 +13,7 @@ from cycles import CYCLIC, PAIRS, SIZES, cycles
 from test_reference import compare
 from world import CPU, images, same, saved, simulate, spec
 
-from fedbench.algorithms import a_scaffold, coda_plus, make
+from fedbench.algorithms import a_scaffold, coda_plus, make_method
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
@@ -225,7 +225,7 @@ def test_hyper_parameters_out_of_range_are_refused(method: str, params: dict[str
     from world import PARAMS
 
     with pytest.raises(UserError, match=message):
-        make(method, PARAMS[method] | params)
+        make_method(method, PARAMS[method] | params)
 
 
 def test_a_scaffold_keeps_two_vectors_a_client() -> None:

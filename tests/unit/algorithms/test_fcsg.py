@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from world import CONDITIONAL, points, same, saved
 
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Progress
 from fedbench.engine.simulate import DEFAULT, Simulation
@@ -277,7 +277,7 @@ def test_floats_are_those_of_the_table() -> None:
 )
 def test_bad_hyper_parameters_are_named(method: str, params: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        make(method, CONDITIONAL[method] | params)
+        make_method(method, CONDITIONAL[method] | params)
 
 
 def test_methods_and_rounds_that_do_not_fit_are_named() -> None:

@@ -52,7 +52,7 @@ def compare(
         copy.load_state_dict(weights)
         return network.Net(copy)
 
-    monkeypatch.setattr(network, "build", build)
+    monkeypatch.setattr(network, "build_network", build)
     arrays = images(sizes, dtype=np.float64, n_classes=n_classes)
     how = {"rounds": ROUNDS} | (train or {})
     how = {"decay_at": [at / how["rounds"] for at in STAGES], "decay_factor": 0.5} | how

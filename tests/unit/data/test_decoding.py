@@ -200,14 +200,14 @@ def test_a_draft_is_another_definition_and_no_other_changes(tmp_path: Path) -> N
     plain = datasets.get("chexpert")
     path = tmp_path / "quick.yaml"
     path.write_text("base: chexpert\noptions: {draft: true}\n")
-    draft = yaml_dataset.load(path, datasets.get)
+    draft = yaml_dataset.load_dataset(path, datasets.get)
     assert isinstance(draft, XraySet) and draft.draft
     assert isinstance(plain, XraySet) and not plain.draft
     assert draft.definition() != dataclasses.replace(draft, draft=False).definition()
     assert draft.content() != dataclasses.replace(draft, draft=False).content()
     path.write_text("base: digits\noptions: {draft: true}\n")
     with pytest.raises(UserError, match="unknown option"):
-        yaml_dataset.load(path, datasets.get)
+        yaml_dataset.load_dataset(path, datasets.get)
 
 
 def test_a_disk_that_is_full_is_said_before_a_picture_is_decoded(

@@ -147,7 +147,7 @@ def test_a_seed_of_the_data_fixes_them_for_every_run(
 
 
 def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., str], tmp_path: Path) -> None:
-    from fedbench.data.prepared import prepared_path, read_summary, write
+    from fedbench.data.prepared import prepared_path, read_summary, write_prepared
 
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
@@ -155,7 +155,7 @@ def test_an_official_validation_part_is_that_or_nothing(own_data: Callable[..., 
     path, held = prepared_path("mine", tmp_path), rng.random(240) < 0.2
     read, known = load_prepared("mine", tmp_path), read_summary("mine", tmp_path)
     arrays = {part: getattr(read, part) for part in known["arrays"]}
-    write(path, arrays | {"held_train": held}, known, tmp_path / "none")
+    write_prepared(path, arrays | {"held_train": held}, known, tmp_path / "none")
 
     def parts(validation: float | str) -> Partition:
         labels = {"rule": "named", "positive": [0]}

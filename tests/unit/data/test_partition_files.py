@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from fedbench.data.partition import load_partition, make_partition, partition_path, read_partition
-from fedbench.data.prepared import array_path, load_prepared, prepare, prepared_path, read_summary, write
+from fedbench.data.prepared import (
+    array_path,
+    load_prepared,
+    prepare,
+    prepared_path,
+    read_summary,
+    write_prepared,
+)
 from fedbench.errors import UserError
 from fedbench.spec import DataSpec
 
@@ -114,7 +121,7 @@ def test_a_partition_is_made_once_and_again_when_the_arrays_changed(folder):
     digits, known = load_prepared("digits", folder), read_summary("digits", folder)
     arrays = {part: getattr(digits, part) for part in known["arrays"]}
     arrays["x_test"] = np.zeros((359, 1, 8, 8), np.uint8)
-    write(prepared_path("digits", folder), arrays, known, folder / "none")
+    write_prepared(prepared_path("digits", folder), arrays, known, folder / "none")
     make_partition(spec, 0, folder)
     assert path.stat().st_mtime_ns != before
 
@@ -203,7 +210,9 @@ def prepared_melanoma(folder, **more):
     """Prepare 600 samples of 100 patients."""
     y = (np.arange(600) % 100 % 10 == 0).astype(int)
     facts = {"dataset": "melanoma", "notes": [], "classes": ["benign", "malignant"]}
-    write(prepared_path("melanoma", folder), {"y_train": y, "y_test": y[:20], **more}, facts, folder / "none")
+    write_prepared(
+        prepared_path("melanoma", folder), {"y_train": y, "y_test": y[:20], **more}, facts, folder / "none"
+    )
 
 
 def test_melanoma_is_validated_by_patient(tmp_path):

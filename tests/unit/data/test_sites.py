@@ -16,7 +16,7 @@ from fedbench.data.multi_source import Rows
 from fedbench.data.partition import load_partition, make_partition, split
 from fedbench.data.partitions import Deal, Pool
 from fedbench.data.partitions.sites import apportioned
-from fedbench.data.prepared import load_prepared, prepare, prepared_path, write
+from fedbench.data.prepared import load_prepared, prepare, prepared_path, write_prepared
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import DataSpec, NetworkSpec, PartitionSpec, RunSpec, TrainSpec
@@ -132,7 +132,7 @@ def test_datasets_are_joined_as_sites(hospitals: Path) -> None:
     for samples in arrays.clients:
         np.testing.assert_array_equal(arrays.x_train[samples], full[samples])
         assert len(set(samples >= 40)) == 1  # one site
-    prepared = multi_source.load(run.data, hospitals)
+    prepared = multi_source.load_sources(run.data, hospitals)
     # not those of one site twice
     assert prepared.group_train is not None and len(set(prepared.group_train)) == 50
     held = set(prepared.group_train[arrays.validation])
@@ -149,15 +149,15 @@ def test_a_partition_is_made_again_when_one_of_its_sources_changed(hospitals: Pa
     assert path.stat().st_mtime_ns == before
     read, summary = load_prepared("b", hospitals), prepared_path("b", hospitals)
     arrays = {part: getattr(read, part) for part in read.summary["arrays"]}
-    write(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary, hospitals / "none")
+    write_prepared(summary, arrays | {"y_test": arrays["y_test"][::-1]}, read.summary, hospitals / "none")
     make_partition(run.data, 0, hospitals)
     assert path.stat().st_mtime_ns != before
 
 
 def test_what_does_not_fit_together_is_named(hospitals: Path) -> None:
     with pytest.raises(UserError, match="wide cannot be joined to a: its shape of a sample differs"):
-        multi_source.load(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
+        multi_source.load_sources(DataSpec(dataset="a", sources=("wide",), clients=2), hospitals)
     with pytest.raises(UserError, match=r"none\.json is missing"):
-        multi_source.load(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
+        multi_source.load_sources(DataSpec(dataset="a", sources=("none",), clients=2), hospitals)
     with pytest.raises(ValueError, match="a dataset is joined to itself: a, b, a"):
         DataSpec(dataset="a", sources=("b", "a"), clients=2)

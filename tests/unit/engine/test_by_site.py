@@ -25,7 +25,9 @@ W = torch.tensor([1.0, -0.4, 0.3, 0.1], dtype=torch.float64)
 
 def linear(arrays: Arrays, task: TaskSpec | None = None) -> tuple[Net, Evaluator]:
     net = Net(torch.nn.Linear(3, 1).double())
-    return net, Evaluator(tasks.make(task), net, arrays, ClientData(arrays, TRAIN, 0, torch.device("cpu")))
+    return net, Evaluator(
+        tasks.make_task(task), net, arrays, ClientData(arrays, TRAIN, 0, torch.device("cpu"))
+    )
 
 
 def measured(arrays: Arrays, parts: tuple[str, ...] = ()) -> tuple[dict[str, float], np.ndarray]:

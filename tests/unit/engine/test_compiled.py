@@ -65,7 +65,7 @@ def test_compiled_steps_give_the_same_within_rounding(
 ) -> None:
     """The real compiler, on a network of one hidden layer."""
     monkeypatch.setenv(compiled.CACHE, str(tmp_path))
-    compiled.check(True, "cpu")
+    compiled.check_compiler(True, "cpu")
     run = spec("fedavg", rounds=3)
     plain, before = simulate(run, images(SIZES))
     quick, after = simulate(run, images(SIZES), compiling=True)
@@ -159,7 +159,7 @@ def test_a_missing_compiler_is_one_line_with_the_cure(monkeypatch: pytest.Monkey
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UserError, match=r"compiler .* is not found: install it .* or set compile: false"):
-        compiled.check(True, "cpu")
+        compiled.check_compiler(True, "cpu")
 
 
 def test_a_folder_that_the_user_chose_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

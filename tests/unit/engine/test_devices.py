@@ -152,7 +152,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_networks_compute_where_their_parameters_are(network: str) -> None:
     """Stacked and alone, in training and in evaluation, as if there were a card (its backward needs a driver)."""
-    built = net.build(network, (1, 28, 28), 3, 0, NETWORKS[network])
+    built = net.build_network(network, (1, 28, 28), 3, 0, NETWORKS[network])
     with FakeTensorMode(allow_non_fake_inputs=False):
         for k in (1, 2):
             x = torch.empty(k, built.d, device="cuda")

@@ -262,7 +262,7 @@ def test_the_shipped_costs_of_cycp_are_those_of_the_table(monkeypatch: pytest.Mo
         rounds = run.train.known_rounds
         assert rounds and run.train.participation.clients
         visits = rounds * run.train.participation.clients
-        d = network.build(run.network.name, shape, 1, 0, run.network.options).d
+        d = network.build_network(run.network.name, shape, 1, 0, run.network.options).d
         up, down = (visits * floats / run.data.clients for floats in PER_ROUND[run.method](d))
         expected = {"floats_up": up, "floats_down": down}
         if run.data.partition.delta == 0.5:  # at 0.1 some clients have fewer samples than a batch

@@ -97,8 +97,8 @@ def test_what_cannot_be_recorded_is_computed_as_it_is(
 
 def test_a_processor_has_no_graphs() -> None:
     with pytest.raises(UserError, match=r"compile: graph needs a GPU: set device: cuda, or compile: true"):
-        compiled.check("graph", "cpu")
-    compiled.check("graph", "auto")
+        compiled.check_compiler("graph", "cpu")
+    compiled.check_compiler("graph", "auto")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

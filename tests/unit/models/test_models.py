@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from fedbench.errors import UserError
-from fedbench.net import build
+from fedbench.net import build_network
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from fedbench.net import build
 def test_networks_have_the_papers_sizes(
     name: str, shape: tuple[int, ...], outputs: int, options: dict[str, object], parameters: int
 ) -> None:
-    net = build(name, shape, outputs, 0, options)
+    net = build_network(name, shape, outputs, 0, options)
     assert net.d == parameters
     if name != "densenet121":
         buffers = net.initial_buffers()[None]
@@ -79,7 +79,7 @@ def test_conv4_pools_first_and_has_the_bits_of_the_usual_order() -> None:
 
 def test_the_strided_conv4_is_the_authors_network() -> None:
     """Layer by layer with functions alone: ReLU before batch-norm, no padding, no pool; 28 x 28 end in one pixel."""
-    net = build("conv4", (1, 28, 28), 5, 0, {"form": "strided"})
+    net = build_network("conv4", (1, 28, 28), 5, 0, {"form": "strided"})
     sizes = [9, 64 * 9, 64 * 9, 64 * 4]
     assert net.d == sum(64 * size + 3 * 64 for size in sizes) + 64 * 5 + 5
     x, inputs = net.initial().double(), torch.rand(6, 1, 28, 28, dtype=torch.float64)
@@ -118,7 +118,7 @@ def test_the_strided_conv4_is_the_authors_network() -> None:
 def test_xavier_weights_have_glorot_s_variance_and_biases_of_one_by_their_number(
     name: str, shape: tuple[int, ...], options: dict[str, object]
 ) -> None:
-    net = build(name, shape, 1, 0, options, "xavier")
+    net = build_network(name, shape, 1, 0, options, "xavier")
     x, at = net.initial(), 0
     for _, size in net.parameters:
         part = x[at : at + size.numel()].view(size)
@@ -128,12 +128,12 @@ def test_xavier_weights_have_glorot_s_variance_and_biases_of_one_by_their_number
         elif part.numel() >= 300:
             fans = (part.shape[0] + part.shape[1]) * part[0, 0].numel()
             assert float(part.square().mean()) * fans / 2 == pytest.approx(1, abs=0.3)
-    other = build(name, shape, 1, 0, options)
+    other = build_network(name, shape, 1, 0, options)
     assert other.d == net.d and not torch.equal(other.initial(), x)
 
 
 def test_unknown_forms_and_small_images_are_named() -> None:
     with pytest.raises(UserError, match=re.escape("'stride'. Did you mean 'strided'")):
-        build("conv4", (1, 28, 28), 5, 0, {"form": "stride"})
+        build_network("conv4", (1, 28, 28), 5, 0, {"form": "stride"})
     with pytest.raises(UserError, match="23 x 23"):
-        build("conv4", (1, 22, 22), 5, 0, {"form": "strided"})
+        build_network("conv4", (1, 22, 22), 5, 0, {"form": "strided"})

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from world import PARAMS, tiny_norm
 
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.models import mlp
 from fedbench.net import Net
 from fedbench.objectives.auc_compositional import InnerStep
@@ -59,7 +59,7 @@ def test_chain_rule_equals_autograd_through_the_composition() -> None:
     w = torch.cat([p.detach().reshape(-1) for p in module.parameters()])
     x = torch.cat([w + 0.1 * torch.randn(K, net.d), torch.randn(K, 2)], 1)
     alpha, (zeta, xi) = torch.randn(K), batches(1)
-    method = make("local_scgdam", PARAMS["local_scgdam"] | {"rho": RHO})
+    method = make_method("local_scgdam", PARAMS["local_scgdam"] | {"rho": RHO})
     state = method.init_from_data(
         Problem(Classification(), net, PRIOR, 2, K),
         {"x": x, "alpha": alpha, "h": torch.zeros_like(x)},

@@ -89,14 +89,14 @@ def fill(project: Project, paper: str, config: Config, only: str = "") -> None:
 
 
 def made(config: Config) -> pd.DataFrame:
-    return tables.make(Plan(config, "league"), "leaderboard").rows.set_index(["dataset", "method"])
+    return tables.table_of(Plan(config, "league"), "leaderboard").rows.set_index(["dataset", "method"])
 
 
 def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Project, config: Config) -> None:
     rows = made(config).loc["Ones"]
     assert rows["rank_best"].dropna().to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
     assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
-    said = tables.make(Plan(config, "league"), "leaderboard").markdown()
+    said = tables.table_of(Plan(config, "league"), "leaderboard").markdown()
     assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
     assert "No critical-difference diagram: it needs 6 independent datasets, and there are 2." in said
     assert said.index("Good") < said.index("Bad") < said.index("Pooled") < said.index("| Guess")
@@ -123,7 +123,7 @@ def test_a_method_that_is_another_with_its_values_shares_its_rank(board: Project
         paper["methods"]["Bad"] |= {"params": {"mu": mu}, "twin": {"of": "Fair", "when": {"mu": 0.0}}}
         board.save_paper("league", paper)
         fill(board, "league", config)
-        table = tables.make(Plan(config, "league"), "leaderboard")
+        table = tables.table_of(Plan(config, "league"), "leaderboard")
         rows = table.rows.set_index(["dataset", "method"]).loc["Ones"]
         assert rows["rank_worst"].dropna().to_dict() == ranked
         block = next(block for block in table.grid.blocks if block.heading.startswith("Ones"))
@@ -139,7 +139,7 @@ def test_of_a_loss_the_least_is_the_best_and_its_average_has_its_sign(board: Pro
     paper = league()
     paper["tables"]["leaderboard"]["metrics"] = ["test_loss"]
     board.save_paper("league", paper)
-    table = tables.make(Plan(config, "league"), "leaderboard")
+    table = tables.table_of(Plan(config, "league"), "leaderboard")
     ranks = table.rows.set_index(["dataset", "method"]).loc["Ones", "rank_best"].dropna()
     assert ranks.to_dict() == {"Good": 1, "Fair": 1, "Bad": 3}
     shown = {row.label: row.entries[0][1].value for row in table.grid.blocks[0].rows}
@@ -169,18 +169,18 @@ def test_few_seeds_tie_all_and_it_is_said(board: Project) -> None:
     fill(board, "league", two)
     rows = made(two).loc["Ones"]
     assert set(rows["rank_best"].dropna()) == {1} and set(rows["rank_worst"].dropna()) == {3}
-    said = tables.make(Plan(two, "league"), "leaderboard").markdown()
+    said = tables.table_of(Plan(two, "league"), "leaderboard").markdown()
     assert "Ones: 2 seeds, too few to distinguish any two of 3 methods: all are tied." in said
     three = Config(scale="reduced", seeds=[0, 1, 2])
-    assert "too few to distinguish" not in tables.make(Plan(three, "league"), "leaderboard").markdown()
+    assert "too few to distinguish" not in tables.table_of(Plan(three, "league"), "leaderboard").markdown()
     first = Config(scale="reduced", seeds=[0])
-    (block,) = tables.make(Plan(first, "league"), "leaderboard_bytes").grid.blocks
+    (block,) = tables.table_of(Plan(first, "league"), "leaderboard_bytes").grid.blocks
     needed = {row.label: row.entries[0][2].value for row in block.rows}
     assert needed["Bad"] == "∞", "of one seed there is no share"
 
 
 def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -> None:
-    table = tables.make(Plan(config, "league"), "leaderboard")
+    table = tables.table_of(Plan(config, "league"), "leaderboard")
     (block,) = [block for block in table.grid.blocks if block.heading.startswith("Twos")]
     bad = next(row for row in block.rows if row.label == "Bad")
     assert bad.entries[0][0].value == "3 (as Guess)" and bad.entries[0][1].value.startswith("diverged")
@@ -192,7 +192,7 @@ def test_a_failed_cell_counts_as_random_scores(board: Project, config: Config) -
     board.finish(fair, [math.nan] * len(SEEDS))
     (ones,) = [
         block
-        for block in tables.make(Plan(config, "league"), "leaderboard").grid.blocks
+        for block in tables.table_of(Plan(config, "league"), "leaderboard").grid.blocks
         if block.heading.startswith("Ones")
     ]
     assert next(row for row in ones.rows if row.label == "Fair").entries[0][0].value == "3 (as Guess)"
@@ -216,7 +216,7 @@ def test_a_method_that_lacks_a_dataset_has_no_place_on_average(
     else:
         paper["methods"]["Fair"]["only"] = {"dataset": ["Ones"]}
     board.save_paper("league", paper)
-    average, *_ = tables.make(Plan(config, "league"), "leaderboard").grid.blocks
+    average, *_ = tables.table_of(Plan(config, "league"), "leaderboard").grid.blocks
     ranks = {row.label: row.entries[0][0].value for row in average.rows}
     assert average.heading.startswith("Average") and ranks["Fair"] == "–" and ranks["Good"] == "1"
 
@@ -230,7 +230,7 @@ def test_datasets_enough_are_said_and_seconds_of_several_machines_are_not_compar
     runs = board.runs(cell)
     board.write(cell, [run | {"provenance": run["provenance"] | {"hardware": "a card"}} for run in runs])
     monkeypatch.setattr(leaderboard, "INDEPENDENT", 2)
-    said = tables.make(Plan(config, "mine"), "leaderboard").markdown()
+    said = tables.table_of(Plan(config, "mine"), "leaderboard").markdown()
     assert "Shown are 2 datasets." in said
     (line,) = re.findall(rf"Mine on {cell.dataset}: .*", said)
     assert line.endswith("; seconds were measured on several machines.")
@@ -241,7 +241,7 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     """Ones and Twos were shipped at scale reduced; then Twos runs at scale demo."""
 
     def headings(config: Config) -> list[str]:
-        return [block.heading for block in tables.make(Plan(config, "league"), "leaderboard").grid.blocks]
+        return [block.heading for block in tables.table_of(Plan(config, "league"), "leaderboard").grid.blocks]
 
     both = ["Average over Ones, Twos (reduced), test AUC", "Ones (reduced)", "Twos (reduced)"]
     assert headings(config) == both
@@ -251,7 +251,7 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     fill(board, "league", demo)
     assert headings(demo) == ["Ones (reduced)", "Twos (demo)"]
     assert headings(demo.model_copy(update={"datasets": ["Twos"]})) == ["Twos (demo)"], "as the call asks"
-    drawing = figures.make(Plan(demo, "league"), "figure1")
+    drawing = figures.drawing_of(Plan(demo, "league"), "figure1")
     assert [panel.title for panel in drawing.content.panels] == ["Ones (reduced)"]
     assert "mean over 8 seeds" in drawing.words and "not run at this scale" not in drawing.words
     assert "comes with the repository" in drawing.words
@@ -265,14 +265,14 @@ def test_a_figure_says_all_numbers_of_seeds(board: Project, config: Config) -> N
     paper = league()
     paper["figures"]["figure1"]["datasets"] = ["Ones", "Twos"]
     board.save_paper("league", paper)
-    drawing = figures.make(Plan(config, "league"), "figure1")
+    drawing = figures.drawing_of(Plan(config, "league"), "figure1")
     assert "mean over 3 to 8 seeds" in drawing.words
 
 
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
     board: Project, config: Config
 ) -> None:
-    table = tables.make(Plan(config, "league"), "leaderboard_bytes")
+    table = tables.table_of(Plan(config, "league"), "leaderboard_bytes")
     rows = {row.label: row.entries[0] for row in table.grid.blocks[0].rows}
     assert float(rows["Fair"][1].value) == pytest.approx(0.849, abs=0.005)  # of 200 sent, half are within 100
     assert float(rows["Good"][1].value) == 0.5, "its first evaluation after the start comes at 200"
@@ -307,13 +307,13 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
     assert len(inputs.of_table("league", "leaderboard")) == 2 * (len(LEVELS) - 1), "its own are trained"
 
     fill(board, "mine", config, only="Mine")
-    table = tables.make(Plan(config, "mine"), "leaderboard")
+    table = tables.table_of(Plan(config, "mine"), "leaderboard")
     said = table.markdown()
     assert "Mine on Ones: rank 3 of 4; dominated by Fair in test AUC and numbers sent (by means)" in said
     assert "on average: rank 3 of 4" in said
     shown = table.rows.set_index(["dataset", "method"])["shipped"]
     assert not shown["Ones", "Mine"] and shown["Ones", "Good"] and shown["Twos", "Bad"]
-    drawing = figures.make(Plan(config, "mine"), "figure1")
+    drawing = figures.drawing_of(Plan(config, "mine"), "figure1")
     assert {"Good", "Fair", "Bad", "Mine", "Pareto front"} == set(drawing.points["curve"])
     front = drawing.points.query("curve == 'Pareto front'")
     assert front["x"].tolist() == [200.0, 400.0]

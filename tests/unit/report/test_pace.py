@@ -13,7 +13,7 @@ from report_project import METHODS, Project, run_result
 from fedbench.metric_table import measure
 from fedbench.report import claims as claim_tables
 from fedbench.report import tables
-from fedbench.report.page.build import build as page_build
+from fedbench.report.page.build import save_page as page_build
 from fedbench.results.claims.finding import AtScale
 from fedbench.results.claims.findings import find
 from fedbench.results.claims.longer import longer
@@ -182,7 +182,7 @@ def test_places_with_fewer_seeds_wait_and_are_counted(project: Project, config: 
 
 def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
-    said = tables.make(Plan(config), "table1").markdown()
+    said = tables.table_of(Plan(config), "table1").markdown()
     note = "12 of 15 curves had not levelled off (more than 0.005 in the last fifth"
     assert note in said
     rows = pd.read_csv(export_reproduced(Plan(config), "table1"))
@@ -191,8 +191,8 @@ def test_it_travels_with_the_numbers(project: Project, config: Config) -> None:
     shutil.rmtree(project.root / "results")
     result = at(config)
     assert result.shipped and result.early, "without the curves, from what was shipped"
-    assert note in tables.make(Plan(config), "table1").markdown()
-    text = claim_tables.make(Plan(config)).markdown()
+    assert note in tables.table_of(Plan(config), "table1").markdown()
+    text = claim_tables.claim_table(Plan(config)).markdown()
     assert "undecided, curves still move" in text
 
 
@@ -205,9 +205,9 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
 
 def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
     finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
-    assert "levelled off" not in tables.make(Plan(config), "table1").markdown()
+    assert "levelled off" not in tables.table_of(Plan(config), "table1").markdown()
     finish(project, config, lead=0.02, mine=0.0, rivals=-0.006)
-    assert "12 of 15 curves had not levelled off" in tables.make(Plan(config), "table1").markdown()
+    assert "12 of 15 curves had not levelled off" in tables.table_of(Plan(config), "table1").markdown()
 
 
 def test_of_a_metric_of_which_no_change_matters_none_is_told(project: Project, config: Config) -> None:
@@ -215,4 +215,4 @@ def test_of_a_metric_of_which_no_change_matters_none_is_told(project: Project, c
     (cell, *_) = project.cells("localscgdam", "table1", config)
     ends = [run_result(run.seed, run.key, {"test_loss": 0.3}) for run in cell.runs]
     project.write(cell, [end | {"facts": {"test_loss": {"pace": -0.1}}} for end in ends])
-    assert "levelled off" not in tables.make(Plan(config), "table1").markdown()
+    assert "levelled off" not in tables.table_of(Plan(config), "table1").markdown()

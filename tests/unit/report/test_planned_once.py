@@ -37,9 +37,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda config: claims.make(Plan(config)),
-        lambda config: tables.make(Plan(config), "table1"),
-        page.build,
+        lambda config: claims.claim_table(Plan(config)),
+        lambda config: tables.table_of(Plan(config), "table1"),
+        page.save_page,
     ],
     ids=["claims", "tables", "page"],
 )

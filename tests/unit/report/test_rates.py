@@ -209,7 +209,7 @@ def test_claims_read_exponents_and_the_export_keeps_them(
     assert rows["key"].str.split().map(len).eq(3).all() and set(rows["seed"]) == {0, 1, 2}
 
     shutil.rmtree(tmp_path / "results")
-    made = tables.make(Plan(config, "fcsg"), "table1")
+    made = tables.table_of(Plan(config, "fcsg"), "table1")
     shown = made.rows.set_index(["method", "metric"]).loc[("Acc-FCSG-M", "sample_exponent")]
     assert (shown["mean"], shown["shipped"], shown["n_seeds"]) == (4, True, 3)
     line = 2 + [*rows.index].index(("Acc-FCSG-M", "sample_exponent"))  # line 1 is the header

@@ -108,7 +108,7 @@ def _page(config: Config) -> Path:
     log.write_text("error: no such file\n")
     bad = {"status": "diverged", "reason": "x became infinite"}
     project.write(diverged, [{**run_result(r.seed, r.key, {}), **bad} for r in diverged.runs])
-    return page.build(config).absolute()
+    return page.save_page(config).absolute()
 
 
 @pytest.fixture(scope="module")

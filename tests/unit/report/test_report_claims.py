@@ -78,7 +78,7 @@ def test_claims_without_numbers_are_listed_with_the_tables_they_take(
     claimed: Project, reduced: Config
 ) -> None:
     def missing() -> list[str]:
-        notes = tables.make(Plan(reduced)).notes
+        notes = tables.claim_table(Plan(reduced)).notes
         return [note for note in notes if note.startswith("Claims without results")]
 
     assert missing() == ["Claims without results: 1, 2 (table1); 3 (figure4)."]
@@ -110,7 +110,7 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         (finding, *_) = find(Plan(config))
         assert finding.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree in 6"
         assert ("[" in claim_words.effect_text(finding, Plan(config).study)) == (len(seeds) == 2)
-        rows = pd.read_csv(io.StringIO(tables.make(Plan(config)).csv())).query("scale == 'reduced'")
+        rows = pd.read_csv(io.StringIO(tables.claim_table(Plan(config)).csv())).query("scale == 'reduced'")
         assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
         assert claim_words.seeds_text(finding) == str(len(seeds))
 
@@ -139,7 +139,7 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     (finding, *_) = find(Plan(config))
     demo = finding.scales[0]
     assert demo.words == "Digits, no verdict: shown in 3 of 3" and demo.stand_in == ("Digits",)
-    table = tables.make(Plan(config))
+    table = tables.claim_table(Plan(config))
     assert (
         "*Digits, no verdict: shown in 3 of 3*" in table.markdown()
         and "supported: won" not in table.markdown()
@@ -154,7 +154,7 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert claim_words.STAND_IN in table.legend
     real = Config(scale="reduced", seeds=[0, 1, 2])
     finish(claimed, real, [0.02, 0.021, 0.022])
-    assert claim_words.STAND_IN not in tables.make(Plan(real)).legend, "not only stand-ins have run"
+    assert claim_words.STAND_IN not in tables.claim_table(Plan(real)).legend, "not only stand-ins have run"
 
 
 def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:
@@ -170,10 +170,10 @@ def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, red
 def test_verdicts_without_curves_are_named(claimed: Project, reduced: Config) -> None:
     words = "Convergence not checked (no curves stored): claims"
     finish(claimed, reduced, [0.0299, 0.03, 0.0301])
-    assert f"{words} 1, 2." in tables.make(Plan(reduced)).notes
+    assert f"{words} 1, 2." in tables.claim_table(Plan(reduced)).notes
     finish(claimed, Config(scale="paper"), [0.02, 0.021, 0.022])
     finish(claimed, reduced, [0.0, 0.0, 0.0395])
-    notes = tables.make(Plan(reduced)).notes
+    notes = tables.claim_table(Plan(reduced)).notes
     assert f"{words} 2." in notes, "claim 1 is undecided at reduced; at scale paper its end counts"
 
 
@@ -224,12 +224,12 @@ def test_shipped_numbers_count_and_are_marked(claimed: Project, reduced: Config)
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(claimed.root / "results")
-    text = tables.make(Plan(reduced)).markdown()
+    text = tables.claim_table(Plan(reduced)).markdown()
     assert (
         "**supported: won 6, lost 0, open 0 of 18**‡" in text
         and "‡: reference results, not trained here." in text
     )
-    without = tables.make(Plan(reduced.model_copy(update={"shipped": False}))).markdown()
+    without = tables.claim_table(Plan(reduced.model_copy(update={"shipped": False}))).markdown()
     assert "supported: won" not in without and "‡" not in without
 
 
@@ -270,19 +270,19 @@ def test_rounds_to_a_target_count_as_shipped_too(project: Project, reduced: Conf
 
 def test_all_forms_are_written_with_the_same_bytes(claimed: Project, reduced: Config) -> None:
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    paths = tables.save(tables.make(Plan(reduced)))
+    paths = tables.save(tables.claim_table(Plan(reduced)))
     assert {path.parent for path in paths} == {Path("tables", "localscgdam")}
     before = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in tables.save(tables.make(Plan(reduced)))] == before
+    assert [path.read_bytes() for path in tables.save(tables.claim_table(Plan(reduced)))] == before
     provenance = json.loads(paths[-1].read_text())["claims"][0]
     assert provenance["verdicts"]["reduced"] == "supported" and len(provenance["cells"]["reduced"]) == 30
-    assert "it leads" in tables.make(Plan(reduced)).terminal()
+    assert "it leads" in tables.claim_table(Plan(reduced)).terminal()
 
 
 def test_a_paper_without_claims_or_runs_has_its_forms_too(claimed: Project, reduced: Config) -> None:
     for claims in (CLAIMS, []):
         claimed.change(claims=claims)
-        table = tables.make(Plan(reduced))
+        table = tables.claim_table(Plan(reduced))
         assert all(table.forms().values())
 
 
@@ -293,7 +293,7 @@ def test_the_latex_form_compiles_and_fits(claimed: Project, reduced: Config, tmp
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     frame = r"\documentclass{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs,graphicx}"
     frame += r"\begin{document}%s\end{document}"
-    (tmp_path / "t.tex").write_text(frame % tables.make(Plan(reduced)).tex())
+    (tmp_path / "t.tex").write_text(frame % tables.claim_table(Plan(reduced)).tex())
     run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True).returncode == 0
     assert "Overfull" not in (tmp_path / "t.log").read_text(errors="replace")
@@ -323,7 +323,7 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Conf
     claimed.change(claims=[{**CLAIMS[0], "untested": "it is configured"}])
     finish(claimed, reduced, [0.02, 0.021, 0.022])
     (finding,) = find(Plan(reduced))
-    table = tables.make(Plan(reduced))
+    table = tables.claim_table(Plan(reduced))
     assert "it leads (6.2)" in table.markdown()
     assert (
         "not tested: means show it in 6 of 6" in table.markdown() and "**not tested" not in table.markdown()
@@ -338,7 +338,7 @@ def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(
 ) -> None:
     """Its words are explained in docs/background/verdicts.md."""
     finish(claimed, reduced, [0.02, 0.021, 0.022])
-    table = tables.make(Plan(reduced))
+    table = tables.claim_table(Plan(reduced))
     assert 60 < len(" ".join(table.legend).split()) <= 120
     short = table.terminal(remarks=False)
     assert table.stamp not in short and short.rstrip().endswith("fedbench claims localscgdam --notes")

@@ -45,7 +45,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
 
 
 def rows(config: Config, *index: str) -> pd.DataFrame:
-    return tables.make(Plan(config), "table1").rows.set_index(list(index))
+    return tables.table_of(Plan(config), "table1").rows.set_index(list(index))
 
 
 def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> None:
@@ -62,7 +62,7 @@ def test_an_average_is_taken_seed_by_seed(project: Project, reduced: Config) -> 
     )
     assert (average["status"], average["n_seeds"], average["n_wanted"]) == ("finished", 3, 3)
     assert made.loc[("LocalSGDM", "AVG"), "status"] == "not run"
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "| AVG" in text and "p = AVG" not in text
     assert "* AVG: mean over the values of p, taken seed by seed." in text
 
@@ -133,20 +133,20 @@ def test_a_pooled_setting_adds_no_seeds_and_no_spread(project: Project, reduced:
 
 def test_the_rule_that_chooses_the_evaluation_is_said(project: Project, reduced: Config) -> None:
     table(project)
-    assert "evaluation that counts" not in tables.make(Plan(reduced), "table1").markdown()
+    assert "evaluation that counts" not in tables.table_of(Plan(reduced), "table1").markdown()
     paper = localscgdam()
     paper["defaults"]["data"]["validation"] = 0.1
     paper["methods"]["CoDA"]["train"] = {"select": "val_auc"}
     paper["tables"]["table1"], paper["claims"] = BASE, []
     project.save_paper("localscgdam", paper)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     said = (
         "The evaluation that counts is the last one or, as configured, the one with the best validation AUC."
     )
     assert said in text
     paper["defaults"]["train"] = {**paper["defaults"]["train"], "select": "val_auc"}
     project.save_paper("localscgdam", paper)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "The evaluation that counts is the one with the best validation AUC." in text
 
 
@@ -157,7 +157,7 @@ def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
     table(project, only)
     for cell in cells(project, reduced).values():
         project.finish(cell, [0.9, 0.9, 0.9])
-    made = tables.make(Plan(reduced), "table1")
+    made = tables.table_of(Plan(reduced), "table1")
     assert set(made.rows.set_index(["method", "p"]).index) == {
         ("CoDA", 4),
         ("LocalSGDM", 4),
@@ -167,7 +167,7 @@ def test_rows_without_a_cell_are_left_out_and_places_without_one_are_blank(
     assert (made.grid.rows[0].label, blank.value, blank.item) == ("CoDA", "", None)
     assert made.forms().keys() == {"tex", "csv", "md", "json", "macros.tex"}, "all forms take a blank place"
     table(project, only, rows=["p", "method"], columns=[])
-    made = tables.make(Plan(reduced), "table1")
+    made = tables.table_of(Plan(reduced), "table1")
     assert [[row.label for row in block.rows] for block in made.grid.blocks] == [
         ["CoDA", "LocalSGDM"],
         ["LocalSGDM"],
@@ -187,7 +187,7 @@ def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: C
     assert (early["mean"], early["status"]) == ((10 + 5 + 15) / 3, "finished")
     assert (late["status"], late["n_seeds"]) == ("not reached", 3)
     assert late["reason"] == "2 of 3 seeds: best 0.9; best 0.8"
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "rounds to test AUC 0.75" in text.lower() or "Rounds to test AUC 0.75" in text
     assert "| 10±5" in text and "not reached" in text
 
@@ -199,7 +199,7 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
             steps = [0, 5, 10] if method == "CoDA" else [0, 7, 10]
             project.write_curve(run.key, {"round": steps, "test_auc": [0.5, 0.8, 0.9]})
         project.finish(cell, [0.9, 0.9, 0.9])
-    grid = tables.make(Plan(reduced), "table1").grid
+    grid = tables.table_of(Plan(reduced), "table1").grid
     assert [(row.label, row.entries[0][0].best) for row in grid.rows] == [
         ("CoDA", True),
         ("LocalSGDM", False),
@@ -223,7 +223,7 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
 def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:
     table(project, **changes)
     with pytest.raises(UserError, match=message):
-        tables.make(Plan(reduced), "table1")
+        tables.table_of(Plan(reduced), "table1")
 
 
 def reaching(project: Project, cell: Any, rounds: list[float]) -> None:
@@ -246,7 +246,7 @@ def test_a_slope_is_fitted_seed_by_seed(project: Project, reduced: Config) -> No
     )
     assert (slope["status"], slope["n_seeds"]) == ("finished", 3)
     assert made.loc[("LocalSGDM", "slope"), "mean"] == pytest.approx(0, abs=1e-12)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "| slope" in text and "−1.00" in text.replace("-", "−") and "p = slope" not in text
     assert "* Slope: of log number over log p" in text
     lines = [line for line in text.splitlines() if line.startswith(("| CoDA", "| LocalSGDM"))]
@@ -278,10 +278,10 @@ def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config)
     with pytest.raises(
         UserError, match=r"slope: p takes .*; a slope of logarithms takes 3 or more positive numbers"
     ):
-        tables.make(Plan(reduced), "table1")
+        tables.table_of(Plan(reduced), "table1")
 
 
 def test_a_slope_is_along_a_setting(project: Project, reduced: Config) -> None:
     table(project, slope="method")
     with pytest.raises(UserError, match="setting to fit a slope along"):
-        tables.make(Plan(reduced), "table1")
+        tables.table_of(Plan(reduced), "table1")

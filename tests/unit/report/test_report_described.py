@@ -51,7 +51,7 @@ def test_a_table_says_that_clients_weigh_by_their_samples(project: Project) -> N
     assert described.weights(cells(project, train={"weights": "samples"})) == [
         "Digits: averages weigh clients by their training samples."
     ]
-    assert "weigh clients by" in tables.make(Plan(CONFIG, "localscgdam"), "table1").terminal(False)
+    assert "weigh clients by" in tables.table_of(Plan(CONFIG, "localscgdam"), "table1").terminal(False)
 
 
 def test_what_training_starts_from_is_said(project: Project) -> None:
@@ -85,7 +85,7 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
     assert said == (
         f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
     )
-    assert said in tables.make(Plan(CONFIG), "table1").markdown()
+    assert said in tables.table_of(Plan(CONFIG), "table1").markdown()
 
 
 def test_of_several_partitions_the_least_and_the_largest_number_are_said(

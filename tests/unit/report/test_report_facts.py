@@ -63,7 +63,7 @@ def made(
     folder = Path("published/toy")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "facts.csv").write_text(printed)
-    return tables.make(Plan(load_config(overrides={"set": given}), "toy"), "table2")
+    return tables.table_of(Plan(load_config(overrides={"set": given}), "toy"), "table2")
 
 
 def partitioned() -> dict[str, Any]:
@@ -168,7 +168,7 @@ def test_a_setting_called_split_is_not_the_axis_of_splits(
     monkeypatch.chdir(Path(__file__).parents[3])
     plan = Plan(load_config(overrides={"data_dir": str(tmp_path), "scale": "paper"}), "codasca")
     assert "split" in plan.study.settings
-    table = tables.make(plan, "table5")
+    table = tables.table_of(plan, "table5")
     assert len(table.rows) == 25 and table.rows["published"].ne("").any()
 
 
@@ -184,7 +184,7 @@ def test_counts_that_came_with_the_repository_take_the_place_of_data_that_are_no
     assert any("Digits" in note and "reproduced/facts.csv" in note for note in elsewhere.notes)
     assert not any("Digits" in note and "doctor" in note for note in elsewhere.notes)
     plan = Plan(load_config(overrides={"shipped": False}), "toy")
-    assert tables.make(plan, "table2").rows.query("dataset == 'Digits'")["value"].isna().all()
+    assert tables.table_of(plan, "table2").rows.query("dataset == 'Digits'")["value"].isna().all()
     other = path.read_text().replace(path.read_text().splitlines()[1].split(",")[3], "0" * 16)
     path.write_text(other)
     assert made().rows.query("dataset == 'Digits'")["value"].isna().all(), "of another rule"
@@ -194,15 +194,15 @@ def test_counts_of_data_are_replaced_by_those_of_the_same_rule_and_join_others()
     counted = {("A", "k1", "all"): Counts(3), ("B", "k2", "Test"): Counts(5, 2, 3)}
     path = shipped_facts.add("toy", counted)
     shipped_facts.add("toy", {("B", "k2", "Test"): Counts(7, 3, 4)})
-    assert shipped_facts.read() == {("k1", "all"): Counts(3), ("k2", "Test"): Counts(7, 3, 4)}
+    assert shipped_facts.read_facts() == {("k1", "all"): Counts(3), ("k2", "Test"): Counts(7, 3, 4)}
     for slip in ("-3", "x", "3.0", ""):
         path.write_text(path.read_text().replace(",7,3,4", f",{slip},3,4"))
         with pytest.raises(UserError, match=r"facts\.csv, line 3: counts are whole numbers"):
-            shipped_facts.read()
+            shipped_facts.read_facts()
         path.write_text(path.read_text().replace(f",{slip},3,4", ",7,3,4"))
     path.write_text("key,n\n")
     with pytest.raises(UserError, match=r"facts\.csv: its columns are not study,dataset"):
-        shipped_facts.read()
+        shipped_facts.read_facts()
 
 
 def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:

@@ -48,7 +48,7 @@ def cells(project: Project, config: Config) -> dict[tuple[Any, ...], Any]:
 
 
 def make(config: Config) -> figures.Drawing:
-    return figures.make(Plan(config), "figure1")
+    return figures.drawing_of(Plan(config), "figure1")
 
 
 def with_curves(project: Project, cell: Any, columns: dict[str, Any], **made: Any) -> None:
@@ -249,7 +249,7 @@ def test_slips_are_named_when_the_paper_is_read(
 def test_every_kind_is_rendered(project: Project, reduced: Config, tmp_path: Path) -> None:
     figure(project, FINAL | {"metrics": ["test_auc"], "panels": ["imratio", "dataset"]})
     project.fill("localscgdam", "figure1", reduced)
-    paths = figures.build(Plan(reduced), "figure1")
+    paths = figures.save_figure(Plan(reduced), "figure1")
     assert [path.suffix for path in paths] == [".pdf", ".svg", ".png", ".csv", ".json"]
     first = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in figures.build(Plan(reduced), "figure1")] == first
+    assert [path.read_bytes() for path in figures.save_figure(Plan(reduced), "figure1")] == first

@@ -15,7 +15,7 @@ from fedbench.errors import UserError
 from fedbench.report.figures import build as figures
 from fedbench.report.figures import style
 from fedbench.report.figures.plot import render
-from fedbench.results.published import load
+from fedbench.results.published import load_published
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
@@ -36,14 +36,14 @@ def csv_of(drawing: figures.Drawing) -> pd.DataFrame:
 
 def test_all_forms_are_written_and_the_same_each_time(filled: Fill, reduced: Config) -> None:
     filled("localscgdam", "figure1")
-    paths = figures.build(Plan(reduced), "figure1")
+    paths = figures.save_figure(Plan(reduced), "figure1")
     assert [path.name for path in paths] == [
         f"figure1.{kind}" for kind in ("pdf", "svg", "png", "csv", "json")
     ]
     first = [path.read_bytes() for path in paths]
     for path, content in zip(paths, first, strict=True):
         assert content.startswith(MAGIC.get(path.suffix[1:], b""))
-    figures.build(Plan(reduced), "figure1")
+    figures.save_figure(Plan(reduced), "figure1")
     assert [path.read_bytes() for path in paths] == first
     assert b"CreationDate" not in first[0] and b"<dc:date>" not in first[1]
 
@@ -53,7 +53,7 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
     cell = project.cells("localscgdam", "figure1", reduced)[0]
     curves = [pd.read_csv(project.root / "results" / "runs" / r.key / "curve.csv") for r in cell.runs]
     last = [curve["test_auc"].iloc[-1] for curve in curves]
-    drawn = csv_of(figures.make(Plan(reduced), "figure1"))
+    drawn = csv_of(figures.drawing_of(Plan(reduced), "figure1"))
     assert list(drawn["panel"].unique()) == ["CIFAR10", "FashionMNIST"]
     end = drawn[(drawn["panel"] == cell.dataset) & (drawn["curve"] == cell.method)].iloc[-1]
     assert end["x"] == 1000
@@ -63,19 +63,19 @@ def test_points_drawn_are_mean_and_range_over_seeds(filled: Fill, reduced: Confi
 
 def test_it_says_what_was_not_run_and_what_stands_in(project: Project, filled: Fill, reduced: Config) -> None:
     filled("localscgdam", "figure1")
-    text = words(figures.make(Plan(reduced), "figure1"))
+    text = words(figures.drawing_of(Plan(reduced), "figure1"))
     assert "not run at this scale:" in text and "Melanoma" in text
     assert "mean over 3 seeds, band from lowest to highest" in text
     demo = Config(scale="demo")
     project.fill("localscgdam", "figure4", demo)
-    text = words(figures.make(Plan(demo), "figure4"))
+    text = words(figures.drawing_of(Plan(demo), "figure4"))
     assert "Digits stands in for CATvsDOG" in text and "one seed" in text
     assert "not run at this scale" not in text
     assert "imbalance ratio = 0.01" in text and "imbalance ratio = 0.2" in text
 
 
 def test_a_figure_with_nothing_run_is_drawn_and_says_so(project: Project, reduced: Config) -> None:
-    drawing = figures.make(Plan(reduced), "figure4")
+    drawing = figures.drawing_of(Plan(reduced), "figure4")
     assert "no curve to draw" in words(drawing) and "not run at this scale: CATvsDOG" in words(drawing)
     assert csv_of(drawing).empty
 
@@ -88,7 +88,7 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Con
     runs = [run_result(s.seed, s.key, {"test_auc": 0.9}) for s in cell.runs]
     runs[1] |= {"status": "diverged", "reason": "loss is nan"}
     project.write(cell, runs)
-    drawing = figures.make(Plan(reduced), "figure1")
+    drawing = figures.drawing_of(Plan(reduced), "figure1")
     drawn = csv_of(drawing)
     assert drawn[(drawn["panel"] == "CIFAR10") & (drawn["curve"] == "CoDA")]["x"].max() == 400
     assert "CoDA: diverged in 1 of 3 seeds" in words(drawing)
@@ -97,13 +97,13 @@ def test_a_diverged_seed_ends_the_curve_with_a_remark(filled: Fill, reduced: Con
 def test_curves_may_be_values_of_a_setting(project: Project, reduced: Config) -> None:
     project.change(figures={"figure1": {"methods": ["CoDA"], "settings": {"p": [4, 16]}}})
     project.fill("localscgdam", "figure1", reduced)
-    drawing = figures.make(Plan(reduced), "figure1")
+    drawing = figures.drawing_of(Plan(reduced), "figure1")
     assert set(csv_of(drawing)["curve"]) == {"p = 4", "p = 16"}
 
 
 def test_panels_may_be_metrics(filled: Fill, reduced: Config) -> None:
     filled("climb", "figure1")
-    drawing = figures.make(Plan(reduced, "climb"), "figure1")
+    drawing = figures.drawing_of(Plan(reduced, "climb"), "figure1")
     drawn = csv_of(drawing)
     assert set(drawn["panel"]) == {"Minority accuracy", "Overall accuracy"}
     assert set(drawn["metric"]) == {"test_minority_accuracy", "test_overall_accuracy"}
@@ -125,7 +125,7 @@ def test_clients_are_drawn_one_by_one_and_the_highest_tenth_apart(project: Proje
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     project.finish(cell, [0.9, 0.9, 0.9], metric="test_minority_accuracy")
-    drawing = figures.make(Plan(reduced, "climb"), "figure2")
+    drawing = figures.drawing_of(Plan(reduced, "climb"), "figure2")
     drawn = csv_of(drawing).set_index(["panel", "curve", "x"])
     top = "the tenth that ends highest"  # two of twenty: client 7 and, all others equal, client 0
     assert drawn.loc[("Dual variable", top, 10), "high"] == 10
@@ -146,18 +146,18 @@ def test_a_figure_that_does_not_fit_is_refused(
 ) -> None:
     project.change(figures={"figure1": change})
     with pytest.raises(UserError, match=message):
-        figures.build(Plan(reduced), "figure1")
+        figures.save_figure(Plan(reduced), "figure1")
 
 
 def test_an_unknown_figure_is_named(project: Project, reduced: Config) -> None:
     with pytest.raises(UserError, match="unknown figure of localscgdam 'figure9'"):
-        figures.build(Plan(reduced), "figure9")
+        figures.save_figure(Plan(reduced), "figure9")
 
 
 def test_the_published_value_is_a_thin_line_with_a_legend_entry(filled: Fill, reduced: Config) -> None:
     filled("localscgdam", "figure1")
-    drawing = figures.make(Plan(reduced), "figure1")
-    printed = load("localscgdam", "localscgdam_table1.csv")
+    drawing = figures.drawing_of(Plan(reduced), "figure1")
+    printed = load_published("localscgdam", "localscgdam_table1.csv")
     rows = {"dataset": ["CIFAR10", "FashionMNIST"], "p": [4], "method": METHODS}
     values_of = printed.at(rows, ["test_auc"])
     for axes, dataset in zip(drawing.picture.axes, ("CIFAR10", "FashionMNIST"), strict=True):
@@ -180,7 +180,7 @@ def test_what_stands_in_or_has_another_setting_has_no_published_line(
     demo = Config(scale="demo")
     for config, name in ((demo, "figure4"), (reduced, "figure1")):
         project.fill("localscgdam", name, config)
-        drawing = figures.make(Plan(config), name)
+        drawing = figures.drawing_of(Plan(config), name)
         assert drawing.points["published"].isna().all() and len(drawing.points)
         assert "published" not in [text.get_text() for text in drawing.picture.legends[0].get_texts()]
 
@@ -188,7 +188,7 @@ def test_what_stands_in_or_has_another_setting_has_no_published_line(
 def test_what_a_call_sets_is_on_the_picture(project: Project) -> None:
     config = Config(scale="demo", set={"train.iterations": 48})
     project.fill("localscgdam", "figure4", config)
-    drawing = figures.make(Plan(config), "figure4")
+    drawing = figures.drawing_of(Plan(config), "figure4")
     assert "Set for this call: train.iterations = 48" in words(drawing)
 
 
@@ -196,7 +196,7 @@ def test_a_figure_has_one_title(project: Project) -> None:
     demo = Config(scale="demo")
     paper: dict[str, Any] = localscgdam()
     project.fill("localscgdam", "figure1", demo)
-    drawing = figures.make(Plan(demo), "figure1")
+    drawing = figures.drawing_of(Plan(demo), "figure1")
     assert drawing.title == f"{paper['figures']['figure1']['title']}: Digits (stand-in)"
     assert [axes.get_title() for axes in drawing.picture.axes] == [""]
     assert drawing.picture.texts and not drawing.plain.texts, "a page has the title beside it"

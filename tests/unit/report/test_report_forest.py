@@ -56,7 +56,7 @@ def finish(project: Project, cell: Cell, values: dict[str, list[float]]) -> None
 
 
 def make(config: Config) -> figures.Drawing:
-    return figures.make(Plan(config), "figure1")
+    return figures.drawing_of(Plan(config), "figure1")
 
 
 def test_points_are_the_means_of_each_hospital_with_the_interval_of_its_patients(

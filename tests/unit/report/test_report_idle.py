@@ -150,7 +150,7 @@ def accuracies(project: Project, reduced: Config) -> Project:
 
 
 def test_a_table_names_them_in_their_cells_and_below(accuracies: Project, reduced: Config) -> None:
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     shown = {
         m: next(x for x in text.splitlines() if x.startswith(f"| {m} "))
         for m in ("CoDA", "LocalSGDAM", "LocalSGDM")
@@ -176,13 +176,13 @@ def test_it_travels_with_the_numbers(accuracies: Project, reduced: Config) -> No
     }
     shutil.rmtree(accuracies.root / "results")
     shutil.rmtree(accuracies.root / "data")
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
     assert "CIFAR10, p = 4, CoDA: seed 1." in text
 
 
 def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduced: Config) -> None:
-    shown = Page(page.build(reduced))
+    shown = Page(page.save_page(reduced))
 
     def said(method: str) -> str:
         return " ".join(

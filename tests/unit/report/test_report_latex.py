@@ -62,7 +62,7 @@ def test_latex_takes_any_text(project: Project) -> None:
     paper["settings"]["n_minority"]["label"] = "[classes] ∈ Đ\n\nĦ"
     project.save_paper("my_paper", {**paper, "figures": {}})
     config = Config(scale="reduced")
-    tex, _, markdown, *_ = tables.build(Plan(config, "my_paper"), "table2")
+    tex, _, markdown, *_ = tables.save_table(Plan(config, "my_paper"), "table2")
     tex.rename(odd := tex.with_name("table2 ę#.tex"))
     assert compile_table(odd)[0] is not None
     assert "**A title of two paragraphs: " in markdown.read_text()
@@ -75,7 +75,7 @@ def test_latex_takes_it_and_nothing_sticks_out(project: Project, paper: str, nam
     config = Config(scale=scale)
     metrics = ("test_minority_accuracy", "test_overall_accuracy") if paper == "climb" else ("test_auc",)
     project.fill(paper, name, config, metrics)
-    tex = tables.build(Plan(config, paper), name)[0]
+    tex = tables.save_table(Plan(config, paper), name)[0]
     assert re.findall(r"\\usepackage\{(.+)\}", tex.read_text()) == ["booktabs,graphicx"]
     pdf, complaints = compile_table(tex)
     assert complaints == []
@@ -123,6 +123,6 @@ def test_no_line_break_leaves_a_comment(project: Project) -> None:
         for run in runs:
             run["provenance"]["commit"] = "abc\n\\input{/etc/passwd}\r\u2028\\write18{id}"
         project.write(cell, runs)
-    text = tables.build(Plan(config), "table1")[0].read_text()
+    text = tables.save_table(Plan(config), "table1")[0].read_text()
     live = [line for line in text.splitlines() if not line.startswith("%")]
     assert not [line for line in live if r"\input" in line or r"\write18" in line]

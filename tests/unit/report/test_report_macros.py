@@ -34,7 +34,7 @@ def files(tiny: Project) -> dict[str, bytes]:
         tiny.fill("climb", "table2", config, ("test_minority_accuracy", "test_overall_accuracy"))
         folder.mkdir()
         for paper, name in (("localscgdam", "table1"), ("climb", "table2")):
-            (folder / f"{paper}.tex").write_text(tables.make(Plan(config, paper), name).macros())
+            (folder / f"{paper}.tex").write_text(tables.table_of(Plan(config, paper), name).macros())
 
     tiny.once("macros", make)
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
@@ -96,9 +96,9 @@ def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> 
     cell = next(c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
     project.finish(cell, [0.9, 0.91, 0.92])
     key = f"localscgdam/table1/{cell.dataset}/4/CoDA"
-    assert rf"\fedbenchnumber{{{key}}}{{0.910}}" in tables.make(Plan(reduced), "table1").macros()
+    assert rf"\fedbenchnumber{{{key}}}{{0.910}}" in tables.table_of(Plan(reduced), "table1").macros()
     project.forget(cell.runs[2:])
-    text = tables.make(Plan(reduced), "table1").macros()
+    text = tables.table_of(Plan(reduced), "table1").macros()
     for part in ("", "/std", "/seeds", "/scale"):
         assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
 
@@ -113,7 +113,10 @@ def test_one_seed_has_no_spread_and_a_truth_is_written_as_in_yaml(project: Proje
     cells = project.cells("localscgdam", "table1", config)
     cell = next(c for c in cells if c.method == "CoDA" and c.setting["flag"] is True)
     project.finish(cell, [0.9])
-    text, key = tables.make(Plan(config), "table1").macros(), f"localscgdam/table1/{cell.dataset}/true/CoDA"
+    text, key = (
+        tables.table_of(Plan(config), "table1").macros(),
+        f"localscgdam/table1/{cell.dataset}/true/CoDA",
+    )
     assert (
         rf"\fedbenchnumber{{{key}}}{{0.900}}" in text and rf"\fedbenchnone{{{key}/std}}{{one seed}}" in text
     )
@@ -121,7 +124,7 @@ def test_one_seed_has_no_spread_and_a_truth_is_written_as_in_yaml(project: Proje
 
 def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced: Config) -> None:
     filled("climb", "table2")
-    text = tables.make(Plan(reduced, "climb"), "table2").macros()
+    text = tables.table_of(Plan(reduced, "climb"), "table2").macros()
     keys = re.findall(r"^\\fedbench(?:number|none){([^}]*)}", text, re.MULTILINE)
     assert len(keys) == len({*keys}) == 2 * 2 * 2 * 3 * 4 * 2 * 7, (
         "datasets, settings, methods, metrics, parts"
@@ -133,7 +136,7 @@ def test_a_text_quotes_numbers_and_ranks_of_a_leaderboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    board = tables.make(Plan(Config(scale="reduced"), "arena"), "leaderboard")
+    board = tables.table_of(Plan(Config(scale="reduced"), "arena"), "leaderboard")
     key = "arena/leaderboard/FashionMNIST/FedDyn/test_auc"
     row = board.rows.query("dataset == 'FashionMNIST' and method == 'FedDyn' and metric == 'test_auc'").iloc[
         0

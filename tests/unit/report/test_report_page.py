@@ -39,7 +39,7 @@ def reported(project: Project, reduced: Config) -> Project:
 
 def read(project: Project, config: Config | None = None) -> Page:
     """Build the page and read it."""
-    return Page(page.build(config or Config(scale="reduced")))
+    return Page(page.save_page(config or Config(scale="reduced")))
 
 
 def cell(project: Project, name: str, config: Config | None = None) -> Cell:
@@ -66,14 +66,14 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_outside(reported: Pro
 
 
 def test_the_same_results_give_the_same_bytes(reported: Project) -> None:
-    first = page.build(Config(scale="reduced")).read_bytes()
-    assert page.build(Config(scale="reduced")).read_bytes() == first
+    first = page.save_page(Config(scale="reduced")).read_bytes()
+    assert page.save_page(Config(scale="reduced")).read_bytes() == first
 
 
 def test_the_overview_counts_what_the_table_says(reported: Project) -> None:
     config = Config(scale="reduced")
     reported.finish(cell(reported, CELL), [0.889, 0.890, 0.891])
-    rows = tables.make(Plan(config), "table1").rows
+    rows = tables.table_of(Plan(config), "table1").rows
     verdicts = Counter(rows["verdict"])
     (counts,) = overview(read(reported).root)
     assert counts["match"] == verdicts["matches"] > 0
@@ -266,12 +266,12 @@ def test_several_studies_are_gathered_as_one_after_another_and_what_is_wrong_is_
     config = Config(scale="reduced")
     reported.fill("climb", "table2", config.model_copy(update={"paper": "climb"}), ("test_overall_accuracy",))
     alone = [page.texts_of(config, (study, ["reduced"])) for study in ("localscgdam", "climb")]
-    assert page.build(config).read_text() == page.render([*itertools.chain(*alone)], config)
+    assert page.save_page(config).read_text() == page.render([*itertools.chain(*alone)], config)
     numbers = Path("reproduced/reduced/climb.csv")
     numbers.parent.mkdir(parents=True, exist_ok=True)
     numbers.write_text("nonsense\n1,2\n")
     with pytest.raises(UserError, match=str(numbers)):
-        page.build(config)
+        page.save_page(config)
 
 
 def test_a_mistake_of_the_call_is_said_before_the_work_begins(
@@ -281,7 +281,7 @@ def test_a_mistake_of_the_call_is_said_before_the_work_begins(
     monkeypatch.setattr(page, "studies", lambda config: {"localscgdam": ["reduced"], "climb": ["reduced"]})
     monkeypatch.setattr(processes, "ProcessPoolExecutor", lambda *how, **more: pytest.fail("it began"))
     with pytest.raises(UserError, match="unknown dataset of localscgdam 'MNIST'"):
-        page.build(config)
+        page.save_page(config)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_neither_an_endless_value_of_a_curve_nor_a_damaged_curve_stops_the_page(
 
 
 def test_downloads_are_the_files_of_the_table(reported: Project) -> None:
-    tables.build(Plan(Config(scale="reduced")), "table1")
+    tables.save_table(Plan(Config(scale="reduced")), "table1")
     shown = read(reported).root.only("article", id="reduced/localscgdam/table1")
     for link in shown.only("p", "files").all("a"):
         suffix = Path(link["download"]).suffix

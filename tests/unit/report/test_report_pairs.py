@@ -17,7 +17,7 @@ Fill = Callable[[str, str], Project]
 def test_two_numbers_in_a_cell_and_doubtful_print(filled: Fill, reduced: Config) -> None:
     project, paper = filled("climb", "table2"), Config(scale="paper")
     project.fill("climb", "table2", paper, ("test_minority_accuracy", "test_overall_accuracy"))
-    table = tables.make(Plan(paper, "climb"), "table2")
+    table = tables.table_of(Plan(paper, "climb"), "table2")
     markdown = table.markdown()
     row = table.markdown().splitlines()
     at = next(i for i, text in enumerate(row) if "ρ = 10 · MNIST · minority classes = 3" in text)
@@ -37,7 +37,7 @@ def test_a_trouble_of_both_metrics_is_said_once(filled: Fill, reduced: Config) -
     cell = project.cells("climb", "table2", reduced)[0]
     runs = [run_result(s.seed, s.key, {}, "diverged" if s.seed else "finished") for s in cell.runs]
     project.write(cell, runs)
-    tex = tables.make(Plan(reduced, "climb"), "table2").tex()
+    tex = tables.table_of(Plan(reduced, "climb"), "table2").tex()
     assert r"\quad $\alpha$ = 0 & ours & diverged 2/3 & 0." in tex
 
 
@@ -48,7 +48,7 @@ def test_without_published_numbers_there_is_one_column_and_no_empty_rows(
     paper = climb()
     paper["tables"]["table2"]["published"] = None
     project.save_paper("climb", paper)
-    table = tables.make(Plan(reduced, "climb"), "table2")
+    table = tables.table_of(Plan(reduced, "climb"), "table2")
     lines = table.markdown().splitlines()
     assert lines[2].split() == [
         "|",

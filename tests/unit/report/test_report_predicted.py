@@ -15,7 +15,7 @@ from toy import PAPER, write_project, write_yaml
 import fedbench
 from fedbench.errors import UserError
 from fedbench.report.figures import predicted
-from fedbench.report.figures.build import build, make
+from fedbench.report.figures.build import drawing_of, save_figure
 from fedbench.store import predictions
 from fedbench.store.runs import Store
 from fedbench.study.configuration import load_config
@@ -135,25 +135,25 @@ def study(project: Path, **changes: Any) -> Plan:
 def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(project: Path) -> None:
     plan = study(project)
     assert (
-        "trained without" not in make(plan, "figure_roc").words
-        and "not trained here" in make(plan, "figure_roc").words
+        "trained without" not in drawing_of(plan, "figure_roc").words
+        and "not trained here" in drawing_of(plan, "figure_roc").words
     )
     for cell in plan.cells():
         fedbench.run(cell)
     for name in KINDS:
-        drawing = make(plan, name)
+        drawing = drawing_of(plan, name)
         panels = drawing.content.panels
         assert len(panels) == (6 if name == "figure_confusion" else 3), name
         assert [
             any(site in panel.title for panel in panels) for site in ("Basel", "Lyon", "all test samples")
         ]
-        assert all(path.stat().st_size > 1000 for path in build(plan, name)[:3])
+        assert all(path.stat().st_size > 1000 for path in save_figure(plan, name)[:3])
         first = drawing.points
         assert first["mean"].between(first["low"], first["high"]).all() and len(first)
-    shown = predictions.load(plan.cells()[0], Store())
+    shown = predictions.load_predictions(plan.cells()[0], Store())
     test = shown[(shown["part"] == "test") & (shown["site"] == "Basel")]
     expected = np.mean([metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")])
-    panel = next(panel for panel in make(plan, "figure_roc").content.panels if "Basel" in panel.title)
+    panel = next(panel for panel in drawing_of(plan, "figure_roc").content.panels if "Basel" in panel.title)
     assert panel.curves[0].remark == f"AUC {expected:.3f}"
 
 
@@ -163,7 +163,7 @@ def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:
     write_yaml(Path("config/papers/toy.yaml"), {**_without_figures()})
     fedbench.run(first)
     plan = study(project)
-    assert f"fedbench forget {first.name}" in make(plan, "figure_roc").words
+    assert f"fedbench forget {first.name}" in drawing_of(plan, "figure_roc").words
 
 
 def _without_figures() -> dict[str, Any]:

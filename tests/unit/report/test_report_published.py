@@ -18,7 +18,7 @@ from fedbench.results.claims.judge import verdict
 from fedbench.results.compare import comparisons, unknown_names
 from fedbench.results.frame import Printed
 from fedbench.results.places import Pooled
-from fedbench.results.published import PublishedTable, load, printed, printed_in
+from fedbench.results.published import PublishedTable, load_published, printed, printed_in
 from fedbench.study.configuration import load_paper, paper_keys
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, TableSpec, Value
@@ -56,7 +56,7 @@ def find(
 
 
 def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
-    table = load("cycp", "cycp_table1.csv")
+    table = load_published("cycp", "cycp_table1.csv")
     (first, *_) = (row for row in table.rows if row["dir"])
     place = {"dataset": first["dataset"], "method": first["method"]}
     axes: dict[str, list[Value]] = {
@@ -68,7 +68,7 @@ def test_a_pooled_setting_fits_every_row_that_names_one_value() -> None:
 
 
 def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> None:
-    table = load("cycp", "cycp_table1.csv")
+    table = load_published("cycp", "cycp_table1.csv")
     number = find(table, "ChestMNIST", "CyCp-FedAVG", {"dir": 0.5, "flip": 0}, "test_auc")
     assert (number.printed, number.comparable_std, number.print_seeds) == (0.6012, 0.0016, 3)
     assert number.doubt  # the transcription flags the unstated level
@@ -77,15 +77,19 @@ def test_spread_over_runs_is_comparable_and_lost_settings_fit_any_value() -> Non
 
 
 def test_doubts_are_kept_and_common_remarks_are_not_doubts() -> None:
-    climb = load("climb", "climb_table2.csv")
+    climb = load_published("climb", "climb_table2.csv")
     place = {"rho": 10, "n_minority": 3, "alpha": 0.0}
     taken = find(climb, "CIFAR10", "CLIMB", place, "test_minority_accuracy")
     lost = find(climb, "CIFAR10", "Baseline", place, "test_minority_accuracy")
     assert taken.doubt.startswith("AMBIGUOUS") and taken.printed_text == "0.0402"
     assert math.isnan(lost.printed) and lost.printed_text == ""
-    assert not any(value.doubt for value in load("localscgdam", "localscgdam_table1.csv").values)
+    assert not any(value.doubt for value in load_published("localscgdam", "localscgdam_table1.csv").values)
     bold = find(
-        load("cycp", "cycp_table3.csv"), "CIFAR-10", "RS-Minimax", {"dir": 0.1, "flip": 0.2}, "test_auc"
+        load_published("cycp", "cycp_table3.csv"),
+        "CIFAR-10",
+        "RS-Minimax",
+        {"dir": 0.1, "flip": 0.2},
+        "test_auc",
     )
     assert bold.note == "bold in print" and not bold.doubt
 
@@ -113,14 +117,14 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
 def test_a_column_that_is_no_setting_is_a_slip(project: Project) -> None:
     write(project.root / "mine.csv", "dataset,method,imratoi,metric,mean\nSTL10,CoDA,0.1,test_auc,0.9\n")
     with pytest.raises(UserError, match=r"line 1: unknown column 'imratoi'. Did you mean 'imratio'\?"):
-        load("localscgdam", "mine.csv")
+        load_published("localscgdam", "mine.csv")
 
 
 def test_users_own_file(tmp_path: Path) -> None:
     header = "dataset,method,p,metric,mean,std,spread,n_seeds\n"
     write(tmp_path / "mine.csv", header + "Toy,Mine_1,4,test_auc,0.9,0.02,std,5\n")
     with contextlib.chdir(tmp_path):
-        result = find(load("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
+        result = find(load_published("localscgdam", "mine.csv"), "Toy", "Mine_1", {"p": 4}, "test_auc")
     assert (result.printed, result.comparable_std, result.print_seeds) == (0.9, 0.02, 5)
 
 
@@ -151,10 +155,13 @@ def test_the_paper_says_how_far_a_metric_of_its_own_reaches(tmp_path: Path) -> N
         "test_auc": Measure(name="test_auc", label="AUC"),
     }
     with contextlib.chdir(tmp_path), pytest.raises(UserError, match=r"line 2: mean is '80.1', more than 50"):
-        load("localscgdam", "mine.csv", additions)
+        load_published("localscgdam", "mine.csv", additions)
     additions["gain"] = Measure(name="gain", label="gain")
     with contextlib.chdir(tmp_path):
-        assert [value.printed for value in load("localscgdam", "mine.csv", additions).values] == [80.1, 1.5]
+        assert [value.printed for value in load_published("localscgdam", "mine.csv", additions).values] == [
+            80.1,
+            1.5,
+        ]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_a_broken_file_is_named_with_the_line(tmp_path: Path, text: str, message
     with pytest.raises(UserError, match=message):
         PublishedTable(write(tmp_path / "bad.csv", text))
     with pytest.raises(UserError, match=r"nowhere\.csv do not exist"):
-        load("localscgdam", "nowhere.csv")
+        load_published("localscgdam", "nowhere.csv")
 
 
 def test_names_that_nothing_is_called_are_listed_once(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> None:
     plan = finished(project)
-    rows = tables.make(plan, "table1").rows
+    rows = tables.table_of(plan, "table1").rows
     gains = rows[(rows["training"] == "gain over local") & (rows["method"] == "CoDA")].set_index("metric")
     assert gains.loc["test_auc@Basel", "values"] == "0:0.2 1:0.21 2:0.16"
     assert gains.loc["test_auc@Basel", "mean"] == pytest.approx(0.19)
@@ -134,7 +134,7 @@ def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> N
 
 
 def test_a_table_answers_who_gains(project: Project) -> None:
-    text = tables.make(finished(project), "table1").terminal(True)
+    text = tables.table_of(finished(project), "table1").terminal(True)
     lines = text[text.index("CoDA") :]
     assert "local" in text and line(lines, "test AUC, Basel").split()[3:5] == ["0.720±0.026", "0.900*±0.000"]
     assert "+0.190±0.026 [+0.1" in line(lines, "test AUC, Basel")
@@ -146,7 +146,7 @@ def test_a_hospital_without_a_local_model_says_so_shipped_too(project: Project) 
     plan = finished(project, one_class=True)
 
     def holds(mark: str) -> None:
-        table = tables.make(Plan(CONFIG, "localscgdam"), "table1")
+        table = tables.table_of(Plan(CONFIG, "localscgdam"), "table1")
         for form in (table.terminal(True), table.markdown(), table.tex()):
             assert NO_MODEL in form and "undefined" in form
         assert f"{NO_MODEL}{mark}" in line(table.terminal(True), "test AUC, Lyon")
@@ -163,7 +163,7 @@ def test_a_hospital_without_a_local_model_says_so_shipped_too(project: Project) 
 
 
 def test_a_hospital_that_tests_on_nobody_is_named_in_few_words(project: Project) -> None:
-    rows = tables.make(finished(project, metrics=[*SITES, "test_auc@Davos"]), "table1").rows
+    rows = tables.table_of(finished(project, metrics=[*SITES, "test_auc@Davos"]), "table1").rows
     reasons = rows.loc[
         (rows["metric"] == "test_auc@Davos") & (rows["training"] != "gain over local"), "reason"
     ]
@@ -188,7 +188,7 @@ def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Pr
               "settings": {"p": [4]}, "references": ["local"], "metrics": SITES[:3]}  # fmt: skip
     paper["figures"] = {"figure1": forest}
     project.save_paper("localscgdam", paper)
-    drawing = figures.make(Plan(CONFIG, "localscgdam"), "figure1")
+    drawing = figures.drawing_of(Plan(CONFIG, "localscgdam"), "figure1")
     drawn = drawing.points
     assert drawn["mean"].tolist() == pytest.approx([0.19, 0.19, 0.0]) and {*drawn["curve"]} == {"CoDA"}
     assert drawn["low"].iloc[1] > 0 > drawn["low"].iloc[2] and drawn["positives"].tolist() == [500, 200, 5]

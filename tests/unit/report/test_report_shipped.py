@@ -38,15 +38,15 @@ def shipped(project: Project, filled: Fill, reduced: Config) -> Project:
 
 def text(config: Config) -> str:
     """The table as Markdown."""
-    return tables.make(Plan(config), "table1").markdown()
+    return tables.table_of(Plan(config), "table1").markdown()
 
 
 def test_shipped_numbers_are_shown_and_marked(filled: Fill, reduced: Config) -> None:
     project: Project = filled("localscgdam", "table1")
-    trained = tables.make(Plan(reduced), "table1")
+    trained = tables.table_of(Plan(reduced), "table1")
     export_reproduced(Plan(reduced), "table1")
     shutil.rmtree(project.root / "results")
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     same = ["mean", "std", "values", "verdict", "key", "commit"]
     pd_before, pd_after = trained.rows[same], table.rows[same]
     assert (pd_before["verdict"] == pd_after["verdict"]).all() and (
@@ -75,7 +75,7 @@ def test_a_job_that_failed_here_is_not_covered_by_shipped_numbers(shipped: Proje
     log = shipped.root / "logs/train/reduced" / f"{cell.name}.log"
     log.parent.mkdir(parents=True)
     log.write_text("error: the disk is full\n")
-    rows = tables.make(Plan(reduced), "table1").rows
+    rows = tables.table_of(Plan(reduced), "table1").rows
     (failed,) = rows[rows["status"] == "failed"].to_dict("records")
     assert (failed["method"], failed["shipped"]) == (cell.method, False) and "disk is full" in failed[
         "reason"
@@ -86,7 +86,7 @@ def test_a_job_that_failed_here_is_not_covered_by_shipped_numbers(shipped: Proje
 def test_what_was_trained_here_comes_first(shipped: Project, reduced: Config) -> None:
     (cell, *_) = shipped.cells("localscgdam", "table1", reduced)
     shipped.finish(cell, [0.5, 0.5, 0.5])
-    rows = tables.make(Plan(reduced), "table1").rows
+    rows = tables.table_of(Plan(reduced), "table1").rows
     assert rows["shipped"].sum() == 29 and rows.loc[rows["mean"] == 0.5, "shipped"].tolist() == [False]
 
 
@@ -94,11 +94,11 @@ def test_another_scale_shows_them_as_what_they_are(shipped: Project) -> None:
     said = text(Config(scale="demo"))
     assert "**CIFAR10 (‡ scale reduced)**" in said and "CIFAR10 at scale reduced, 3 seeds" in said
     assert "‡: trained elsewhere, at scale reduced." in said.splitlines()[0], "the caption names each scale"
-    rows = tables.make(Plan(Config(scale="demo")), "table1").rows
+    rows = tables.table_of(Plan(Config(scale="demo")), "table1").rows
     assert set(rows.loc[rows["shipped"], "scale"]) == {"reduced"}
     (cell, *_) = shipped.cells("localscgdam", "table1", Config(scale="reduced"))
     shipped.finish(cell, [0.5, 0.5, 0.5])
-    assert tables.make(Plan(Config(scale="demo")), "table1").rows.equals(rows), (
+    assert tables.table_of(Plan(Config(scale="demo")), "table1").rows.equals(rows), (
         "what ran there here is no other"
     )
     assert text(Config(scale="paper")).count("(‡ scale reduced)") == 0, "its own cells are to be run"
@@ -114,14 +114,14 @@ def test_methods_of_a_place_are_shown_at_one_scale(shipped: Project) -> None:
             shipped.forget(cell.runs)
     export_reproduced(Plan(paper), "table1")
     shutil.rmtree(shipped.root / "results")
-    rows = tables.make(Plan(demo), "table1").rows.query("dataset == 'CIFAR10'")
+    rows = tables.table_of(Plan(demo), "table1").rows.query("dataset == 'CIFAR10'")
     scales = {p: set(part["scale"]) for p, part in rows.groupby("p")}
     assert scales == {4: {"reduced"}, 8: {"paper"}, 16: {"paper"}} and rows["shipped"].all()
 
 
 def test_a_changed_configuration_has_no_shipped_numbers(shipped: Project, reduced: Config) -> None:
     shipped.change(methods={"CoDA": {"params": {"lr": 0.123}}})
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     rows = table.rows
     assert ": nothing trained here" in table.title, "cells that are not run have no seeds"
     assert not rows.loc[rows["method"] == "CoDA", "shipped"].any()
@@ -221,7 +221,7 @@ def without(project: Project, cell: Cell, seeds: list[int]) -> None:
 
 def shown(config: Config) -> pd.DataFrame:
     """The numbers of the table that any run is behind."""
-    return tables.make(Plan(config), "table1").rows.query("n_wanted > 0")
+    return tables.table_of(Plan(config), "table1").rows.query("n_wanted > 0")
 
 
 def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(

@@ -37,15 +37,15 @@ def stood_in(project: Project) -> Project:
 
 def outputs() -> Iterator[tuple[str, str]]:
     """Everything that shows numbers of the paper, by name."""
-    table = tables.make(Plan(CONFIG), "table1")
+    table = tables.table_of(Plan(CONFIG), "table1")
     for form, text in table.forms().items():
         yield f"table1.{form}", text
     yield "fedbench show", table.terminal()
-    findings = claims.make(Plan(CONFIG))
+    findings = claims.claim_table(Plan(CONFIG))
     for form, text in findings.forms().items():
         yield f"claims.{form}", text
     yield "fedbench claims", findings.terminal()
-    drawing = figures.make(Plan(CONFIG), "figure1")
+    drawing = figures.drawing_of(Plan(CONFIG), "figure1")
     yield "figure1", f"{drawing.title} {drawing.words}"
 
 
@@ -59,7 +59,7 @@ def test_no_output_has_a_verdict_word_on_a_stand_in(stood_in: Project) -> None:
 
 
 def test_the_page_has_none_either(stood_in: Project) -> None:
-    text = page.build(CONFIG).read_text()
+    text = page.save_page(CONFIG).read_text()
     states = set(re.findall(r'<tr data-state="([^"]+)"', text))
     assert states == {"no reference", "not run"}
     tags = re.findall(r'<td data-label="demo"><span class="([^"]+)">([^<]+)</span>', text)
@@ -75,7 +75,7 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     paper["claims"][0]["says"] = SAYS
     paper["tables"]["table1"] |= {"datasets": ["Digits"], "published": None}
     stood_in.save_paper("localscgdam", paper)
-    (finding,) = claims.make(Plan(CONFIG)).findings
+    (finding,) = claims.claim_table(Plan(CONFIG)).findings
     demo = next(at for at in finding.scales if at.scale == "demo")
     assert (demo.kind, demo.stand_in, demo.words) == (
         "stand-in",
@@ -84,7 +84,7 @@ def test_a_claim_about_a_table_of_our_own_data_has_no_verdict(stood_in: Project)
     )
     paper["claims"][0]["own_data"] = True  # by decision: then with the name of the data
     stood_in.save_paper("localscgdam", paper)
-    (finding,) = claims.make(Plan(CONFIG)).findings
+    (finding,) = claims.claim_table(Plan(CONFIG)).findings
     demo = next(at for at in finding.scales if at.scale == "demo")
     assert demo.stand_in == () and demo.words.startswith(demo.kind) and "Digits" in demo.words
 
@@ -93,14 +93,14 @@ def test_a_claim_on_one_dataset_shows_no_stand_in(stood_in: Project) -> None:
     paper = localscgdam()
     paper["claims"][0]["only"] = {"dataset": "CIFAR10"}
     stood_in.save_paper("localscgdam", paper)
-    (finding,) = claims.make(Plan(CONFIG)).findings
+    (finding,) = claims.claim_table(Plan(CONFIG)).findings
     assert not any(at.ran or at.stand_in for at in finding.scales)
 
 
 def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config) -> None:
     """The words above are those in use: on the paper's own data they are there."""
     project.fill("localscgdam", "table1", reduced)
-    said = tables.make(Plan(reduced), "table1").terminal()
+    said = tables.table_of(Plan(reduced), "table1").terminal()
     assert VERDICTS.search(said)
     assert "supported" in json.dumps(claim_words.RULES).lower()
 
@@ -109,7 +109,7 @@ def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_i
     """A file of one's own without the column ``dataset`` fits every dataset of the paper, and no other."""
     stood_in.change(tables={"table1": {"published": "mine.csv"}})
     (stood_in.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.9\n")
-    rows = tables.make(Plan(CONFIG), "table1").rows
+    rows = tables.table_of(Plan(CONFIG), "table1").rows
     kinds = rows[rows["method"] == "CoDA"].groupby("dataset")["verdict"].unique()
     assert list(kinds["Digits"]) == ["no reference"]
     assert (

@@ -25,7 +25,7 @@ Fill = Callable[[str, str], Project]
 
 def test_golden(tiny: Project) -> None:
     """The tiny table in all its forms; with FEDBENCH_GOLDEN=write in the environment they become the golden ones."""
-    table = tables.make(Plan(Config(scale="reduced")), "table1")
+    table = tables.table_of(Plan(Config(scale="reduced")), "table1")
     mark = table.provenance["stamp"]
     forms = {"tex": table.tex(), "md": table.markdown(), "txt": table.terminal()}
     forms["csv"] = re.sub(r",[0-9a-f]{16}$", ",KEY", table.csv(), flags=re.MULTILINE)
@@ -46,7 +46,7 @@ def test_best_is_bold_on_each_side_and_equal_digits_tie(project: Project, reduce
     }
     for method, value in values.items():
         project.finish(cell_of(project, reduced, "FashionMNIST", method), [value] * 3)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     rows = {m: line(text, m, "**FashionMNIST**").split("|")[2:4] for m in values}
     assert [m for m, (ours, _) in rows.items() if "**" in ours] == ["LocalSCGDAM", "CoDA"]
     assert [m for m, (_, paper) in rows.items() if "**" in paper] == ["LocalSCGDAM", "LocalSGDM_RL"]
@@ -54,7 +54,7 @@ def test_best_is_bold_on_each_side_and_equal_digits_tie(project: Project, reduce
 
 def test_a_method_alone_is_not_the_best(project: Project, reduced: Config) -> None:
     project.finish(cell_of(project, reduced, "FashionMNIST", "CoDA"), [0.9] * 3)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "0.900±0.000" in line(text, "CoDA", "**FashionMNIST**")
     assert "**0.900**" not in text
 
@@ -64,7 +64,7 @@ def test_columns_without_a_number_are_left_out(project: Project, reduced: Config
     for cell in project.cells("localscgdam", "table1", reduced):
         if cell.dataset == "CIFAR10" and cell.setting["p"] != 8 and cell.method != "CoDA":
             project.finish(cell, [0.9] * 3)
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     assert table.shown.headers == [[("p = 4", 1), ("p = 16", 1)], [("CIFAR10", 1), ("CIFAR10", 1)]]
     assert [row.label for row in table.shown.rows] == [name for name in METHODS if name != "CoDA"]
     assert "CoDA" in table.shown.left and "(82 of 90 numbers)" in table.shown.left
@@ -75,7 +75,9 @@ def test_a_spread_of_nothing_counts_as_the_step_of_the_metric(project: Project) 
     config = Config(scale="reduced", seeds=[0, 1])
     for method, values in {"CoDA": [0.0, 0.0], "LocalSGDM": [0.1, 0.12], "LocalSGDAM": [0.3, 0.5]}.items():
         project.finish(cell_of(project, config, "FashionMNIST", method), values)
-    rows = tables.make(Plan(config), "table1").rows.set_index(["dataset", "method", "p"]).loc["FashionMNIST"]
+    rows = (
+        tables.table_of(Plan(config), "table1").rows.set_index(["dataset", "method", "p"]).loc["FashionMNIST"]
+    )
     of_step, of_values = (6.313752 * s * (1 / 2 + 1) ** 0.5 for s in (0.02 * (2 / 12) ** 0.5, 0.2 / 2**0.5))
     assert rows.loc[("CoDA", 4), "half_width"] == pytest.approx(of_step, rel=1e-5)
     assert rows.loc[("LocalSGDAM", 4), "half_width"] == pytest.approx(of_values, rel=1e-5)
@@ -85,7 +87,7 @@ def test_a_spread_of_nothing_counts_as_the_step_of_the_metric(project: Project) 
 def test_one_seed_prints_no_spread(project: Project) -> None:
     config = Config(scale="reduced", seeds=[0])
     project.fill("localscgdam", "table1", config)
-    text = tables.make(Plan(config), "table1").markdown()
+    text = tables.table_of(Plan(config), "table1").markdown()
     assert "Test AUC: one seed." in text and "Scale reduced: 1 seed, 100 iterations." in text
     row = line(text, "CoDA", "**CIFAR10**")
     assert "±" not in row and "↓¹" in row
@@ -97,19 +99,19 @@ def test_rank_agreement_is_reported(filled: Fill, reduced: Config) -> None:
     order = {"LocalSCGDAM": 0.9, "LocalSGDM_RL": 0.8, "LocalSGDAM": 0.7, "CoDA": 0.6, "LocalSGDM": 0.55}
     for method, value in order.items():
         project.finish(cell_of(project, reduced, "CIFAR10", method, 8), [value] * 3)
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     # the paper's order at p = 8: 0.914, 0.904, CoDA 0.886, LocalSGDAM 0.880, 0.871: one of ten pairs is swapped
     assert line(table.terminal(), "order τ", "CIFAR10\n").split()[3] == "0.80"
 
 
 def test_the_same_inputs_give_the_same_bytes(filled: Fill, reduced: Config) -> None:
     filled("localscgdam", "table1")
-    paths = tables.build(Plan(reduced), "table1")
+    paths = tables.save_table(Plan(reduced), "table1")
     assert [path.name for path in paths] == [
         f"table1.{form}" for form in ("tex", "csv", "md", "json", "macros.tex")
     ]
     first = [path.read_bytes() for path in paths]
-    assert [path.read_bytes() for path in tables.build(Plan(reduced), "table1")] == first
+    assert [path.read_bytes() for path in tables.save_table(Plan(reduced), "table1")] == first
     assert not list(paths[0].parent.glob("*.part"))
     origin = json.loads(first[3])
     assert origin["commits"] == ["0123456789ab"] and len(origin["cells"]) == 30
@@ -124,7 +126,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     (project.root / "mine.csv").write_text("dataset,method,metric,mean,std,spread,n_seeds\n" + rows)
     for cell in project.cells("localscgdam", "table1", reduced):
         project.finish(cell, [0.45, 0.55, 0.65])
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     row = line(table.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
     assert "counts as 3 runs with the published spread" in table.markdown()
@@ -146,7 +148,7 @@ def test_a_table_that_does_not_fit_is_refused(
 ) -> None:
     project.change(tables={"table1": change})
     with pytest.raises(UserError, match=re.escape(message)):
-        tables.make(Plan(reduced), "table1")
+        tables.table_of(Plan(reduced), "table1")
 
 
 def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Config) -> None:
@@ -156,7 +158,7 @@ def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Con
     paper["datasets"]["CIFAR10"]["label"] = "CIFAR 10"
     project.save_paper("localscgdam", paper)
     project.fill("localscgdam", "table1", reduced)
-    table = tables.make(Plan(reduced), "table1")
+    table = tables.table_of(Plan(reduced), "table1")
     said = table.markdown()
     assert "| CoDA & co" in said and "**CIFAR 10**" in said
     assert (
@@ -164,29 +166,29 @@ def test_a_label_is_what_tables_and_figures_print(project: Project, reduced: Con
         and r"% needs \usepackage{booktabs,graphicx}" in table.tex().splitlines()[:2]
     )
     assert "CoDA" in {*table.rows["method"]}, "numbers keep the name"
-    drawn = figures.make(Plan(reduced), "figure1")
+    drawn = figures.drawing_of(Plan(reduced), "figure1")
     labels = [curve.label for panel in drawn.content.panels for curve in panel.curves]
     assert "CoDA & co" in labels and "CoDA" not in labels
     assert drawn.content.styles["CoDA & co"] == style_of("CoDA"), "and its looks"
-    assert " & co) |" in claims.make(Plan(reduced)).markdown(), "the rival that decides"
+    assert " & co) |" in claims.claim_table(Plan(reduced)).markdown(), "the rival that decides"
 
 
 def test_a_table_that_is_not_there_is_refused(project: Project, reduced: Config) -> None:
     with pytest.raises(UserError, match="unknown table of localscgdam 'table11'"):
-        tables.make(Plan(reduced), "table11")
+        tables.table_of(Plan(reduced), "table11")
 
 
 def test_of_a_metric_that_falls_the_lowest_is_bold(project: Project, reduced: Config) -> None:
     project.change(tables={"table1": {"metrics": ["test_loss"], "published": None}})
     for method, value in {"CoDA": 0.3, "LocalSGDAM": 0.2, "LocalSGDM": 0.4}.items():
         project.finish(cell_of(project, reduced, "CIFAR10", method), [value] * 3, "test_loss")
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "**0.200**" in line(text, "LocalSGDAM ", "**CIFAR10**")
     assert "**0.300**" not in text and "**0.400**" not in text
 
 
 def test_a_terminal_is_spared_the_long_notes(tiny: Project) -> None:
-    table = tables.make(Plan(Config(scale="reduced")), "table1")
+    table = tables.table_of(Plan(Config(scale="reduced")), "table1")
     short, full = table.terminal(details=False), table.terminal()
     assert table.details and all(line in full for line in short.splitlines()[:-1])
     assert short.splitlines()[-1] == "All notes: fedbench show localscgdam/table1 --notes"
@@ -196,7 +198,7 @@ def test_without_a_printed_value_left_there_is_no_column_for_one(project: Projec
     demo = Config(scale="demo")
     for cell in project.cells("localscgdam", "table1", demo):
         project.finish(cell, [0.9])
-    text = tables.make(Plan(demo), "table1").markdown()
+    text = tables.table_of(Plan(demo), "table1").markdown()
     assert "| Digits" in text or "**Digits**" in text
     assert "paper" not in next(row for row in text.splitlines() if row.startswith("| Method"))
 
@@ -213,7 +215,7 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
         for cell in project.cells("localscgdam", "table1", reduced):
             first, *sites = values[cell.method]
             project.finish(cell, [first] * 3, **dict(zip(metrics[1:], sites, strict=True)))
-        table = tables.make(Plan(reduced), "table1")
+        table = tables.table_of(Plan(reduced), "table1")
         shapes[rows[0]] = [
             [(e.value, e.best) for line in row.entries for e in line] for row in table.shown.rows
         ]
@@ -234,7 +236,7 @@ def test_there_is_no_best_and_no_order_where_the_shown_digits_are_the_same(
         [("CoDA", 0.9801), ("LocalSGDAM", 0.9802), ("LocalSGDM", 0.9803)]
     ):
         project.finish(cell_of(project, reduced, "CIFAR10", method), [value + 1e-5 * place] * 3)
-    text = tables.make(Plan(reduced), "table1").markdown()
+    text = tables.table_of(Plan(reduced), "table1").markdown()
     ours = [line(text, name, "**CIFAR10**").split(" | ")[1] for name in ("CoDA", "LocalSGDAM", "LocalSGDM ")]
     assert all("0.980" in cell and "**" not in cell for cell in ours)
     assert "order τ" not in text

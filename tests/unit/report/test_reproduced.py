@@ -105,7 +105,9 @@ def test_every_shipped_count_of_data_is_of_a_rule_of_the_configuration() -> None
     assert set(rows["study"]) == {"codasca", "cycp", "hospitals"}
     for study, counts in rows.groupby("study"):
         plan = Plan(load_config(overrides={"scale": "paper", "data_dir": "nowhere"}), study)
-        tables = [facts.make(plan, name) for name, spec in plan.study.tables.items() if spec.kind == "facts"]
+        tables = [
+            facts.facts_table(plan, name) for name, spec in plan.study.tables.items() if spec.kind == "facts"
+        ]
         keys = {key for table in tables for key in table.provenance["partitions"].values()}
         assert set(counts["key"]) <= keys
         shown = {dataset for table in tables for dataset in table.rows.dropna(subset="value")["dataset"]}

@@ -13,7 +13,7 @@ import pytest
 from report_project import Project, run_result
 
 from fedbench.errors import UserError
-from fedbench.report.figures.build import make
+from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
 from fedbench.results import shipped_curves
 from fedbench.study.plan import Plan
@@ -33,12 +33,12 @@ def shipped(project: Project, config: Config, paper: str = "localscgdam", figure
 
 def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
-    trained = make(Plan(reduced), "figure1")
-    drawing = make(shipped(project, reduced), "figure1")
+    trained = drawing_of(Plan(reduced), "figure1")
+    drawing = drawing_of(shipped(project, reduced), "figure1")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
     assert "mean over 3 seeds" in drawing.words and "comes with the repository" in drawing.words
     assert "shipped" not in trained.words
-    without = make(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
+    without = drawing_of(Plan(reduced.model_copy(update={"shipped": False})), "figure1")
     assert without.points.empty and "no curve yet" in without.words
 
 
@@ -71,17 +71,17 @@ def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
     project.fill("localscgdam", "figure1", reduced)
     plan = shipped(project, reduced)
     cell = plan.cells("figure1")[0]
-    levels = make(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    levels = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
     runs = []
     for run in cell.runs:
         project.curve(run.key, 0.6, ("test_auc",), np.random.default_rng(0))
         runs.append(run_result(run.seed, run.key, {"test_auc": 0.6}))
     project.write(cell, runs)
-    now = make(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
+    now = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
     local = (cell.dataset, cell.method)
     assert now[local] < 0.65 < levels[local] and now.drop(local).equals(levels.drop(local))
     other = reduced.model_copy(update={"set": {"train.iterations": 200}})
-    assert make(Plan(other), "figure1").points.empty
+    assert drawing_of(Plan(other), "figure1").points.empty
 
 
 def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() -> None:
@@ -113,7 +113,7 @@ def test_a_run_has_no_column_of_another(project: Project) -> None:
         project.curve(cell.runs[0].key, 0.9, (metric,), np.random.default_rng(0))
         project.finish(cell, [0.9], metric)
     shipped_curves.add(plan, cells)
-    of_runs = shipped_curves.load(plan, "curves")
+    of_runs = shipped_curves.load_curves(plan, "curves")
     columns = [{*of_runs[cell.runs[0].key]} & {"test_auc", "test_ap"} for cell in cells]
     assert columns == [{"test_auc"}, {"test_ap"}]
 
@@ -123,7 +123,7 @@ def test_a_run_that_diverged_is_shipped_as_one(project: Project) -> None:
     project.fill("localscgdam", "figure1", config)
     cell = Plan(config).cells("figure1")[0]
     project.write(cell, [run_result(0, cell.runs[0].key, {}, "diverged", "loss is nan")])
-    panels = make(shipped(project, config), "figure1").content.panels
+    panels = drawing_of(shipped(project, config), "figure1").content.panels
     assert [curve.label for panel in panels for curve in panel.curves if curve.broken] == [cell.method]
 
 
@@ -140,8 +140,8 @@ def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project
     pd.DataFrame(rows).to_csv(folder / "clients.csv", index=False)
     project.curve(cell.runs[0].key, 0.9, ("test_minority_accuracy",), np.random.default_rng(0))
     project.finish(cell, [0.9], "test_minority_accuracy")
-    trained = make(Plan(config, "climb"), "figure2")
-    drawing = make(shipped(project, config, "climb", "figure2"), "figure2")
+    trained = drawing_of(Plan(config, "climb"), "figure2")
+    drawing = drawing_of(shipped(project, config, "climb", "figure2"), "figure2")
     pd.testing.assert_frame_equal(drawing.points, trained.points, rtol=1e-5)
     assert len(drawing.points) and "comes with the repository" in drawing.words
 
@@ -155,12 +155,12 @@ def test_a_file_that_was_changed_by_hand_is_refused_by_line_and_column(
     lines[3] = lines[3].rsplit(",", 1)[0] + ",high"
     CURVES.write_text("\n".join(lines))
     with pytest.raises(UserError, match=r"curves/localscgdam\.csv, line 4: test_auc is 'high', no number"):
-        make(plan, "figure1")
+        drawing_of(plan, "figure1")
     CURVES.write_text("round,test_auc\n1,0.5\n")
     with pytest.raises(
         UserError, match="lacks the column key: it is not a file that `fedbench export` wrote"
     ):
-        make(plan, "figure1")
+        drawing_of(plan, "figure1")
 
 
 def test_a_figure_is_made_again_when_shipped_curves_change(project: Project, reduced: Config) -> None:

@@ -30,7 +30,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     store = Store()
     with store.claim(RUN.key):
-        cell_files.write(CELL, [store.finish(RECORD, [{"round": 0, "test_auc": 0.942}])])
+        cell_files.write_cell(CELL, [store.finish(RECORD, [{"round": 0, "test_auc": 0.942}])])
     return CELL.path
 
 
@@ -55,11 +55,11 @@ def test_what_is_no_result_has_neither_runs_nor_a_key(path: Path, content: str) 
 )
 def test_a_run_of_the_same_key_with_other_numbers_is_another_result(path: Path, made: Any) -> None:
     """Else no table would be made again after a run was forgotten and trained by other code."""
-    cell_files.write(CELL, [RECORD])
+    cell_files.write_cell(CELL, [RECORD])
     before = path.read_bytes()
-    cell_files.write(CELL, [replace(RECORD, provenance={"seconds": 9.0})])
+    cell_files.write_cell(CELL, [replace(RECORD, provenance={"seconds": 9.0})])
     assert path.read_bytes() == before, "the same numbers after another time"
-    cell_files.write(CELL, [replace(RECORD, **made)])
+    cell_files.write_cell(CELL, [replace(RECORD, **made)])
     assert path.read_bytes() != before
 
 

@@ -32,7 +32,7 @@ def test_a_selection_arrives_byte_for_byte_and_only_once(
         this_store
     )
     assert import_runs(this_store, archive) == Imported(present=keys[:2])
-    assert [line["event"] for line in journal.read(this_store.root)] == ["imported"] * 2
+    assert [line["event"] for line in journal.read_journal(this_store.root)] == ["imported"] * 2
     assert sorted(path.name for path in this_store.root.iterdir()) == [*keys[:2], journal.NAME]
 
 

@@ -33,7 +33,7 @@ def test_the_cells_named_are_trained_again_to_the_same_numbers_and_no_others(pro
     before = {path: path.read_bytes() for path in sorted(project.glob("results/runs/*/curve.csv"))}
     assert call("forget", CELL).stdout == f"{CELL}, scale demo: 2 of 2 runs forgotten\n"
     assert store.keys() == sorted(keys[OTHER])
-    noted = [line["key"] for line in journal.read(store.root) if line["event"] == "forgotten"]
+    noted = [line["key"] for line in journal.read_journal(store.root) if line["event"] == "forgotten"]
     assert noted == keys[CELL]
     assert not cells[CELL].path.exists() and cells[OTHER].path.exists()
     assert not [path for path in store.root.iterdir() if path.name.startswith(tuple(keys[CELL]))]

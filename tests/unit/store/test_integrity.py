@@ -217,12 +217,12 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_journal_survives_torn_lines_and_full_disks(tmp_path: Path) -> None:
-    assert journal.read(tmp_path) == []
+    assert journal.read_journal(tmp_path) == []
     journal.note(tmp_path, "begun", KEY)
     with (tmp_path / "journal.jsonl").open("a") as file:
         file.write('{"time": "2026-\n')
     journal.note(tmp_path, "finished", KEY)
-    assert [(line["event"], line["key"]) for line in journal.read(tmp_path)] == [
+    assert [(line["event"], line["key"]) for line in journal.read_journal(tmp_path)] == [
         ("begun", KEY),
         ("finished", KEY),
     ]

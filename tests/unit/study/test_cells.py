@@ -59,13 +59,13 @@ class TestPapersAsShipped:
     @pytest.mark.parametrize("scale", ["demo", "reduced", "paper"])
     @pytest.mark.parametrize("paper", ["localscgdam", "climb"])
     def test_every_cell_of_every_scale_resolves(self, paper: str, scale: str) -> None:
-        from fedbench.algorithms import make
+        from fedbench.algorithms import make_method
 
         config = load_config(overrides={"scale": scale})
         chosen = Plan(config, paper).cells()
         assert chosen
         for cell in chosen:
-            make(cell.runs[0].method, cell.runs[0].params)
+            make_method(cell.runs[0].method, cell.runs[0].params)
 
     def test_localscgdams_protocol(self) -> None:
         config = load_config(overrides={"scale": "paper"})

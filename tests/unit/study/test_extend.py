@@ -103,11 +103,11 @@ def test_published_numbers_come_along_with_what_their_spread_is() -> None:
     write_yaml(Path("config/papers/path.yaml"), PAPER | {"tables": {"table1": table}})
     write("other", extends="path", tables={"table1": {}})
     assert load_paper("other").tables["table1"].published == inherited
-    assert published.load("mine", inherited).values[0].spread == "device variance"
+    assert published.load_published("mine", inherited).values[0].spread == "device variance"
     assert published.locate("mine", inherited) == folder / "toy/numbers.csv"
     assert published.locate("mine", "numbers.csv") == folder / "mine/numbers.csv"
     assert published.locate("mine", "elsewhere.csv") == Path("elsewhere.csv")
-    assert published.load("mine", "elsewhere.csv").values[0].spread == "std"
+    assert published.load_published("mine", "elsewhere.csv").values[0].spread == "std"
     assert published.locate("mine", "nowhere.csv") == folder / "mine/nowhere.csv"  # what the message names
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedbench import tasks
-from fedbench.algorithms import make
+from fedbench.algorithms import make_method
 from fedbench.spec import RunSpec
 from fedbench.study.configuration import load_config, load_paper
 from fedbench.study.plan import Plan
@@ -30,7 +30,7 @@ def test_every_cell_has_a_task_that_its_method_takes(scale: str) -> None:
         plain = method in ("FedAvg", "CODASCA")
         name = "more_positives" if plain else KINDS.get(dataset, "average_precision")
         assert run.task is not None and run.task.name == name
-        tasks.check_fit(make(run.method, run.params), tasks.make(run.task), run.method, run.task)
+        tasks.check_fit(make_method(run.method, run.params), tasks.make_task(run.task), run.method, run.task)
 
 
 def test_budgets_follow_the_theory() -> None:

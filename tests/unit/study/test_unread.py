@@ -18,7 +18,7 @@ from fedbench.report.page.view import setting_text
 from fedbench.spec import ImbalanceSpec, LabelSpec, PartitionSpec
 from fedbench.study.configuration import load_config, load_paper, paper_keys
 from fedbench.study.plan import Plan
-from fedbench.study.unread import read, unread
+from fedbench.study.unread import read_parts, unread
 
 SETTING = {"p": 4, "imratio": 0.1}
 HEART = {"p": 4, "imratio": 0.1, "training": "federated"}
@@ -75,7 +75,7 @@ def test_what_a_dataset_fixes_or_a_method_changes() -> None:
 def what_is_read(asked: Plan, dataset: str, setting: dict[str, Any], method: str) -> str:
     """Return what a run reads of its configuration, empty where a value fits no cell of the dataset."""
     with contextlib.suppress(UserError):
-        return str(read(asked.cell(dataset, setting, method).runs[0].model_dump()))
+        return str(read_parts(asked.cell(dataset, setting, method).runs[0].model_dump()))
     return ""
 
 

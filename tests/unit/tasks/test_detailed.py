@@ -12,7 +12,7 @@ from fedbench import metric_table
 from fedbench.errors import UserError
 from fedbench.objectives import detailed_metrics as detailed
 from fedbench.spec import TaskSpec
-from fedbench.tasks import make
+from fedbench.tasks import make_task
 from fedbench.tasks.detailed import NAMES
 
 RNG = np.random.default_rng(0)
@@ -88,7 +88,7 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
 )
 def test_mistakes_are_named(metrics: object, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        make(TaskSpec(name="detailed", options={"metrics": metrics}))
+        make_task(TaskSpec(name="detailed", options={"metrics": metrics}))
 
 
 def test_a_metric_of_two_classes_is_refused_before_training_on_more() -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from world import PARAMS
 
 from fedbench import tasks
-from fedbench.algorithms import make as make_method
+from fedbench.algorithms import make_method
 from fedbench.errors import UserError
 from fedbench.spec import TaskSpec
 from fedbench.task import ClientData, ConditionalTask, Leaf, Model, Net, Part, stream
@@ -135,15 +135,15 @@ def test_it_is_part_of_the_key(toy_task: dict[str, Any]) -> None:
 
 def test_mistakes_are_named(toy_task: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"unknown task 'classificatio'\. Did you mean 'classification'"):
-        tasks.make(TaskSpec(name="classificatio"))
+        tasks.make_task(TaskSpec(name="classificatio"))
     with pytest.raises(UserError, match="task 'test_own_task' needs samples: write every option"):
-        tasks.make(TaskSpec(name="test_own_task", options={"noise": 0.1}))
+        tasks.make_task(TaskSpec(name="test_own_task", options={"noise": 0.1}))
     with pytest.raises(
         UserError, match=r"task 'test_own_task': unknown option 'noisy'\. Did you mean 'noise'"
     ):
-        tasks.make(TaskSpec(name="test_own_task", options={"noisy": 0.1}))
+        tasks.make_task(TaskSpec(name="test_own_task", options={"noisy": 0.1}))
     with pytest.raises(UserError, match="samples is a whole number"):
-        tasks.make(TaskSpec(name="test_own_task", options={"noise": 0.1, "samples": 1.5}))
+        tasks.make_task(TaskSpec(name="test_own_task", options={"noise": 0.1, "samples": 1.5}))
 
 
 @pytest.mark.parametrize("method", ["focal_loss", "ratio_loss", "climb", "coda", "local_scgdam", "moon"])
@@ -155,6 +155,6 @@ def test_a_method_that_needs_labels_refuses_other_batches(toy_task: dict[str, An
 
 
 def test_every_method_takes_classification() -> None:
-    task = tasks.make(None)
+    task = tasks.make_task(None)
     for name, params in PARAMS.items():
         tasks.check_fit(make_method(name, params), task, name, None)

@@ -78,10 +78,10 @@ def test_hospitals_that_differ_in_their_shares_are_not_reversed() -> None:
     scans = "clinics/Scans/p4/LocalSGDAM"
     client = fedbench.run(scans, seeds=[0])
     assert client.metrics["test_auc"] > 0.8 and client.metrics["train_auc"] > 0.8
-    assert REVERSED not in tables.make(plan(), "table1").markdown()
+    assert REVERSED not in tables.table_of(plan(), "table1").markdown()
     pooled = fedbench.run(scans, seeds=[0], set={"train.prior": "pooled"})
     assert pooled.metrics["test_auc"] < 0.3 and pooled.metrics["train_auc"] < 0.3
-    text = tables.make(plan(**{"train.prior": "pooled"}), "table1").markdown()
+    text = tables.table_of(plan(**{"train.prior": "pooled"}), "table1").markdown()
     assert f"{pooled.metrics['test_auc']:.3f} (1/1 {REVERSED})" in text and "training data" in text
 
 

@@ -131,7 +131,7 @@ class TestPredictions:
     def test_without_the_flag_the_message_says_what_to_do_and_numbers_stay(self) -> None:
         cell, store = cell_of(), Store()
         with pytest.raises(UserError, match=r"seed 0 was not trained here; .*--set keep_model=true"):
-            predictions.load(cell, store)
+            predictions.load_predictions(cell, store)
         result = fedbench.run(cell)
         for ask in (lambda: result.predictions, lambda: result.predict("patients.csv")):
             with pytest.raises(
@@ -181,7 +181,7 @@ class TestPredictions:
         shown = trained(cell).predictions
         export_runs(Store(), keys, tmp_path / "kept.tar.gz")
         assert import_runs(other, tmp_path / "kept.tar.gz").new == sorted(keys)
-        pd.testing.assert_frame_equal(predictions.load(cell, other), shown)
+        pd.testing.assert_frame_equal(predictions.load_predictions(cell, other), shown)
         assert import_runs(other, tmp_path / "kept.tar.gz").present == sorted(keys)
         assert import_runs(other, tmp_path / "plain.tar.gz").present == sorted(keys)
         for name in FILES:

@@ -78,7 +78,7 @@ def test_a_table_of_facts_counts_samples_of_each_site() -> None:
     }
     write_yaml(Path("config/papers/toy.yaml"), paper)
     plan = Plan(load_config(overrides={"data_dir": "data"}), "toy")
-    counted = facts.make(plan, "table2").rows
+    counted = facts.facts_table(plan, "table2").rows
     values = {(row.metric, row.split): row.value for row in counted.itertuples()}
     assert values["n_samples", "Training"] == 48
     assert values["n_samples", "Test"] == 12
@@ -86,7 +86,7 @@ def test_a_table_of_facts_counts_samples_of_each_site() -> None:
     assert values["n_positive@Lyon", "Test"] == 2
     facts.export(plan, "table2")
     shutil.rmtree("data")
-    assert facts.make(plan, "table2").rows.equals(counted)
+    assert facts.facts_table(plan, "table2").rows.equals(counted)
 
 
 def test_imputed_cells_are_counted_by_column() -> None:

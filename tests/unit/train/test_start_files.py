@@ -74,7 +74,7 @@ class TestFiles:
     def test_it_is_checked_before_anything_is_trained(self, tmp_path: Path) -> None:
         """Whatever cell needs it: not when its turn comes."""
         sound = Plan(config(), "toy").cells("table1")
-        network = net.build("mlp", (1, 8, 8), 1, 0, sound[0].runs[0].network.options)
+        network = net.build_network("mlp", (1, 8, 8), 1, 0, sound[0].runs[0].network.options)
         good = named(network, network.initial(), None)
         first = next(iter(good))
         start = self.start(tmp_path / "a.pt", good)
@@ -95,7 +95,7 @@ class TestFiles:
 
     def test_what_was_trained_on_imagenet_is_no_start_for_imagenet(self, tmp_path: Path) -> None:
         options = {"hidden": [2]}
-        network = net.build("mlp", (3, 64, 64), 1000, 0, options)
+        network = net.build_network("mlp", (3, 64, 64), 1000, 0, options)
         start = self.start(tmp_path / "a.pt", named(network, network.initial(), None)) | {"drop_head": True}
         run = child(start)
         run = run.model_copy(update={"network": NetworkSpec(name="mlp", options=options)})
@@ -103,21 +103,21 @@ class TestFiles:
             data = run.data.model_copy(update={"dataset": dataset})
             shape = (3, 64, 64)
             if not refused:
-                initial_weights.check(run.model_copy(update={"data": data}), shape)
+                initial_weights.check_start(run.model_copy(update={"data": data}), shape)
                 continue
             with pytest.raises(UserError, match="1000 outputs, as networks trained on ImageNet have"):
-                initial_weights.check(run.model_copy(update={"data": data}), shape)
+                initial_weights.check_start(run.model_copy(update={"data": data}), shape)
 
     def test_a_head_is_checked_where_the_outputs_are_known(self, tmp_path: Path) -> None:
         """A task may have a network of as many outputs as it likes."""
         run = child()
-        network = net.build("mlp", (1, 8, 8), 5, 0, run.network.options)
+        network = net.build_network("mlp", (1, 8, 8), 5, 0, run.network.options)
         start = StartSpec(**self.start(tmp_path / "a.pt", named(network, network.initial(), None)))
-        initial_weights.check(
+        initial_weights.check_start(
             run.model_copy(update={"start": start, "task": TaskSpec(name="findings")}), (1, 8, 8)
         )
         with pytest.raises(UserError, match=r"is \[5, .*drop_head: true"):
-            initial_weights.check(run.model_copy(update={"start": start}), (1, 8, 8))
+            initial_weights.check_start(run.model_copy(update={"start": start}), (1, 8, 8))
 
 
 @pytest.mark.parametrize("dots", ["", "."])
@@ -136,7 +136,7 @@ def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, 
         {"weights": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "drop_head": True}
     )
     result = initial_weights.weights(run.start, Store(), lambda parent: pytest.fail("trained"))  # type: ignore[arg-type]
-    mine = net.build("densenet121", (1, 28, 28), 1, 0, options)
+    mine = net.build_network("densenet121", (1, 28, 28), 1, 0, options)
     start_from(mine, result, drop_head=True)
     weights = named(mine, mine.initial(), mine.initial_buffers())
     assert {name for name in weights if not torch.equal(weights[name], state[name])} == {
@@ -152,8 +152,8 @@ def test_a_file_of_torchvisions_densenet_fits_grey_pictures_too(tmp_path: Path, 
 
 def test_batch_norm_statistics_and_pytorchs_own_names_are_taken() -> None:
     """A state dict has a step counter too, which nobody here needs."""
-    ours = net.build("resnet20", (1, 8, 8), 1, 0, {"blocks": 1})
-    other = net.build("resnet20", (1, 8, 8), 1, 1, {"blocks": 1})
+    ours = net.build_network("resnet20", (1, 8, 8), 1, 0, {"blocks": 1})
+    other = net.build_network("resnet20", (1, 8, 8), 1, 1, {"blocks": 1})
     x, statistics = torch.randn(ours.d), torch.rand(ours.n_buffers)
     weights = named(other, x, statistics)
     assert not torch.equal(ours.initial(), x)

@@ -180,7 +180,11 @@ class TestRun:
         record = train_run(spec, quick, store, lambda p: begun.append(p.begun_at))
         undisturbed = train_run(spec, config(), other)
         assert begun == [2, 2]
-        assert [line["event"] for line in journal.read(store.root)] == ["begun", "continued", "finished"]
+        assert [line["event"] for line in journal.read_journal(store.root)] == [
+            "begun",
+            "continued",
+            "finished",
+        ]
         assert record.metrics == undisturbed.metrics and record.files == undisturbed.files
 
     def test_device_chunk_and_folders_change_no_numbers(self, tmp_path: Path, prepared_digits: Path) -> None:

@@ -23,7 +23,7 @@ def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
     monkeypatch.setattr(files, "check_room", asked.append)
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
-    disk_guard.check(["results/cells/a/b.json", "results/cells/c.json", "logs/x.log"])
+    disk_guard.check_disks(["results/cells/a/b.json", "results/cells/c.json", "logs/x.log"])
     assert asked == [Path(), Path("results")]
 
 

@@ -41,7 +41,7 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, answer: str) -> None:
     with pytest.raises(UserError) as caught:
-        targets.check(slip, ["--cores", "2", slip], inputs, RULES)
+        targets.check_target(slip, ["--cores", "2", slip], inputs, RULES)
     assert answer in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -62,11 +62,13 @@ def test_a_slip_is_one_line_with_the_nearest_name(inputs: Inputs, slip: str, ans
     ],
 )
 def test_what_rules_make_or_is_there_passes(inputs: Inputs, target: str) -> None:
-    targets.check(target, [target], inputs, RULES)
+    targets.check_target(target, [target], inputs, RULES)
 
 
 def test_the_value_of_an_option_is_no_target(inputs: Inputs) -> None:
-    targets.check("some/where.yaml", ["--configfile", "some/where.yaml", "--cores", "2"], inputs, RULES)
+    targets.check_target(
+        "some/where.yaml", ["--configfile", "some/where.yaml", "--cores", "2"], inputs, RULES
+    )
     assert not any(
         map(targets.like_a_file, ["--cores=2", "-n", "2", "all", "scale=reduced", "mirror=/data/raw"])
     )

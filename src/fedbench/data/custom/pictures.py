@@ -17,7 +17,7 @@ from fedbench.data.stamps import note, noted
 from fedbench.errors import UserError
 
 
-def check(table: Path, folder: Path, names: Sequence[str]) -> None:
+def check_pictures(table: Path, folder: Path, names: Sequence[str]) -> None:
     """Raise UserError, which names one, unless all pictures that a table lists by their places are in a folder."""
     if outside := [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]:
         raise UserError(
@@ -31,7 +31,7 @@ def check(table: Path, folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def load(folder: Path, names: Sequence[str], form: Form) -> np.ndarray:
+def load_pictures(folder: Path, names: Sequence[str], form: Form) -> np.ndarray:
     """Decode pictures by their places in a folder: [n, C, H, W] uint8.
 
     Raises:

@@ -124,9 +124,9 @@ class Reading(Spec):
         if places is None:
             raise UserError(f"{file} lacks the column {self.named['path']!r}, the places of its pictures")
         folder = images or self.images
-        pictures.check(file, folder, places.tolist())
+        pictures.check_pictures(file, folder, places.tolist())
         form = Form(self.size, self.grey, upright=True)
-        return Samples(pictures.load(folder, places.tolist(), form), shown)
+        return Samples(pictures.load_pictures(folder, places.tolist(), form), shown)
 
     def _features(self, file: Path, features: pd.DataFrame) -> np.ndarray:
         for name, known in self.words.items():

@@ -58,7 +58,7 @@ class Table:
         return pd.factorize(self.named[column])[0]
 
 
-def read(
+def read_table(
     file: Path,
     named: Sequence[str],
     keep: Sequence[str] | None = None,

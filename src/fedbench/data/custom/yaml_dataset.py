@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 FOLDER = Folder("config/datasets")
 
 
-def load(path: Path, get: Callable[[str], Dataset]) -> Dataset:
+def load_dataset(path: Path, get: Callable[[str], Dataset]) -> Dataset:
     """Make the dataset that a YAML file describes; ``get`` finds the dataset that it is based on."""
     content = read_yaml(path)
     spec = validated(OwnSpec, content, path)
@@ -107,7 +107,7 @@ def _table(path: Path, _mark: Mark | None, *how: Any) -> Table:
     """Read a table once for its sites, its classes and its arrays, and again when it changes."""
     from fedbench.data.custom import tables  # pandas takes as long to import as many a command takes
 
-    return tables.read(path, *how)
+    return tables.read_table(path, *how)
 
 
 def _fields(base: Dataset) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class OwnDataset(Dataset):
         if spec.images is not None:
             form = Form(spec.size, spec.grey, upright=True)
             for name in ("x_train", "x_test"):
-                parts[name] = picture_files.load(self._images, parts[name].tolist(), form)
+                parts[name] = picture_files.load_pictures(self._images, parts[name].tolist(), form)
         elif spec.is_table:
             from fedbench.data.custom.tables import encoded
 
@@ -271,7 +271,7 @@ class OwnDataset(Dataset):
         inputs: Any = table.features
         if images is not None:
             inputs = table.named[spec.path]
-            picture_files.check(self._file, images, inputs.tolist())
+            picture_files.check_pictures(self._file, images, inputs.tolist())
         labels = tables.as_labels(table.named[spec.label])
         words = {
             str(name): cells.dropna()

@@ -67,5 +67,5 @@ def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[st
         if name in _above:
             chain = " -> ".join([*_above, name])
             raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
-        return yaml_dataset.load(path, lambda base: get(base, folder, (*_above, name)))
+        return yaml_dataset.load_dataset(path, lambda base: get(base, folder, (*_above, name)))
     raise unknown("dataset", name, names(folder))

@@ -67,15 +67,15 @@ class Drawing:
         }
 
 
-def build(plan: Plan, name: str) -> list[Path]:
+def save_figure(plan: Plan, name: str) -> list[Path]:
     """Write ``figures/<paper>/<figure>.{pdf,svg,png,csv,json}`` and return the paths, the PDF first.
 
     The CSV holds the points drawn, the JSON where they come from. The same inputs give the same bytes.
     """
-    return write_forms(FIGURES / plan.study.key / name, make(plan, name).forms())
+    return write_forms(FIGURES / plan.study.key / name, drawing_of(plan, name).forms())
 
 
-def make(plan: Plan, name: str) -> Drawing:
+def drawing_of(plan: Plan, name: str) -> Drawing:
     """Draw a figure from the curves on disk.
 
     Panels that the scale does not run are left out and named below the title; a figure without any curve says so.

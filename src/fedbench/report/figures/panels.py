@@ -51,7 +51,7 @@ Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
 def curves(plan: Plan, name: str) -> Content:
     """Return curves over the course of training."""
     spec, printed = plan.figure(name), printed_results(plan.study)
-    shipped = shipped_curves.load(plan, "curves")
+    shipped = shipped_curves.load_curves(plan, "curves")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
         cells = ((label, cell) for label, some in named.items() for cell in some)
@@ -79,7 +79,7 @@ def finals(plan: Plan, name: str) -> Content:
 
 def duals(plan: Plan, name: str) -> Content:
     """Return a line per client of what the method traced in the first seed."""
-    spec, shipped = plan.figure(name), shipped_curves.load(plan, "clients")
+    spec, shipped = plan.figure(name), shipped_curves.load_curves(plan, "clients")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
         return bundles_of(

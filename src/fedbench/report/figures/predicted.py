@@ -133,7 +133,7 @@ def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
     loaded, missing = dict[str, pd.DataFrame](), ""
     for cell in cells:
         try:
-            table = predictions.load(cell, Store())
+            table = predictions.load_predictions(cell, Store())
             if "score" not in table:
                 raise UserError(f"{cell.name} tells more than two classes apart")
             loaded[cell.name] = table

@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedbench import __version__, metric_table
-from fedbench.outputs import write
+from fedbench.outputs import write_output
 from fedbench.report.claim_words import effect_text, seeds_text
 from fedbench.report.figures.style import style_of
 from fedbench.report.page.curves import address, picture
@@ -77,9 +77,9 @@ class ChapterText:
     rows: Markup
 
 
-def build(config: Config) -> Path:
+def save_page(config: Config) -> Path:
     """Write the report of what is on disk and return its path; ``config`` says which paper and scale come first."""
-    return write(PAGE, render(gathered(config), config))
+    return write_output(PAGE, render(gathered(config), config))
 
 
 def gathered(config: Config) -> list[ChapterText]:

@@ -87,7 +87,7 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
     plan = _widened(plan)
     study, cells = plan.study, plan.cells()
     views: Views = {_place_of(cell): _view(plan, cell) for cell in cells}
-    made = [tables.make(plan, name) for name in study.tables]
+    made = [tables.table_of(plan, name) for name in study.tables]
     numbers = [
         _number(plan, views, table.name, entry, entry.item)
         for table in made
@@ -96,7 +96,7 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
     ]
     drawn, trained = [], _trained(study.key, plan.scale.name)
     for name in study.figures:
-        drawing = figures.make(plan, name)
+        drawing = figures.drawing_of(plan, name)
         if drawing.content.panels or trained:
             drawn.append(drawing)
             numbers += _of_figure(plan, drawing, views)
@@ -108,7 +108,7 @@ def chapter(plan: Plan, claims: bool = True) -> Chapter:
         numbers={number.key: number for number in numbers},
         groups=_groups(plan, list(views.values())),
         origin=provenance(cells),
-        claims=claim_tables.make(plan) if claims and study.claims else None,
+        claims=claim_tables.claim_table(plan) if claims and study.claims else None,
         changed=described.changed(plan.config.set),
     )
 
@@ -156,7 +156,7 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     by_place: dict[Hashable, list[CellView]] = {}
     for view in shown:
         by_place.setdefault(_place_of(view.cell)[1:], []).append(view)
-    shipped = shipped_curves.load(plan, "curves")
+    shipped = shipped_curves.load_curves(plan, "curves")
     printed = functools.cache(lambda: printed_results(plan.study))
 
     def curves(views: Sequence[CellView]) -> Picture | None:
