@@ -104,9 +104,9 @@ def test_means_over_several_machines_are_counted_below_the_table(project: Projec
             run["provenance"] = run["provenance"] | {"hardware": machine}
         project.write(cell, runs)
     note = "1 of 3 numbers are of runs on several machines, which round differently (A, B)."
-    assert f"* {note}\n" in tables.make(Plan(reduced), "table1").markdown()
+    assert f"* {note}\n" in tables.table_of(Plan(reduced), "table1").markdown()
     project.finish(cells[0], [0.9] * 3)
-    assert "several machines" not in tables.make(Plan(reduced), "table1").markdown()
+    assert "several machines" not in tables.table_of(Plan(reduced), "table1").markdown()
 
 
 def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project, reduced: Config) -> None:
