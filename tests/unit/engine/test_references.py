@@ -14,13 +14,15 @@ from pydantic import ValidationError
 from world import CPU, METHODS, images, saved, spec
 from world import points as doubles
 
+from fedbench import net
 from fedbench.data.clients import Arrays
 from fedbench.engine.execution import Execution
 from fedbench.engine.outcome import Outcome, Progress
 from fedbench.engine.references import Alone, pooled, simulation_of
 from fedbench.engine.simulate import Simulation
+from fedbench.engine.weights import named
 from fedbench.errors import UserError
-from fedbench.spec import RunSpec, TaskSpec
+from fedbench.spec import RunSpec, StartSpec, TaskSpec
 
 SENT = ("floats_up", "floats_down", "floats_buffers")
 SIZES = (20, 26, 31)
@@ -76,10 +78,46 @@ def test_each_client_trains_by_itself_and_is_measured_on_its_sites_patients() ->
     federated = outcome_of(spec(), arrays).metrics
     assert outcome.metrics["samples"] == federated["samples"] == 3 * 5 * 4 * 6
     assert outcome.metrics["round"] == federated["round"]
+    assert "device_mean_test_auc" in federated and not any("device_" in name for name in outcome.metrics)
     assert len(outcome.curve) == 3 and outcome.curve[-1]["test_auc"] == outcome.metrics["test_auc"]
     mixed = outcome_of(spec(reference="local"), sited(points(), np.arange(77) % 3))
     everybody = np.mean([row["test_auc@B"] for row in alone])  # who has samples of a site shares its number
     assert mixed.metrics["test_auc@B"] == pytest.approx(everybody)
+
+
+def test_statistics_are_not_sent_and_samples_that_are_only_scored_count() -> None:
+    run, arrays = spec(network="resnet20", options={"blocks": 1}), images(SIZES, side=8)
+    for reference in (None, "local", "pooled"):
+        train = run.train.model_copy(update={"reference": reference})
+        metrics = outcome_of(run.model_copy(update={"train": train}), arrays).metrics
+        assert (metrics["floats_buffers"] > 0) == (reference is None)
+    stages = {"rounds": None, "iterations": 20, "decay_at": [0.5]}
+    scored = [outcome_of(spec("coda", reference=how, **stages), points()) for how in (None, "local")]
+    ours, theirs = (outcome.metrics["samples_forward"] for outcome in scored)
+    assert ours == theirs > 0
+
+
+@pytest.mark.parametrize("reference", ["local", "pooled"])
+def test_it_starts_from_the_weights_that_are_given(reference: str) -> None:
+    run = spec(params={"lr": 0.0}, reference=reference)
+    start = named(simulated := net.build("mlp", (3,), 1, 5, run.network.options), simulated.initial() + 1, None)
+    run = run.model_copy(update={"start": StartSpec(weights="start.pt", sha256="0" * 64)})
+    plain = run.model_copy(update={"train": run.train.model_copy(update={"reference": None})})
+    expected, outcome = (
+        simulation_of(asked, points(), CPU, Execution(), start).run().metrics["test_auc"]
+        for asked in (plain, run)
+    )
+    assert outcome == expected
+
+
+def test_times_are_those_of_all_clients() -> None:
+    run = Alone(spec(reference="local"), points(), CPU)
+    run._outcomes = {
+        client: Outcome("finished", "", [{"test_auc": 0.5}], [], {"test_auc": 0.5}, 3.0, [1.0], [2.0])
+        for client in range(3)
+    }
+    outcome = run._together()
+    assert (outcome.seconds, outcome.evaluation_seconds, outcome.curve_seconds) == (9, [3], [6])
 
 
 def one_class(arrays: Arrays, *clients: int) -> Arrays:
@@ -100,12 +138,8 @@ def test_a_client_of_one_class_has_no_number_and_says_why() -> None:
         assert outcome.metrics[f"test_auc@{site}"] == unbroken.metrics[f"test_auc@{site}"]
     assert outcome.metrics["worst_site_test_auc"] == min(outcome.metrics[f"test_auc@{site}"] for site in "AC")
     assert not unbroken.undefined
-    assert (
-        outcome_of(spec(reference="local"), one_class(images(SIZES, n_classes=3), 1)).metrics[
-            "test_overall_accuracy"
-        ]
-        > 0
-    )
+    several = outcome_of(spec(reference="local"), one_class(images(SIZES, n_classes=3), 1)).metrics
+    assert several["test_overall_accuracy"] > 0 and several["samples"] == unbroken.metrics["samples"]
 
 
 def test_where_no_client_has_two_classes_nothing_has_a_number() -> None:
@@ -123,6 +157,7 @@ def test_where_no_client_has_two_classes_nothing_has_a_number() -> None:
         (SIZES, {"batch_size": None, "batches_per_epoch": 4}, 5 + 6 + 7),
         (SIZES, {"participation": {"rule": "random", "clients": 2}}, 12),
         (SIZES, {"positives": 2}, 18),
+        (SIZES, {"positives": 2, "participation": {"rule": "random", "clients": 2}}, 12),
         (SIZES, {"positives": 0.5}, 18),
     ],
 )
@@ -132,12 +167,13 @@ def test_pooled_sees_as_many_samples_in_as_many_steps(
     arrays = points(sizes)
     run = spec(reference="pooled", **train)
     changed, together = pooled(run, arrays)
-    assert changed.train.batch_size == batch and [*map(len, together.clients)] == [sum(sizes)]
+    assert changed.train.batch_size == batch
+    assert [own.tolist() for own in together.clients] == [np.concatenate(arrays.clients).tolist()]
     ours, federated = outcome_of(run, arrays), outcome_of(spec(**train), arrays)
     assert ours.metrics["samples"] == federated.metrics["samples"]
     assert [row["iteration"] for row in ours.curve] == [row["iteration"] for row in federated.curve]
     if isinstance(run.train.positives, int):
-        assert changed.train.positives == 6
+        assert changed.train.positives == batch // 3
 
 
 @pytest.mark.usefixtures("double")
@@ -188,6 +224,24 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     assert seen.count(1) == 1 and seen.count(7) == 1 and seen[-1] == 15, (
         "what was trained is not trained again"
     )
+
+
+def test_of_a_stopped_run_whole_clients_are_kept_and_counted_as_done(tmp_path: Path) -> None:
+    """The checkpoint of a client may be minutes old, or lost: what it ended with is in that of the run."""
+    seen, begun = list[int](), set[int]()
+
+    def die(progress: Progress) -> None:
+        seen.append(progress.round)
+        begun.add(progress.begun_at)
+        if seen == [*range(1, 9)]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        outcome_of(spec(reference="local"), points(), saved(tmp_path / "checkpoint.pt", die))
+    for path in tmp_path.glob("client*"):
+        path.unlink()
+    outcome_of(spec(reference="local"), points(), saved(tmp_path / "checkpoint.pt", die))
+    assert seen[8:] == [*range(6, 16)] and begun == {0, 5}
 
 
 def test_one_client_that_diverges_is_a_run_that_does() -> None:
