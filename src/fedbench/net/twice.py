@@ -3,7 +3,7 @@
 PyTorch puts the second derivative of a batch-norm together from some forty operations on all activations, and has
 convolutions compute theirs with kernels for other shapes: a product with the Hessian of a ResNet20 took five times as
 long as its gradient. With the kernels of the first derivative it takes half of that. Values and first derivatives have
-same bits.
+the same bits.
 """
 
 from __future__ import annotations
