@@ -36,7 +36,7 @@ OFFLINE = {"PIP_TARGET": "site", "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_N
 """For pip: into a folder of the clone, with nothing from a network (0 is how its variable says that it is on)."""
 ROWS = {
     "Your method": ("mine", "method", "NormalizedSGD"),
-    "A CSV, from file to table": ("clinics", "dataset", "Cancer"),
+    "A CSV, from file to table": ("tumours", "dataset", "Cancer"),
     "A dataset in one file": ("rings", "dataset", "Rings"),
     "A paper, with its published numbers": ("skewed", "method", "FedProx"),
     "A network": ("wide", "dataset", "WideDigits"),

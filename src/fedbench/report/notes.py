@@ -299,7 +299,9 @@ def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
     parts = [f"Federated training {' and '.join(words)}"] if words else []
     rest = int((~up & ~down).sum())
-    parts += [f"{rest} of {len(known)} intervals of gains hold 0"] if rest else []
+    parts += (
+        [f"{rest} of {len(known)} intervals of {'sites’ ' * bool(sites.any())}gains hold 0"] if rest else []
+    )
     return f"{'; '.join(parts)}." if parts else ""
 
 

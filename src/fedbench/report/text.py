@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fedbench.report.layout import Grid, Marks
 
-MARKDOWN = Marks(heading="**{}**".format, best="**{}**".format)
+
+def _bold(text: str) -> str:
+    """Make a number bold without the marks behind it: GitHub ends no bold between a mark and ±."""
+    return re.sub(r".*\w", r"**\g<0>**", text, count=1)
+
+
+MARKDOWN = Marks(heading="**{}**".format, best=_bold)
 PLAIN = Marks(best="{}*".format)
 
 

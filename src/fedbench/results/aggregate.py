@@ -130,6 +130,8 @@ def _status(metric: str, rows: Sequence[Row], n_wanted: int, lacking: Row | None
     if {row.sign for row in rows} == {degenerate_runs.NO_MODEL}:
         return UNDEFINED, degenerate_runs.NO_MODEL
     if undefined := [str(row.seed) for row in rows if not math.isfinite(row.value)]:
+        if "_auc@" in metric and len(undefined) == len(rows):
+            return UNDEFINED, f"no AUC: one class in {metric.partition('_')[0]}"
         return UNDEFINED, f"{metric} has no finite value for seed {', '.join(undefined)}"
     if len(rows) < n_wanted:
         count = f"{len(rows)} of {n_wanted} seeds are done"

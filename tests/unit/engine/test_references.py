@@ -100,7 +100,8 @@ def test_statistics_are_not_sent_and_samples_that_are_only_scored_count() -> Non
 @pytest.mark.parametrize("reference", ["local", "pooled"])
 def test_it_starts_from_the_weights_that_are_given(reference: str) -> None:
     run = spec(params={"lr": 0.0}, reference=reference)
-    start = named(simulated := net.build("mlp", (3,), 1, 5, run.network.options), simulated.initial() + 1, None)
+    network = net.build_network("mlp", (3,), 1, 5, run.network.options)
+    start = named(network, network.initial() + 1, None)
     run = run.model_copy(update={"start": StartSpec(weights="start.pt", sha256="0" * 64)})
     plain = run.model_copy(update={"train": run.train.model_copy(update={"reference": None})})
     expected, outcome = (

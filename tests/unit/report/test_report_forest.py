@@ -94,6 +94,16 @@ def test_methods_of_a_row_stand_apart_and_each_seed_is_a_dot(
     assert drawing.forms()["png"]
 
 
+def test_a_hospital_without_a_number_says_why_in_its_row(
+    project: Project, cells: dict[str, Cell], reduced: Config
+) -> None:
+    finish(project, cells["CoDA"], {"Basel": CODA["Basel"], "Lyon": [float("nan")] * 3})
+    finish(project, cells["LocalSGDM"], {"Basel": [0.6] * 3, "Lyon": [0.7] * 3})
+    (axes,) = make(reduced).picture.axes
+    said = [(text.get_text(), round(text.get_position()[1])) for text in axes.texts if text.get_text()]
+    assert said == [("undefined", SITES.index("test_auc@Lyon"))]
+
+
 def test_bars_are_explained_for_one_seed_too(
     project: Project, cells: dict[str, Cell], reduced: Config
 ) -> None:

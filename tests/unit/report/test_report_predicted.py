@@ -18,6 +18,7 @@ from fedbench.report.figures import predicted
 from fedbench.report.figures.build import drawing_of, save_figure
 from fedbench.store import predictions
 from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_config
 from fedbench.study.plan import Plan
 
@@ -155,6 +156,24 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(pr
     expected = np.mean([metrics.roc_auc_score(of["label"], of["score"]) for _, of in test.groupby("seed")])
     panel = next(panel for panel in drawing_of(plan, "figure_roc").content.panels if "Basel" in panel.title)
     assert panel.curves[0].remark == f"AUC {expected:.3f}"
+
+
+def test_a_hospital_whose_test_samples_are_of_one_class_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = study(project)
+    for cell in plan.cells():
+        fedbench.run(cell)
+    load = predictions.load
+
+    def healthy_lyon(cell: Cell, store: Store) -> pd.DataFrame:
+        table = load(cell, store)
+        return table.assign(label=table["label"].where(table["site"] != "Lyon", 0))
+
+    monkeypatch.setattr(predictions, "load", healthy_lyon)
+    drawing = make(plan, "figure_roc")
+    assert [panel.title for panel in drawing.content.panels if "Lyon" in panel.title] == []
+    assert drawing.words.endswith("without test samples of both classes: Lyon.")
 
 
 def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:

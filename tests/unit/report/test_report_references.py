@@ -138,7 +138,9 @@ def test_a_table_answers_who_gains(project: Project) -> None:
     lines = text[text.index("CoDA") :]
     assert "local" in text and line(lines, "test AUC, Basel").split()[3:5] == ["0.720±0.026", "0.900*±0.000"]
     assert "+0.190±0.026 [+0.1" in line(lines, "test AUC, Basel")
-    assert "Federated training gains in test AUC, Basel (CoDA); 3 of 4 intervals of gains hold 0." in text
+    assert (
+        "Federated training gains in test AUC, Basel (CoDA); 3 of 4 intervals of sites’ gains hold 0." in text
+    )
     assert "90% interval of a gain" in text and "trains alone" in text and "federated minus local" in text
 
 
@@ -195,3 +197,11 @@ def test_a_forest_of_gains_has_a_row_for_each_site_and_its_line_at_0(project: Pr
     (axes,) = drawing.picture.axes
     assert axes.get_xlabel() == "test AUC: federated − local"
     assert any(set(line.get_xdata()) == {0.0} for line in axes.lines) and "over seeds and" in drawing.words
+
+
+def test_a_hospital_that_tests_on_one_class_is_named_in_few_words(project: Project) -> None:
+    cell = next(c for c in finished(project).cells("table1") if c.setting["training"] == "federated")
+    metrics = {metric: float("nan") if metric == "test_auc@Lyon" else 0.7 for metric in SITES}
+    project.write(cell, [run_result(run.seed, run.key, metrics) for run in cell.runs])
+    rows = tables.make(Plan(CONFIG, "localscgdam"), "table1").rows.set_index(["training", "method", "metric"])
+    assert rows.loc[("federated", cell.method, "test_auc@Lyon"), "reason"] == "no AUC: one class in test"

@@ -16,6 +16,7 @@ from fedbench.errors import UserError
 from fedbench.report import claims, tables
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.style import style_of
+from fedbench.report.text import MARKDOWN
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 
@@ -50,6 +51,12 @@ def test_best_is_bold_on_each_side_and_equal_digits_tie(project: Project, reduce
     rows = {m: line(text, m, "**FashionMNIST**").split("|")[2:4] for m in values}
     assert [m for m, (ours, _) in rows.items() if "**" in ours] == ["LocalSCGDAM", "CoDA"]
     assert [m for m, (_, paper) in rows.items() if "**" in paper] == ["LocalSCGDAM", "LocalSGDM_RL"]
+
+
+@pytest.mark.parametrize(("number", "bold"), [("0.878‡", "**0.878**‡"), ("12.5 %", "**12.5** %"), ("∞", "∞")])
+def test_marks_behind_a_best_number_are_not_bold(number: str, bold: str) -> None:
+    """Bold that ends between a mark and ± is none in GitHub's Markdown."""
+    assert MARKDOWN.best(number) == bold
 
 
 def test_a_method_alone_is_not_the_best(project: Project, reduced: Config) -> None:

@@ -33,11 +33,11 @@ ROW = 0.16
 """Inches of each method in a row."""
 BARS = (
     f"bars: {COVERAGE:.0%} interval of the mean AUC over the draw of test samples (Newcombe 2006); in brackets: "
-    "positive among all of them"
+    "positive test samples of all"
 )
 OF_GAINS = (
     f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, as if models had not shared these; in "
-    "brackets: positive among all of them"
+    "brackets: positive test samples of all"
 )
 NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
@@ -88,6 +88,9 @@ def fill(axes: Axes, panel: Panel, content: Content) -> None:
             bars["x"] + shift, bars["low"], bars["high"], color=style.colour, linewidth=0.9, alpha=0.7
         )
         axes.plot(data["mean"], data["x"] + shift, style.marker, color=style.colour, mew=0, zorder=3)
+        for row in set(range(len(content.across.rows))).difference(data["x"]):
+            at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 6}
+            axes.text(0.01, row + shift, curve.remark, color=style.colour, **at)
     counted = panel.curves[0].points.set_index("x")[[*SAMPLES]].to_dict("index")
     names = [name + _counts(counted.get(row, {})) for row, name in enumerate(content.across.rows)]
     axes.set_yticks(range(len(names)), names)

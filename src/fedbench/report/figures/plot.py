@@ -60,7 +60,7 @@ def draw(content: Content, title: str = "", words: str = "") -> Figure:
             axes.set_ylabel(panel.y_label if index % columns == 0 and not across.rows else "")
             fill = forest.fill if across.rows else _matrix if across.matrix else _fill
             fill(axes, panel, content)
-            if not across.matrix:  # its title says it
+            if not across.matrix and not across.rows:  # a title says it, or the row that lacks something
                 _remark(axes, panel)
         _legend(figure, content, below)
     return figure

@@ -115,6 +115,8 @@ def content(plan: Plan, name: str) -> Content:
     runs = mean_over(how, alone=f"one seed, {how.removesuffix(BAND)}".rstrip(", "))
     drawn = content_of(plan, name, draw, Across(x_label, matrix=spec.kind == "confusion"), runs)
     panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn.panels]
+    if panels and (lacking := [_samples(metric) for metric in spec.metrics if metric not in counts]):
+        missing = missing or f"without test samples of both classes: {', '.join(lacking)}"
     if spec.kind != "confusion":
         if spec.kind == "pr":
             shares = (positives / n for positives, n in (counts[panel.metric] for panel in panels))
@@ -144,10 +146,14 @@ def _load(cells: Sequence[Cell]) -> tuple[dict[str, pd.DataFrame], str]:
 
 def _with_samples(plan: Plan, panel: Panel, y_label: str, positives: int, n: int) -> Panel:
     """Let a panel's title name the samples in place of the metric; a site's and the positive of them."""
-    samples = f"{panel.metric.partition('@')[2] or ALL} ({positives} of {n})"
+    samples = f"{_samples(panel.metric)} ({positives} of {n})"
     label = plan.study.measure(panel.metric).label
     title = panel.title.replace(label, samples).replace(label.capitalize(), samples)
     return replace(panel, title=title, y_label=y_label, guide=(0.0, 1.0))
+
+
+def _samples(metric: str) -> str:
+    return metric.partition("@")[2] or ALL
 
 
 def _parts(table: pd.DataFrame, metric: str) -> tuple[Seeds, Seeds]:
