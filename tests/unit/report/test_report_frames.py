@@ -249,7 +249,9 @@ def test_verdicts_that_hang_on_the_tolerance_are_counted() -> None:
     assert (changed(frame, 0.005), changed(frame, 0.01), changed(frame, 0.02)) == (3, 0, 3)
     said = notes.sensitivity(frame, 0.01)
     assert said == "Of 6 verdicts 3 would be others at half the tolerance, 3 at double (±0.005, ±0.02)."
-    assert "5 verdicts 3 would be others at half the tolerance, 2 at double" in notes.sensitivity(frame[:5], 0.01)
+    assert "5 verdicts 3 would be others at half the tolerance, 2 at double" in notes.sensitivity(
+        frame[:5], 0.01
+    )
     assert notes.sensitivity(frame, 0.0) == "" == notes.sensitivity(frame[-1:], 0.01)
 
 

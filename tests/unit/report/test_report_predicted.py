@@ -164,14 +164,14 @@ def test_a_hospital_whose_test_samples_are_of_one_class_is_named(
     plan = study(project)
     for cell in plan.cells():
         fedbench.run(cell)
-    load = predictions.load
+    load = predictions.load_predictions
 
     def healthy_lyon(cell: Cell, store: Store) -> pd.DataFrame:
         table = load(cell, store)
         return table.assign(label=table["label"].where(table["site"] != "Lyon", 0))
 
-    monkeypatch.setattr(predictions, "load", healthy_lyon)
-    drawing = make(plan, "figure_roc")
+    monkeypatch.setattr(predictions, "load_predictions", healthy_lyon)
+    drawing = drawing_of(plan, "figure_roc")
     assert [panel.title for panel in drawing.content.panels if "Lyon" in panel.title] == []
     assert drawing.words.endswith("without test samples of both classes: Lyon.")
 

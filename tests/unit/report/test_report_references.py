@@ -203,5 +203,7 @@ def test_a_hospital_that_tests_on_one_class_is_named_in_few_words(project: Proje
     cell = next(c for c in finished(project).cells("table1") if c.setting["training"] == "federated")
     metrics = {metric: float("nan") if metric == "test_auc@Lyon" else 0.7 for metric in SITES}
     project.write(cell, [run_result(run.seed, run.key, metrics) for run in cell.runs])
-    rows = tables.make(Plan(CONFIG, "localscgdam"), "table1").rows.set_index(["training", "method", "metric"])
+    rows = tables.table_of(Plan(CONFIG, "localscgdam"), "table1").rows.set_index(
+        ["training", "method", "metric"]
+    )
     assert rows.loc[("federated", cell.method, "test_auc@Lyon"), "reason"] == "no AUC: one class in test"

@@ -89,8 +89,10 @@ def fill(axes: Axes, panel: Panel, content: Content) -> None:
         )
         axes.plot(data["mean"], data["x"] + shift, style.marker, color=style.colour, mew=0, zorder=3)
         for row in set(range(len(content.across.rows))).difference(data["x"]):
-            at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 6}
-            axes.text(0.01, row + shift, curve.remark, color=style.colour, **at)
+            axes.annotate(
+                curve.remark, (0.01, row + shift), xycoords=axes.get_yaxis_transform(), color=style.colour,
+                va="center", fontsize=6,
+            )  # fmt: skip
     counted = panel.curves[0].points.set_index("x")[[*SAMPLES]].to_dict("index")
     names = [name + _counts(counted.get(row, {})) for row, name in enumerate(content.across.rows)]
     axes.set_yticks(range(len(names)), names)
