@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
+from functools import partial
 from typing import Any
 
 import torch
@@ -74,11 +76,15 @@ class Simulation:
         net = self._network(task.outputs(arrays), start)
         task.check(self.data, arrays, net)
         self.evaluator = Evaluator(task, net, arrays, self.data)
+        itself = weakref.proxy(
+            self
+        )  # without it a run that ended would hold its data until Python looks for cycles
         self.problem = Problem(
             task, net, task.prior(self.data), self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
-            spec.train.clip_norm, spec.train.clip_value, self._draw, self.data.auxiliary, self._client_losses,
-            batches=self.data.epoch_batches, class_counts=lambda: self.data.class_counts,
-            participants=self._participants, seed=spec.seed, period=spec.train.period, weights=self.data.weights,
+            spec.train.clip_norm, spec.train.clip_value, partial(Simulation._draw, itself), self.data.auxiliary,
+            partial(Simulation._client_losses, itself), batches=self.data.epoch_batches,
+            class_counts=lambda: itself.data.class_counts, participants=partial(Simulation._participants, itself),
+            seed=spec.seed, period=spec.train.period, weights=self.data.weights,
         )  # fmt: skip
         self.schedule = Schedule(spec.train, self.data)
         self.record = Recorder(self.method, self.evaluator, spec.train, how.keep)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -156,3 +158,16 @@ def test_a_run_starts_from_the_weights_that_it_names() -> None:
     assert plain.key == named.key != xavier.key
     start = {run.key: Simulation(run, images(), CPU).server["x"] for run in (plain, xavier)}
     assert start[xavier.key][-1] == 1 and not torch.equal(start[plain.key], start[xavier.key])
+
+
+def test_a_run_that_ended_holds_no_data() -> None:
+    """Trials run one after another in a process: Python looks for cycles only now and then, gigabytes later."""
+    simulation = Simulation(spec(), images((20, 26, 31), side=8), CPU)
+    data = weakref.ref(simulation.data)
+    gc.disable()
+    try:
+        simulation.run()
+        del simulation
+        assert data() is None
+    finally:
+        gc.enable()
