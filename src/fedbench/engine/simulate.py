@@ -76,9 +76,7 @@ class Simulation:
         net = self._network(task.outputs(arrays), start)
         task.check(self.data, arrays, net)
         self.evaluator = Evaluator(task, net, arrays, self.data)
-        itself = weakref.proxy(
-            self
-        )  # without it a run that ended would hold its data until Python looks for cycles
+        itself = weakref.proxy(self)  # a problem that held it would keep the data of a run that ended
         self.problem = Problem(
             task, net, task.prior(self.data), self.data.n_classes, len(self.data.sizes), spec.train.weight_decay,
             spec.train.clip_norm, spec.train.clip_value, partial(Simulation._draw, itself), self.data.auxiliary,
