@@ -16,6 +16,8 @@ FAR = 4
 """A run this many times as long as the trials is beyond what they can say."""
 SHARES = ("beta", "beta_in", "beta_x", "beta_y", "alpha_h", "dominance")
 """Hyper-parameters that end at 1. Planning imports no method, and so cannot read it off their fields."""
+POSITIVES = "train.positives"
+"""Nothing for it is batches as they fall: as rare positives are, fewer than any number."""
 LENGTHS = ("iterations", "epochs", "rounds", "cycles")
 
 
@@ -76,7 +78,8 @@ def _at_bound(name: str, value: float) -> bool:
 
 
 def _numbers(rows: Iterable[Mapping[str, Any]], name: str) -> set[float]:
-    return {row[name] for row in rows if _is_number(row.get(name))}
+    values = {row[name] for row in rows if _is_number(row.get(name))}
+    return values | {0 for row in rows if name == POSITIVES and row.get(name, 0) is None}
 
 
 def _is_number(value: object) -> bool:

@@ -76,6 +76,9 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
     starts = [{"alpha_start": 0.0}, {"alpha_start": -1.0}]
     assert edges({"alpha_start": -1.0}, starts) == [], "the dual variable starts from -1 to 0"
+    shares = [{"train.positives": share} for share in (None, 0.2, 0.5)]
+    assert edges(shares[1], shares) == [], "batches as they fall have fewer"
+    assert edges(shares[2], shares) == ["train.positives"]
 
 
 def test_what_was_tried_with_another_word_brackets_nothing() -> None:
