@@ -54,8 +54,14 @@ def without_torch(project: Project) -> None:
 def test_a_wrong_target_is_answered_with_the_known_ones_without_torch(project: Project) -> None:
     """Torch takes seconds to import: only cells that are to be trained are worth them."""
     without_torch(project)
-    said = project.snakemake("tables/localscgdam/table9.tex", "-n", fails=True)
-    assert "unknown table of localscgdam 'table9'. Did you mean" in said and "Traceback" not in said
+    cell = "results/cells/tiny/localscgdam/Digits/p4_imratio0.1/LocalSGDM"
+    for slip, answer in (
+        ("tables/tabel1.tex", "unknown table of localscgdam 'tabel1'. Did you mean 'table1'?"),
+        ("figures/localscgdam/figur1.pdf", "'figur1'. Did you mean 'figure1'?"),
+        (f"{cell}s.json", f"nearest: {cell}.json"),
+    ):
+        said = project.snakemake(slip, "-n", fails=True)
+        assert answer in said and "Traceback" not in said
 
 
 def test_a_paper_is_no_obstacle_to_another(project: Project) -> None:

@@ -6,8 +6,10 @@ import difflib
 import functools
 import itertools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from fedbench.errors import UserError
+from fedbench.outputs import REPRODUCED
 from fedbench.results import published
 from fedbench.results.axes import axes_placed
 from fedbench.results.shipped import Shipped
@@ -17,7 +19,6 @@ from fedbench.study import configuration, starts
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec
-from fedbench.workflow import sources
 
 ABOUT_DATA = ("data", "facts")
 """Tables that need partitions and no results."""
@@ -171,16 +172,25 @@ class Inputs:
         ]
 
     def configuration(self, paper: str = EVERY) -> list[str]:
-        """List the YAML files that a paper's tables and figures, or those of all papers, are described by."""
-        return sources.configuration_of(self._studies(paper))
+        """List the YAML files that describe a paper's tables and figures, or those of all, and what was tuned."""
+        places = ("papers/{}.yaml", "studies/{}.yaml", "tuned/{}/**/*.yaml")
+        about = [place.format(study) for place in places for study in self._studies(paper)]
+        about += ["config.yaml", "scales/*.yaml", "datasets/*.yaml"]
+        return _present(path for place in about for path in configuration.CONFIG_DIR.glob(place))
 
     def published(self, paper: str = EVERY) -> list[str]:
-        """List the CSVs of the printed numbers of a paper, or of all."""
-        return sources.published_of(None if paper == EVERY else self.paper(paper))
+        """List the CSVs of the printed numbers of a paper, or of all, and what says how they were read."""
+        if paper == EVERY:
+            return _present(published.FOLDER.glob("**/*.csv"))
+        tables = self.paper(paper).tables.values()
+        printed = [published.locate(paper, table.published) for table in tables if table.published]
+        return _present([*printed, published.FOLDER / "index.csv"])
 
     def shipped(self, paper: str = EVERY) -> list[str]:
-        """List the CSVs of the shipped numbers that are shown of a paper, or of all."""
-        return sources.shipped_of(self._studies(paper)) if self.config.shipped else []
+        """List the CSVs of the shipped numbers and curves that are shown of a paper, or of all."""
+        places = ["facts.csv", *(f"*/**/{study}.csv" for study in self._studies(paper))]
+        shown = places if self.config.shipped else []
+        return _present(path for place in shown for path in REPRODUCED.glob(place))
 
     def _studies(self, paper: str) -> list[str]:
         """Name a paper and the one that it extends."""
@@ -193,13 +203,10 @@ class Inputs:
             return [str(cell.path) for cell in self._entered(paper, name, spec)]
         return [str(cell.path) for cell in self.cells(paper, name)]
 
-    def _targets_of_claims(self, paper: str) -> list[str]:
-        """List the tables and figures that a paper's claims are about."""
-        return list(dict.fromkeys(name for claim in self.paper(paper).claims for name in claim.targets))
-
     def of_claims(self, paper: str) -> list[str]:
         """List the results that a paper's claims are compared with at this scale."""
-        shown = (cell for name in self._targets_of_claims(paper) for cell in self.cells(paper, name))
+        targets = dict.fromkeys(name for claim in self.paper(paper).claims for name in claim.targets)
+        shown = (cell for name in targets for cell in self.cells(paper, name))
         return list(dict.fromkeys(str(cell.path) for cell in shown))
 
     def other_results(self, paper: str = EVERY) -> list[str]:
@@ -210,10 +217,11 @@ class Inputs:
 
     def everything(self, forms: Sequence[str]) -> list[str]:
         """List the tables, in each of ``forms``, and figures of the configured paper, at the top of their folders."""
-        tables, figures = self._shown(self.config.paper)
+        spec = self.paper(self.config.paper)
+        tables = [*spec.tables, *["claims"] * bool(spec.claims)]
         return [
             *(f"tables/{name}.{form}" for name in tables for form in forms),
-            *(f"figures/{name}.pdf" for name in figures),
+            *(f"figures/{name}.pdf" for name in spec.figures),
         ]
 
     def of_page(self, paper: str) -> list[str]:
@@ -223,10 +231,9 @@ class Inputs:
         results += [path for name in spec.figures for path in self.of_figure(paper, name)]
         return list(dict.fromkeys(results))
 
-    def _shown(self, paper: str) -> tuple[list[str], list[str]]:
-        """List what is built of a paper: its tables, that of its claims too where it has some, and its figures."""
-        spec = self.paper(paper)
-        return [*spec.tables, *["claims"] * bool(spec.claims)], [*spec.figures]
+
+def _present(paths: Iterable[Path]) -> list[str]:
+    return sorted({str(path) for path in paths if path.is_file()})
 
 
 def _metrics(spec: TableSpec | FigureSpec, dataset: str) -> list[str]:

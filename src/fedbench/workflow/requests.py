@@ -14,16 +14,24 @@ from __future__ import annotations
 import atexit
 import contextlib
 import datetime
+import functools
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import fedbench
+from fedbench import files
 from fedbench.errors import UserError
+from fedbench.spec import digest
 
 FOLDER = Path("results", "requests")
 TRAINING = "training"
+TRAINS = {"algorithms", "datasets", "engine", "models", "net", "objectives", "partitions", "tasks"}
+"""Folders of the library whose code trains, and builds no table or figure."""
+LIBRARY = Path(fedbench.__file__).parent
 
 
 def path_of(*target: str) -> Path:
@@ -105,3 +113,25 @@ def _restore_at_end(path: Path) -> None:
                 os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
     atexit.register(restore)
+
+
+@functools.cache
+def code() -> str:
+    """Digest the library that tables and figures are made by, as it was when this process began."""
+    return digest(
+        [
+            [str(path.relative_to(LIBRARY)), hashlib.sha256(path.read_bytes()).hexdigest()]
+            for path in sorted(LIBRARY.rglob("*.*"))
+            if path.suffix != ".pyc" and not TRAINS & {*path.relative_to(LIBRARY).parts}
+        ]
+    )
+
+
+def digests(paths: Iterable[str]) -> dict[str, str]:
+    """Return the digests of the contents of files by their names."""
+    return {path: _content(path, files.mark(Path(path))) for path in paths}
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: str, _mark: files.Mark | None) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isfunction
 from itertools import islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -22,22 +23,16 @@ from fedbench.store import cell_files, code
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Config
-from fedbench.workflow import requests, sources
+from fedbench.workflow import requests
 from fedbench.workflow.inputs import EVERY, Inputs
 from fedbench.workflow.requests import Requests
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+Kind = TypeVar("Kind")
 SILENT = {
-    "checkpoint_seconds",
-    "client_chunk",
-    "compile",
-    "device",
-    "inputs",
-    "keep_model",
-    "mirror",
-    "paper",
-}
+    "checkpoint_seconds", "client_chunk", "compile", "device", "inputs", "keep_model", "mirror", "paper",
+}  # fmt: skip
 """Keys of the configuration that no table shows: they decide how and where work is done."""
 ALL_CORES = 1024
 """More than a machine has: a job that takes so many gets all of the call's."""
@@ -51,6 +46,19 @@ def or_exit(function: Callable[Given, Answer], *args: Given.args, **kwargs: Give
         raise SystemExit(f"error: {explain(error)}") from None
 
 
+def ending_in_one_line(kind: type[Kind]) -> type[Kind]:
+    """Let each public method of a class, and its making, end the program as :func:`or_exit` does."""
+
+    def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.wraps(method)(lambda *args, **kwargs: or_exit(method, *args, **kwargs))
+
+    for name, method in [*vars(kind).items()]:
+        if isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(kind, name, guarded(method))
+    return kind
+
+
+@ending_in_one_line
 class RuleFunctions:
     """The configuration of a call, and the answers to its rules.
 
@@ -66,16 +74,16 @@ class RuleFunctions:
     def __init__(self, workflow: Any, given: Mapping[str, Any]) -> None:
         """Read the configuration; ``workflow`` is Snakemake's, ``given`` what ``--config`` gives."""
         self._workflow = workflow
-        or_exit(_check_numbers, given, workflow.config_settings.config_args or ())
-        self.config = config = or_exit(configuration.load_config, overrides=given)
-        or_exit(configuration.check_mirror, config)
+        _check_numbers(given, workflow.config_settings.config_args or ())
+        self.config = config = configuration.load_config(overrides=given)
+        configuration.check_mirror(config)
         self.inputs = Inputs(config)
         self.mirror = f"--mirror {shlex.quote(config.mirror)}" if config.mirror else ""
-        self.options = or_exit(options_of, config)
+        self.options = options_of(config)
         automatic = config.device == "auto" and shutil.which("nvidia-smi") is not None
         self.gpu = int(config.device == "cuda" or automatic)
         typeset = shutil.which("latexmk") and shutil.which("pdflatex")
-        self.everything = or_exit(self.inputs.everything, ["tex", "pdf"] if typeset else ["tex"])
+        self.everything = self.inputs.everything(["tex", "pdf"] if typeset else ["tex"])
         self._checked: set[str] = set()
         self._by_other_code: dict[str, list[bool]] = {}
         """Of the cells that are not trained, whether other code made their runs."""
@@ -89,7 +97,7 @@ class RuleFunctions:
 
     def cell(self, wildcards: Any) -> Cell:
         """Return the cell that a training job's wildcards name."""
-        return or_exit(self.inputs.cell, **wildcards)
+        return self.inputs.cell(**wildcards)
 
     def cell_name(self, wildcards: Any) -> str:
         """Return the cell's address on the command line."""
@@ -97,12 +105,12 @@ class RuleFunctions:
 
     def cell_data(self, wildcards: Any) -> list[str]:
         """List what a cell trains on."""
-        return or_exit(self.inputs.of_cell, self.cell(wildcards))
+        return self.inputs.of_cell(self.cell(wildcards))
 
     def cell_request(self, wildcards: Any) -> list[str]:
         """List the request to train, unless the cell's file has the runs that are asked for."""
         cell = self.cell(wildcards)
-        key, codes = or_exit(cell_files.state_of, cell.path)
+        key, codes = cell_files.state_of(cell.path)
         if key != cell.key:
             return self._training()
         self._by_other_code[cell.name] = [*map(code.differs, cell.runs, codes)]
@@ -127,12 +135,12 @@ class RuleFunctions:
     def prepare_request(self, wildcards: Any) -> list[str]:
         """List the request to prepare a dataset, unless it was prepared by today's description of these raw files."""
         asked = wildcards.dataset, self.config.data_dir
-        kept = prepared.prepared_path(*asked).exists() and not or_exit(prepared.outdated, *asked)
+        kept = prepared.prepared_path(*asked).exists() and not prepared.outdated(*asked)
         return [] if kept else self._training()
 
     def decoding_cores(self, wildcards: Any) -> int:
         """Return all of this call's cores for a dataset of pictures, one for any other."""
-        return ALL_CORES if or_exit(datasets.get, wildcards.dataset).of_pictures else 1
+        return ALL_CORES if datasets.get(wildcards.dataset).of_pictures else 1
 
     def partition_data(self, wildcards: Any) -> list[str]:
         """List the prepared datasets that a partition is made of."""
@@ -152,41 +160,39 @@ class RuleFunctions:
         return self._partitioned(wildcards).seed
 
     def _partitioned(self, wildcards: Any) -> RunSpec:
-        return or_exit(self.inputs.partitioned, **wildcards)
+        return self.inputs.partitioned(**wildcards)
 
     def table_inputs(self, wildcards: Any) -> list[str]:
         """List the results that a table shows."""
-        return self._results(wildcards.paper, or_exit(self.inputs.of_table, wildcards.paper, wildcards.table))
+        return self._results(wildcards.paper, self.inputs.of_table(wildcards.paper, wildcards.table))
 
     def figure_inputs(self, wildcards: Any) -> list[str]:
         """List the results that a figure shows."""
-        return self._results(
-            wildcards.paper, or_exit(self.inputs.of_figure, wildcards.paper, wildcards.figure)
-        )
+        return self._results(wildcards.paper, self.inputs.of_figure(wildcards.paper, wildcards.figure))
 
     def claims_inputs(self, wildcards: Any) -> list[str]:
         """List the results of this scale that a paper's claims are compared with."""
-        return self._results(wildcards.paper, or_exit(self.inputs.of_claims, wildcards.paper))
+        return self._results(wildcards.paper, self.inputs.of_claims(wildcards.paper))
 
     def page_inputs(self, wildcards: Any) -> list[str]:
         """List what the tables, figures and claims that the report page shows first are made of; it draws them."""
-        return or_exit(self.inputs.of_page, self.config.paper)
+        return self.inputs.of_page(self.config.paper)
 
     def other_results(self, wildcards: Any) -> list[str]:
         """List the results on disk, of a paper or of all, that are shown besides those of this call."""
-        return or_exit(self.inputs.other_results, *_paper(wildcards))
+        return self.inputs.other_results(*_paper(wildcards))
 
     def configuration(self, wildcards: Any) -> list[str]:
         """List the YAML files that say what a paper's tables and figures are, or those of all papers."""
-        return or_exit(self.inputs.configuration, *_paper(wildcards))
+        return self.inputs.configuration(*_paper(wildcards))
 
     def published(self, wildcards: Any) -> list[str]:
         """List the CSVs of printed numbers."""
-        return or_exit(self.inputs.published, *_paper(wildcards))
+        return self.inputs.published(*_paper(wildcards))
 
     def shipped(self, wildcards: Any) -> list[str]:
         """List the CSVs of shipped numbers and curves."""
-        return or_exit(self.inputs.shipped, *_paper(wildcards))
+        return self.inputs.shipped(*_paper(wildcards))
 
     def table_request(self, wildcards: Any) -> str:
         """Return the request for a table."""
@@ -205,18 +211,18 @@ class RuleFunctions:
         return self._request("report", others=self.other_results(wildcards), paper=self.config.paper)
 
     def _request(self, *target: str, others: Sequence[str] = (), **given: str) -> str:
-        asked = or_exit(self.asked, target[0] if target[1:] else EVERY)
+        asked = self.asked(target[0] if target[1:] else EVERY)
         asked["config"] |= given
-        asked["others"] = sources.digests(others)
-        return or_exit(self._requests.ask, target, asked, anew=_emptied(*target))
+        asked["others"] = requests.digests(others)
+        return self._requests.ask(target, asked, anew=_emptied(*target))
 
     def asked(self, paper: str) -> dict[str, Any]:
         """Return what tables and figures of a paper, or of all, are made of besides results."""
         listed = (self.inputs.configuration, self.inputs.published, self.inputs.shipped)
         return {
             "config": self.config.model_dump(mode="json", exclude=SILENT),
-            "code": sources.code(),
-            "files": sources.digests(path for of in listed for path in of(paper)),
+            "code": requests.code(),
+            "files": requests.digests(path for of in listed for path in of(paper)),
         }
 
     def _results(self, paper: str, paths: list[str]) -> list[str]:
@@ -233,7 +239,7 @@ class RuleFunctions:
         if cells:
             from fedbench.train import preflight  # not above: PyTorch takes seconds
 
-            or_exit(preflight.check, cells)
+            preflight.check(cells)
 
 
 def _check_numbers(given: Mapping[str, Any], options: Sequence[str]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,9 +14,11 @@ from fedbench import files
 from fedbench.store.runs import STORE, Store
 from fedbench.study.cells import Cell
 from fedbench.train import progress
-from fedbench.workflow import disk_guard, failures, targets
-from fedbench.workflow.follow import follow, tell
+from fedbench.workflow import failures
 from fedbench.workflow.rule_functions import RuleFunctions, or_exit
+
+GROWTH = 1.25
+"""How much longer than at the line before the work has to have taken: a night gives some thirty lines, not hundreds."""
 
 
 class Training:
@@ -30,24 +31,14 @@ class Training:
         """When this call began and when it first got further, and how much was done: before, processes start."""
         self._end: Callable[[], None] = lambda: None
 
-    def check_targets(self) -> None:
-        """Answer a slip in what was asked for before anything runs."""
-        rules = [rule.name for rule in self._workflow.rules]
-        for argument in sys.argv[1:] if self._workflow.is_main_process else ():
-            if targets.like_a_file(argument):
-                or_exit(targets.check_target, argument, sys.argv[1:], self._call.inputs, rules)
-
     def begin(self) -> None:
         """Check what is to be trained, and the disk, before any job; note which logs are old; tell how it stands."""
         gc.enable()  # off since the first rule was read
         waiting = [*self._workflow.dag.needrun_jobs()]
         self._logs_before.update({name: files.mark(Path(name)) for job in waiting for name in job.log})
         trained = [self._call.cell(job.wildcards) for job in waiting if job.rule.name == "train"]
-        written = [str(file) for job in waiting for file in [*job.output, *job.log]]
-        or_exit(
-            disk_guard.check_disks,
-            [*written, *(str(STORE / run.key) for cell in trained for run in cell.runs)],
-        )
+        written = [Path(file) for job in waiting for file in [*job.output, *job.log]]
+        or_exit(check_disks, [*written, *(STORE / run.key for cell in trained for run in cell.runs)])
         if trained:
             self._call.check(trained)
             self._tell_untuned(trained)
@@ -58,7 +49,6 @@ class Training:
                 or_exit(compiled.check_compiler, config.compile, config.device)
         self.state()  # what was done before is no part of the pace
         self._end = follow(self.state)
-        disk_guard.watch(self._failed_logs, self._stop_for_disk)
 
     def _tell_untuned(self, trained: Iterable[Cell]) -> None:
         """Say in a line for each paper which of its cells are not tuned, before a night of training."""
@@ -96,19 +86,6 @@ class Training:
         self._end()
         tell(self.state())
 
-    def _failed_logs(self) -> list[str]:
-        """List the logs of the jobs that have failed."""
-        return [str(log) for job in _single(self._workflow.scheduler.failed) for log in job.log]
-
-    def _stop_for_disk(self) -> None:
-        """Begin no more jobs: each would find out alone that the disk is full.
-
-        Snakemake lets those at work here finish, and cancels those of a cluster.
-        """
-        tell(["a job failed because of the disk: no more are begun"])
-        # at SIGTERM Snakemake takes a lock that the main thread may hold, and would wait for ever
-        os.kill(os.getpid(), signal.SIGINT)
-
     def explain_failures(self) -> None:
         """Say which jobs did not finish, why, and how to run one alone; build what they feed from what there is."""
         jobs = [_described(job) for job in self._workflow.dag.needrun_jobs() if job.is_shell]
@@ -125,3 +102,45 @@ def _single(jobs: Iterable[Any]) -> Iterator[Any]:
 def _described(job: Any) -> failures.Job:
     shown = tuple(map(str, job.input.get("shown", job.input)))
     return failures.Job(job.rule.name, str(job.output[0]), str(job.log[0]), job.shellcmd, shown)
+
+
+def check_disks(paths: Iterable[Path]) -> None:
+    """Refuse to begin while one of the folders that take these files takes none.
+
+    Raises:
+        WriteError: the disk is full, read-only or closed to this user.
+    """
+    for folder in sorted({next(folder for folder in path.parents if folder.is_dir()) for path in paths}):
+        files.check_room(folder)
+
+
+def tell(lines: list[str]) -> None:
+    """Print lines at once, in a terminal and in a log alike."""
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
+
+
+def follow(state: Callable[[], list[str]], seconds: float = progress.LOG_SECONDS) -> Callable[[], None]:
+    """Tell what ``state`` returns when that has changed, every ``seconds`` at first, then less and less often.
+
+    Returns:
+        What ends it.
+    """
+    over, began = threading.Event(), time.monotonic()
+
+    def loop() -> None:
+        before, told_at = list[str](), 0.0
+        while not over.wait(seconds):
+            passed = time.monotonic() - began
+            if passed < told_at * GROWTH:
+                continue
+            try:
+                now = state()
+            except RuntimeError:  # the scheduler changed its lists meanwhile
+                continue
+            if now != before:
+                tell(now)
+                before, told_at = now, passed
+
+    threading.Thread(target=loop, daemon=True).start()
+    return over.set

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import json
@@ -310,18 +309,6 @@ def test_the_time_left_is_at_the_pace_since_the_first_progress_of_this_call(
     snakemake.scheduler.failed, now[0] = {jobs[4]}, 110.0
     assert training.state() == ["cells: 4 of 6 done, 1 failed, 1 left, about 10 s left"]
     training.tell_the_end()
-
-
-@pytest.mark.parametrize("main", [True, False])
-def test_a_slip_in_a_target_is_answered_by_the_call_and_not_by_its_jobs(
-    main: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    snakemake = workflow()
-    snakemake.rules, snakemake.is_main_process = [], main
-    monkeypatch.setattr("sys.argv", ["snakemake", "--cores", "1", "tables/tabel1.tex"])
-    refusal = pytest.raises(SystemExit, match="Did you mean 'table1'")
-    with refusal if main else contextlib.nullcontext():
-        Training(snakemake, RuleFunctions(snakemake, {})).check_targets()
 
 
 def test_the_state_counts_cells_and_those_of_a_group_apart() -> None:

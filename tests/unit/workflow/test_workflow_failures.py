@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fedbench import files
 from fedbench.files import mark
-from fedbench.workflow import follow as following
+from fedbench.workflow import training
 from fedbench.workflow.failures import Job, build_from_what_is_there, explain
-from fedbench.workflow.follow import follow
+from fedbench.workflow.training import check_disks, follow
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +74,7 @@ def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
             raise now
         return now
 
-    monkeypatch.setattr(following, "tell", told.put)
+    monkeypatch.setattr(training, "tell", told.put)
     end = follow(state, seconds=0.001)
     assert [told.get(timeout=30) for _ in range(3)] == [["one"], ["two"], ["end"]]
     end()
@@ -81,8 +82,8 @@ def test_following_tells_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     now, told = [0.0], list[float]()
-    monkeypatch.setattr(following.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(following, "tell", lambda lines: told.append(now[0]))
+    monkeypatch.setattr(training.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(training, "tell", lambda lines: told.append(now[0]))
 
     class Clock:
         """An event that is set when the night is over; each wait is a pause."""
@@ -98,8 +99,18 @@ def test_a_log_of_a_night_has_few_lines(monkeypatch: pytest.MonkeyPatch) -> None
         def __init__(self, target: Callable[[], None], daemon: bool) -> None:
             self.start = target
 
-    monkeypatch.setattr(following.threading, "Event", Clock)
-    monkeypatch.setattr(following.threading, "Thread", AtOnce)
+    monkeypatch.setattr(training.threading, "Event", Clock)
+    monkeypatch.setattr(training.threading, "Thread", AtOnce)
     follow(lambda: [str(now[0])])
     assert told[:2] == [30.0, 60.0] and len(told) < 50
     assert told[-1] > 8 * 3600
+
+
+def test_folders_that_are_not_there_yet_are_checked_where_they_will_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(files, "check_room", asked.append)
+    Path("results").mkdir()
+    check_disks(map(Path, ["results/cells/a/b.json", "results/cells/c.json", "logs/x.log"]))
+    assert asked == [Path(), Path("results")]
