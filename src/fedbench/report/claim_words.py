@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fedbench.results.claims.effect import Effect
-from fedbench.results.claims.finding import Finding
+from fedbench.results.claims.findings import Finding
+from fedbench.results.claims.judge import Effect
 from fedbench.results.names import ABSENT, GREEK, axis_text, signed
 from fedbench.results.places import Place
 from fedbench.study.schema import Paper

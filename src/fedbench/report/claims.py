@@ -16,10 +16,8 @@ from fedbench.report import described, latex
 from fedbench.report.document import stamp
 from fedbench.report.latex_text import escape
 from fedbench.report.text import escaped
-from fedbench.results.claims.effect import Effect
-from fedbench.results.claims.finding import AtScale, Finding
-from fedbench.results.claims.findings import find
-from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON
+from fedbench.results.claims.findings import AtScale, Finding, find
+from fedbench.results.claims.judge import LOST, NOT_TESTED, UNDECIDED, WON, Effect
 from fedbench.results.names import ABSENT, SHIPPED
 from fedbench.results.places import words_of
 from fedbench.study.plan import Plan
@@ -230,7 +228,7 @@ def _of_scale(at: AtScale) -> dict[str, object]:
         "shown": at.tally.won,
         "won": verdict.count(WON),
         "lost": verdict.count(LOST),
-        "places": len(verdict.places),
+        "places": len(verdict.outcomes),
         "places_of_claim": at.total,
         **ends(verdict.overall, ("effect", "low", "high")),
         "decides": "" if at.deciding_place is None else words_of(at.deciding_place),

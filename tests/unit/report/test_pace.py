@@ -14,9 +14,8 @@ from fedbench.metric_table import measure
 from fedbench.report import claims as claim_tables
 from fedbench.report import tables
 from fedbench.report.page.build import save_page as page_build
-from fedbench.results.claims.finding import AtScale
-from fedbench.results.claims.findings import find
-from fedbench.results.claims.longer import longer
+from fedbench.results.claims.claim_query import longer
+from fedbench.results.claims.findings import AtScale, find
 from fedbench.results.export import export_reproduced
 from fedbench.results.run_facts import pace
 from fedbench.study.plan import Plan

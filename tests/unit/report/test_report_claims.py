@@ -17,9 +17,8 @@ from report_project import METHODS, Project, localscgdam
 
 from fedbench.report import claim_words
 from fedbench.report import claims as tables
-from fedbench.results.claims.effect import Effect
 from fedbench.results.claims.findings import find
-from fedbench.results.claims.judge import NOT_TESTABLE
+from fedbench.results.claims.judge import NOT_TESTABLE, Effect
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config

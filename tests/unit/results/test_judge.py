@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.results.claims.effect import detectable, effect, log_ratio
+from fedbench.results.claims.effects import log_ratio
 from fedbench.results.claims.judge import (
     CONTRADICTED,
     LOST,
@@ -20,6 +20,8 @@ from fedbench.results.claims.judge import (
     UNDECIDED,
     UNSUPPORTED,
     WON,
+    detectable,
+    effect,
     places_with_enough_seeds,
     verdict,
 )
@@ -67,7 +69,7 @@ class TestByHand:
 
     def test_one_and_two_seeds_never_decide(self) -> None:
         first = verdict([[[0.3], [0.2], [-0.1]]], BETTER)
-        assert (first.kind, first.shown, len(first.places), first.seeds) == (UNDECIDED, 1, 3, 1)
+        assert (first.kind, first.shown, len(first.outcomes), first.seeds) == (UNDECIDED, 1, 3, 1)
         assert (first.overall.low, first.overall.high) == (-math.inf, math.inf)
         two = verdict([[[0.3, 0.300001]]], BETTER)
         assert two.kind == UNDECIDED and 0.29 < two.overall.low < two.overall.high < 0.31
@@ -257,7 +259,7 @@ class TestPlacesThatWait:
     def test_it_is_left_out_where_others_have_enough(self) -> None:
         values = np.array([[self.LEAD, [-0.5, NAN, NAN], [NAN, NAN, NAN], self.LEAD]])
         judged = verdict(values, Rule("better", matters=0.005, holds="all"))
-        assert (judged.kind, len(judged.places), judged.seeds) == (SUPPORTED, 2, 3)
+        assert (judged.kind, len(judged.outcomes), judged.seeds) == (SUPPORTED, 2, 3)
         assert places_with_enough_seeds(values).tolist() == [True, False, False, True]
         assert judged.overall.mean == pytest.approx(0.02)
 
@@ -268,7 +270,7 @@ class TestPlacesThatWait:
     def test_where_none_has_enough_all_count(self) -> None:
         values = np.array([[[0.01, 0.02, NAN], [0.03, NAN, NAN], [NAN, NAN, NAN]]])
         judged = verdict(values, BETTER)
-        assert (judged.kind, len(judged.places)) == (UNDECIDED, 2)
+        assert (judged.kind, len(judged.outcomes)) == (UNDECIDED, 2)
         assert places_with_enough_seeds(values).tolist() == [True, True, False]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.results.claims.effect import detectable
+from fedbench.results.claims.judge import detectable
 from fedbench.results.statistics import (
     false_discovery,
     half_width,

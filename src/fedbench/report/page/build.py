@@ -27,7 +27,7 @@ from fedbench.report.page.gather import chapters, studies
 from fedbench.report.page.states import CARDS, ELSEWHERE, NO_RESULT, STATES, TROUBLE, in_order
 from fedbench.report.page.view import Chapter, Number
 from fedbench.report.processes import at_once
-from fedbench.results.claims.finding import AtScale
+from fedbench.results.claims.findings import AtScale
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.results.names import target_name
 from fedbench.results.shipped import FIRST

@@ -1,4 +1,4 @@
-"""A claim as it is asked of numbers: its metric, places, methods and rule."""
+"""A claim as it is asked of numbers: its metric, places, methods and rule; and whether longer training would tell."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pandas as pd
 from fedbench import metric_table
 from fedbench.metric_table import Measure
 from fedbench.results.claims.effects import Effects, effects
-from fedbench.results.claims.judge import Verdict, verdict
+from fedbench.results.claims.judge import Verdict, means_agree, places_with_enough_seeds, verdict
 from fedbench.results.claims.rules import Rule
+from fedbench.results.frame import COSTS
 from fedbench.results.places import Place, places_of, shown
+from fedbench.results.run_facts import PARTS
 from fedbench.results.statistics import least_spread
 from fedbench.study.claims import ClaimSpec
 from fedbench.study.schema import Paper, Value
@@ -64,6 +66,24 @@ class Question:
                 least[first[1]] = min(least.get(first[1], math.inf), least_spread(values))
         return verdict(effects.values, replace(self.rule, least=max(least.values(), default=0.0)))
 
+    def agrees_after_longer(
+        self, numbers: pd.DataFrame, places: Sequence[Place], effects: Effects
+    ) -> bool | None:
+        """Say whether the means lean as the ``effects`` of ``numbers`` do after as long a training again.
+
+        None where the pace is not known of all places that count, or the metric is not what a run ends with.
+        """
+        if not is_end(self.metric):
+            return None
+        after = self.effects(longer(numbers, self.measure), places)
+        known = ~np.isnan(after.values).any(0).all(-1)
+        if (places_with_enough_seeds(effects.values) & ~known).any():
+            return None
+        shared = [at for at, seed in enumerate(effects.seeds) if seed in after.seeds]
+        now = effects.values[:, :, shared] if shared else effects.values
+        leans, then = (means_agree(values[:, known], self.rule) for values in (now, after.values))
+        return None if leans is None or then is None else leans == then
+
 
 def rule_of(claim: ClaimSpec, measure: Measure) -> Rule:
     """Return what the arithmetic is asked for a claim."""
@@ -85,3 +105,17 @@ def asked(claim: ClaimSpec) -> str:
         targets = [metric_table.rounds_to(metric, value, spent) for metric, value in claim.ratio.to.items()]
         return targets[0] if targets else claim.ratio.needs
     return claim.metric
+
+
+def is_end(metric: str) -> bool:
+    """Say whether a metric is what a run ends with: no cost, and nothing that is read off its curve."""
+    return metric not in COSTS and not metric_table.target(metric) and not metric_table.curve_mean(metric)
+
+
+def longer(numbers: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    """Return numbers of one metric as if runs had gone on for as long again at the pace at which they ended.
+
+    Curves level off, so that few would come as far: a verdict that stands there is not one of a training cut short.
+    """
+    moved = (numbers["value"] + PARTS * numbers["pace"]).clip(measure.low, measure.high)
+    return numbers.assign(value=numbers["value"].where(np.isinf(numbers["value"]), moved))

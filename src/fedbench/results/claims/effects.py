@@ -6,7 +6,6 @@ worst infinity where the run diverged; of costs also ``tried``, how much of it t
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from fedbench.metric_table import Measure
-from fedbench.results.claims.effect import log_ratio
 from fedbench.results.places import Place, members, without
 from fedbench.results.statistics import ROUNDING, Array
 from fedbench.study.claims import BEST_OTHER, ClaimSpec, Comparison, Exists, Ratio, Trend, Value
@@ -40,7 +38,7 @@ def effects(
     claim: ClaimSpec, measure: Measure, places: Sequence[Place], methods: Sequence[str], numbers: pd.DataFrame
 ) -> Effects:
     """Compare ``numbers`` of the metric that a claim asks for, at ``places``; ``methods`` are those shown there."""
-    table = _Cube(numbers, [place for place in places if _on(claim, place)])
+    table = _Numbers(numbers, [place for place in places if _on(claim, place)])
     with np.errstate(invalid="ignore"):
         rests, rows, against = _compared(claim, measure.sign, table, methods)
     values = np.array(rows).reshape(len(rows), len(rests), len(table.seeds))
@@ -53,7 +51,7 @@ Compared = tuple[list[Place], list[Array], list[str]]
 """Places without the axes that are compared along, an array [places, seeds] for each component, and its name."""
 
 
-def _compared(claim: ClaimSpec, sign: int, table: _Cube, methods: Sequence[str]) -> Compared:
+def _compared(claim: ClaimSpec, sign: int, table: _Numbers, methods: Sequence[str]) -> Compared:
     if claim.trend:
         return _trend(claim.trend, sign, table, methods)
     if claim.ratio:
@@ -69,59 +67,54 @@ def _on(claim: ClaimSpec, place: Place) -> bool:
     return all(str(values_at[name]) in map(str, values) for name, values in claim.only.items())
 
 
-class _Cube:
-    """The values of a frame as arrays [methods, places, seeds]; of pooled places the mean over all their members.
-
-    The last method and the last place have no numbers: they stand for those that are not there.
-    """
+class _Numbers:
+    """The values of a frame at some places; of pooled places the mean over all their members."""
 
     def __init__(self, numbers: pd.DataFrame, places: Sequence[Place]) -> None:
         self.places = places
-        self._index = {frozenset(place): at for at, place in enumerate(places)}
-        at, method, seed = (numbers[name].to_numpy() for name in ("place", "method", "seed"))
-        known = numbers["value"].notna().to_numpy()  # variants know nothing of some
-        measured = {*at[known]}
-        parts = [[place] if place in measured else members(place) for place in places]
-        code = {place: i for i, place in enumerate(dict.fromkeys(itertools.chain(*parts)))}
-        codes = np.array([code.get(place, -1) for place in at], dtype=int)
-        rows = np.flatnonzero((codes >= 0) & known)
-        self.seeds = sorted({*seed[rows].tolist()}, key=str)
-        self._methods = {name: i for i, name in enumerate(dict.fromkeys(method[rows]))}
-        self._parts = [*([code[place] for place in part] for part in parts), [len(code)]]
-        self._shape = len(self._methods) + 1, len(code) + 1, len(self.seeds)
-        of_method = np.array([self._methods[name] for name in method[rows]], dtype=int)
-        of_seed = {seed: i for i, seed in enumerate(self.seeds)}
-        self._rows, self._at = rows, (of_method, codes[rows], [of_seed[name] for name in seed[rows]])
-        self._numbers, self._values = numbers, dict[str, Array]()
-        self._looked_at = np.zeros(self._shape[:2], dtype=bool)
+        self._place_of = {frozenset(place): place for place in places}
+        self._rows = dict[tuple[Place, str], list[int]]()
+        columns = (numbers[name] for name in ("place", "method", "value"))
+        for row, (place, method, value) in enumerate(zip(*columns, strict=True)):
+            if not math.isnan(value):
+                self._rows.setdefault((place, method), []).append(row)
+        measured = {place for place, _ in self._rows}
+        self._parts = {place: [place] if place in measured else members(place) for place in places}
+        parts = {part for of_place in self._parts.values() for part in of_place}
+        self._seed = numbers["seed"].to_numpy()
+        rows = [row for (place, _), of_place in self._rows.items() if place in parts for row in of_place]
+        self.seeds = sorted({*self._seed[rows].tolist()}, key=str)
+        self._column = {seed: at for at, seed in enumerate(self.seeds)}
+        self._numbers, self._read = numbers, set[int]()
 
     def of(
         self, method: str, rests: Sequence[Place], setting: Mapping[str, Value], column: str = "value"
     ) -> Array:
-        """Return a method's values [rests, seeds] where ``setting`` fills up each of the ``rests``."""
-        which, at = self._methods.get(method, -1), [self.index(rest, setting) for rest in rests]
-        for place in at:
-            self._looked_at[which, self._parts[place]] = True
-        return self._by_place(column)[which, at]
+        """Return a method's values [rests, seeds] where ``setting`` fills up each of the ``rests``.
 
-    def index(self, rest: Place, setting: Mapping[str, Value]) -> int:
-        """Return where the place with the axes of both is, -1 where there is none."""
-        return self._index.get(frozenset({**dict(rest), **setting}.items()), -1)
+        NaN where there is no such place, or a member of it has no value.
+        """
+        values, result = self._numbers[column].to_numpy(dtype=float), list[Array]()
+        for rest in rests:
+            parts = self._parts.get(self.place(rest, setting), [()])
+            apart = np.full((len(parts), len(self.seeds)), math.nan)
+            for of_part, part in zip(apart, parts, strict=True):
+                rows = self._rows.get((part, method), [])
+                of_part[[self._column[seed] for seed in self._seed[rows]]] = values[rows]
+                self._read.update(rows)
+            result.append(apart.mean(0))
+        return np.array(result).reshape(len(rests), len(self.seeds))
+
+    def place(self, rest: Place, setting: Mapping[str, Value]) -> Place:
+        """Return the place with the axes of both, an empty one where there is none."""
+        return self._place_of.get(frozenset({**dict(rest), **setting}.items()), ())
 
     def read(self) -> list[int]:
         """Return the rows that were looked at."""
-        return [int(row) for row in self._rows[self._looked_at[self._at[:2]]]]
-
-    def _by_place(self, column: str) -> Array:
-        """Return a column [methods, places, seeds], NaN where a member of a place lacks."""
-        if column not in self._values:
-            apart = np.full(self._shape, math.nan)
-            apart[self._at] = self._numbers[column].to_numpy(dtype=float)[self._rows]
-            self._values[column] = np.stack([apart[:, part].mean(1) for part in self._parts], 1)
-        return self._values[column]
+        return sorted(self._read)
 
 
-def _comparison(claim: Comparison, sign: int, table: _Cube) -> Compared:
+def _comparison(claim: Comparison, sign: int, table: _Numbers) -> Compared:
     other = claim.than if isinstance(claim.than, dict) else {}
     rests = without(table.places, [*claim.change, *claim.when, *other])
     worst = -sign * math.inf
@@ -153,7 +146,7 @@ def _both(method: Array, other: Array, values: Array) -> Array:
     return np.where(np.isnan(method) | np.isnan(other), math.nan, values)
 
 
-def _trend(claim: Trend, sign: int, table: _Cube, methods: Sequence[str]) -> Compared:
+def _trend(claim: Trend, sign: int, table: _Numbers, methods: Sequence[str]) -> Compared:
     levels = list(dict.fromkeys(dict(place)[claim.along] for place in table.places))
     if all(isinstance(level, int | float) for level in levels):
         levels.sort(key=float)
@@ -173,7 +166,7 @@ def _trend(claim: Trend, sign: int, table: _Cube, methods: Sequence[str]) -> Com
     return rests, [value(level) for level in levels], []
 
 
-def _ratio(claim: Ratio, sign: int, table: _Cube) -> Compared:
+def _ratio(claim: Ratio, sign: int, table: _Numbers) -> Compared:
     other = claim.than if isinstance(claim.than, dict) else {}
     rests = without(table.places, [*claim.when, *other, *([claim.largest] if claim.largest else [])])
     rival = claim.than if isinstance(claim.than, str) else claim.method
@@ -197,7 +190,12 @@ def _ratio(claim: Ratio, sign: int, table: _Cube) -> Compared:
 
 
 def _largest(
-    claim: Ratio, sign: int, table: _Cube, rests: Sequence[Place], method: str, setting: Mapping[str, Value]
+    claim: Ratio,
+    sign: int,
+    table: _Numbers,
+    rests: Sequence[Place],
+    method: str,
+    setting: Mapping[str, Value],
 ) -> Array:
     """Return the largest value of a setting up to which the metric stays within a margin, [rests, seeds].
 
@@ -210,7 +208,7 @@ def _largest(
     levels = {of for place in table.places if isinstance(of := dict(place)[axis], int | float)}
     for level in sorted(level for level in levels if level > least):
         at = {**setting, axis: level}
-        asked = goes_on & np.array([[table.index(rest, at) >= 0] for rest in rests])
+        asked = goes_on & np.array([[table.place(rest, at) != ()] for rest in rests])
         value = table.of(method, rests, at)
         last[asked & np.isnan(value)] = math.nan
         within = sign * (first - value) <= claim.within + ROUNDING
@@ -219,7 +217,7 @@ def _largest(
     return last
 
 
-def _exists(claim: Exists, table: _Cube, methods: Sequence[str]) -> Compared:
+def _exists(claim: Exists, table: _Numbers, methods: Sequence[str]) -> Compared:
     """Return by how much the best of the others is below a limit, and by how much the method is above another."""
     rests = list(table.places)
     others = np.array([_finite(table.of(name, rests, {})) for name in methods if name != claim.method])
@@ -233,3 +231,14 @@ def _exists(claim: Exists, table: _Cube, methods: Sequence[str]) -> Compared:
 def _finite(values: Array) -> Array:
     """Leave out seeds that diverged, where there is no side that they could be lost to."""
     return np.where(np.isfinite(values), values, math.nan)
+
+
+def log_ratio(numerator: float, denominator: float, most_n: float, most_d: float) -> tuple[float, float]:
+    """Return bounds of log(numerator / denominator); an infinite side was not reached within its ``most``."""
+    if math.isinf(numerator) and math.isinf(denominator):
+        return -math.inf, math.inf
+    low = (
+        math.log(min(numerator, most_n)) - math.log(denominator) if math.isfinite(denominator) else -math.inf
+    )
+    high = math.log(numerator) - math.log(min(denominator, most_d)) if math.isfinite(numerator) else math.inf
+    return low, high

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from fedbench import metric_table
 from fedbench.results.aggregate import key_of
-from fedbench.results.frame import AVERAGED, COSTS, DIVERGED, HERE, NAN, SHIPPED, Row, frame_of
+from fedbench.results.claims.claim_query import is_end
+from fedbench.results.frame import AVERAGED, DIVERGED, HERE, NAN, SHIPPED, Row, frame_of
 from fedbench.results.places import Place, members, place_of, places_of, shown
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
@@ -94,8 +94,3 @@ def numbers_of(runs: Sequence[Row], metrics: Sequence[str], paper: Paper) -> pd.
     ]
     numbers = frame_of(rows, Row)
     return numbers.assign(shipped=numbers["origin"] == SHIPPED)
-
-
-def is_end(metric: str) -> bool:
-    """Say whether a metric is what a run ends with: no cost, and nothing that is read off its curve."""
-    return metric not in COSTS and not metric_table.target(metric) and not metric_table.curve_mean(metric)

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
-from fedbench.results.claims.effect import NONE, Effect, detectable, effect
 from fedbench.results.claims.rules import Rule, averaged, bounds_of, by_place, p_fails, p_holds, p_values
 from fedbench.results.statistics import (
     LEVEL,
+    POWER,
     ROUNDING,
     Array,
+    half_width,
     p_above,
     p_below,
     page_trend,
+    quantile,
 )
 
 SUPPORTED, CONTRADICTED, UNSUPPORTED, UNDECIDED, NOT_RUN, NOT_TESTABLE, NOT_TESTED = (
@@ -36,6 +39,20 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Effect:
+    """A mean with its 90 % interval (infinite below two seeds) over ``seeds`` values of spread ``sd``."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    sd: float = math.nan
+
+
+NONE = Effect(math.nan, math.nan, math.nan, 0)
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the numbers say.
 
@@ -43,7 +60,6 @@ class Verdict:
         kind: supported, contradicted, not supported, undecided, not testable or not run.
         the effect averaged over places, for `some` that of the best; of several rivals or conditions the least.
         seeds: how many it rests on.
-        places: of each place, the least effect over rivals or conditions.
         outcomes: of each place by itself, won, lost or open.
         shown: at how many places the means show what is claimed; of an average whether it does.
         asked: at how many places that is asked, 1 of an average.
@@ -57,7 +73,6 @@ class Verdict:
     kind: str
     overall: Effect
     seeds: int = 0
-    places: list[Effect] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     shown: int = 0
     asked: int = 0
@@ -99,7 +114,7 @@ def verdict(values: ArrayLike, rule: Rule) -> Verdict:
     at, component = _deciding(bounds, rule, lost)
     widest = max([overall, *apart], key=lambda e: e.sd if math.isfinite(e.sd) else -1.0)
     return Verdict(
-        kind, overall, seeds, places,
+        kind, overall, seeds,
         outcomes=[_outcome(place, rule) for place in single],
         shown=sum(rule.shown_by(effect.mean) for effect in apart or [overall]),
         asked=len(apart or [overall]),
@@ -187,3 +202,36 @@ def _least(bounds: Array, rule: Rule) -> Effect:
 def _mean(row: Array) -> float:
     known = row[np.isfinite(row)]
     return float(known.mean()) if len(known) else math.nan
+
+
+def effect(low: Array, high: Array | None = None, least: float = 0.0) -> Effect:
+    """Return mean and 90 % interval of values [seeds], NaN left out; of bounds, from the lower and the upper.
+
+    They count as spread by ``least`` at least.
+
+    Where both bounds are infinite alike the seed was lost or won: it counts, and has no part in the numbers.
+    """
+    high = low if high is None else high
+    present = ~np.isnan(low)
+    known = present & ~(np.isinf(low) & (low == high))
+    low, high = low[known], high[known]
+    ends = (_end(low, -1, least), _end(high, 1, least)) if known.any() else (math.nan, math.nan)
+    shown = low if np.isfinite(low).all() else high
+    mean = float(shown.mean()) if len(shown) and np.isfinite(shown).all() else math.nan
+    sd = max(float(shown.std(ddof=1)), least) if len(shown) > 1 and math.isfinite(mean) else math.nan
+    return Effect(mean, ends[0], ends[1], int(present.sum()), sd)
+
+
+def _end(values: Array, side: int, least: float) -> float:
+    """Return an end of the interval of the mean, infinite where it is not bounded."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return side * math.inf
+    return float(values.mean()) + side * float(half_width(max(values.std(ddof=1), least), len(values)))
+
+
+def detectable(seeds: int) -> float:
+    """Return the difference, in standard deviations of paired differences, that ``seeds`` find with power .8."""
+    if seeds < 2:
+        return math.nan
+    critical = quantile(1 - LEVEL, seeds - 1)
+    return float(special.nctdtrinc(seeds - 1, 1 - POWER, critical)) / math.sqrt(seeds)
