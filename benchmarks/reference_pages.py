@@ -124,13 +124,13 @@ def networks() -> str:
 def sets() -> str:
     """Write all datasets: what they are, their sizes, licences, and how they are obtained."""
     page, accounts = DATASETS, "\n## By hand\n\nFiles behind an account are never downloaded:\n\n"
-    for name in sorted({*registry.names(datasets), *medmnist.SETS}):
+    for name in datasets.names(Path("nowhere")):
         item = datasets.get(name, Path("nowhere"))
         if name in medmnist.SETS:
             counts = " + ".join(f"{INFO[name]['n_samples'][part]:,}" for part in medmnist.PARTS)
             about = f"{item.title}: {counts} pictures for training, validation and test (Yang et al., 2023)"
         else:
-            about = title(f"{datasets.__name__}.{name}")
+            about = item.about or title(f"{datasets.__name__}.{name}")
         facts = {key.name for key in dataclasses.fields(Dataset)}
         keys = [key.name for key in dataclasses.fields(item) if key.repr and key.name not in facts]
         values = {

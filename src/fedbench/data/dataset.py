@@ -66,7 +66,7 @@ class Status:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(ABC):
-    """One dataset. Each file of :mod:`fedbench.data.datasets` makes one and calls it ``dataset``.
+    """One dataset; :mod:`fedbench.data.datasets` has those of the library.
 
     Attributes:
         name: what configurations and file names call it.
@@ -80,6 +80,7 @@ class Dataset(ABC):
         raw: the folder of its raw files inside ``<data_dir>/raw``, if that is not ``name``.
         whole_groups: a group is one patient or the like, whose samples never lie in two of the training,
             validation and test parts; unlike a hospital, which each part may have samples from.
+        about: what it is, in a line; empty: the first line of its file says it.
         disjoint_classes: each class lies in one group, and each part has classes of its own, as in few-shot learning.
     """
 
@@ -92,6 +93,7 @@ class Dataset(ABC):
     account: str = ""
     raw: str = field(default="")
     whole_groups: bool = field(default=False, repr=False)  # a fact, no option: it changes no array
+    about: str = field(default="", repr=False)
     disjoint_classes: bool = field(default=False, repr=False)
 
     def downloads(self) -> tuple[Download, ...]:

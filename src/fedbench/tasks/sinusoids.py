@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.data.datasets.sinusoids import PHASES
+from fedbench.data.datasets._generated import PHASES
 from fedbench.errors import UserError
 from fedbench.net import Net
 from fedbench.tasks._maml import Maml

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedbench.data import datasets, sites
-from fedbench.data.datasets.heart import FILES
+from fedbench.data.datasets._hospitals import FILES
 from fedbench.errors import UserError
 
 ROW = "{age},{sex},{kind},{pressure},{chol},0,{rest},150,0,{peak},{slope},{ca},{thal},{num}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbench.data import datasets, sites
-from fedbench.data.datasets.lung import LARGE, REST
+from fedbench.data.datasets._hospitals import LARGE, REST
 from fedbench.errors import UserError
 
 HEADER = "inst,time,status,age,sex,ph.ecog,ph.karno,pat.karno,meal.cal,wt.loss"

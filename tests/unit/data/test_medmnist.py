@@ -134,7 +134,7 @@ def test_the_list_is_medmnists_and_listing_imports_it_not() -> None:
             assert dataset is not None and dataset.downloads()[0].urls[0].split("?")[0].endswith(
                 f"{dataset.name}.npz"
             )
-            assert facts["license"] == dataset.licence
+            assert dataset.licence.startswith(facts["license"])
     assert named("breastmnist_32") is None and named("mnist") is None
     code = "import sys; from fedbench.data import datasets; datasets.names(); datasets.get('breastmnist'); "
     code += "sys.exit(bool({'torch', 'medmnist'} & set(sys.modules)))"

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from fedbench.data import datasets, download
-from fedbench.data.datasets import omniglot, omniglot_vinyals
+from fedbench.data.datasets import _omniglot as omniglot
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import UserError
@@ -105,8 +105,8 @@ def test_the_split_of_vinyals_holds_five_alphabets_out_and_tests_on_the_last_cha
     archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """White ink, the same images and classes; what the program leaves is the test part."""
-    monkeypatch.setattr(omniglot_vinyals, "LAST", 3)
-    monkeypatch.setattr(omniglot_vinyals, "HELD", ("Greek",))
+    monkeypatch.setattr(omniglot, "LAST", 3)
+    monkeypatch.setattr(omniglot, "HELD_ALPHABETS", ("Greek",))
     for name in ("omniglot", "omniglot_vinyals"):
         prepare(name, tmp_path, str(archives))
     plain, split = (load_prepared(name, tmp_path) for name in ("omniglot", "omniglot_vinyals"))
@@ -151,7 +151,7 @@ def test_the_split_of_vinyals_has_1028_172_and_423_characters() -> None:
         ]
     )
     assert len(paths) == 1623
-    parts = omniglot_vinyals.dataset.parts(paths)
+    parts = omniglot.DATASETS[1].parts(paths)
     assert np.bincount(parts).tolist() == [1028, 172, 423]
     tested = [path.split("/", 1)[1] for path in paths[parts == omniglot.TEST]]
     assert tested[0] == "Gurmukhi/character42" and tested[4] == "Kannada/character01"

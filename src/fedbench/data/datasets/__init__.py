@@ -1,4 +1,4 @@
-"""Datasets, one file each; every file defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`.
+"""Datasets: a file defines ``dataset``, a :class:`fedbench.data.dataset.Dataset`, or a family of them, ``DATASETS``.
 
 A separate package adds one through an entry point of the group ``fedbench.data.datasets``; arrays in a file
 of your own become one through ``config/datasets/<name>.yaml``, without code (:mod:`fedbench.data.custom.yaml_dataset`).
@@ -6,6 +6,8 @@ of your own become one through ``config/datasets/<name>.yaml``, without code (:m
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import sys
 from pathlib import Path
 
@@ -18,6 +20,15 @@ from fedbench.project import Folder
 from fedbench.spec import digest, named
 
 _HERE = sys.modules[__name__]
+FAMILIES = {
+    "_corpora": ("chestxray14", "chestxray_ad", "chexpert", "chexpert_valid", "mimic_cxr", "padchest"),
+    "_generated": ("ilr", "shifted", "shifted32", "sinusoids"),
+    "_hospitals": ("heart", "lung"),
+    "_omniglot": ("omniglot", "omniglot_vinyals"),
+    "_photographs": ("catvsdog", "imagenet", "melanoma"),
+    "_torchvision": ("cifar10", "cifar100", "fashionmnist", "mnist", "stl10"),
+}
+"""Files of several datasets, and their names: a file is imported when one of them is asked for."""
 
 
 def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
@@ -25,7 +36,7 @@ def names(folder: Path | Folder = yaml_dataset.FOLDER) -> list[str]:
 
     The sets of MedMNIST are listed in their smallest size.
     """
-    families = medmnist.SETS
+    families = itertools.chain(*FAMILIES.values(), medmnist.SETS)
     return sorted({*registry.names(_HERE), *families, *(path.stem for path in folder.glob("*.yaml"))})
 
 
@@ -51,21 +62,32 @@ def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[st
         path = folder / f"{named(name)}.yaml"
     except ValueError as error:
         raise UserError(f"dataset {error}") from None
-    in_family = medmnist.named(name)
-    if (name in registry.names(_HERE) or in_family) and path.is_file():
+    coded = _coded(name)
+    if coded is not None and path.is_file():
         raise UserError(f"{path}: {name!r} is the name of a dataset that exists; rename the file.")
-    if name in registry.names(_HERE):
-        dataset = registry.find(_HERE, "dataset", name, "dataset")
-        if not isinstance(dataset, Dataset):
-            raise UserError(f"dataset {name!r}: {dataset!r} is not a fedbench.data.dataset.Dataset")
-        if dataset.name != name:
-            raise UserError(f"dataset {name!r} calls itself {dataset.name!r}; its name is that of its file")
-        return dataset
-    if in_family is not None:
-        return in_family
+    if coded is not None:
+        return coded
     if path.is_file():
         if name in _above:
             chain = " -> ".join([*_above, name])
             raise UserError(f"{path}: base: {chain} leads in a circle; name a dataset that has other data")
         return yaml_dataset.load_dataset(path, lambda base: get(base, folder, (*_above, name)))
     raise unknown("dataset", name, names(folder))
+
+
+def _coded(name: str) -> Dataset | None:
+    """Return a dataset that is code: of a family, of a file, or of another package."""
+    for family, members in FAMILIES.items():
+        if name in members:
+            known: tuple[Dataset, ...] = importlib.import_module(f"{__name__}.{family}").DATASETS
+            return known[[dataset.name for dataset in known].index(name)]
+    if (in_family := medmnist.named(name)) is not None:
+        return in_family
+    if name not in registry.names(_HERE):
+        return None
+    dataset = registry.find(_HERE, "dataset", name, "dataset")
+    if not isinstance(dataset, Dataset):
+        raise UserError(f"dataset {name!r}: {dataset!r} is not a fedbench.data.dataset.Dataset")
+    if dataset.name != name:
+        raise UserError(f"dataset {name!r} calls itself {dataset.name!r}; its name is that of its file")
+    return dataset

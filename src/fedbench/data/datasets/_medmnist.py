@@ -35,6 +35,10 @@ SETS = {
     "organsmnist": ("OrganSMNIST", 1),
 }
 """Title and number of channels of each. Written here: importing medmnist imports torch, which planning does without."""
+LICENCES = {
+    "dermamnist": "CC BY-NC 4.0",
+    "chestmnist": "CC BY 4.0; NIH asks to cite Wang et al., CVPR 2017",
+}
 
 
 def facts(flag: str) -> Mapping[str, Any]:
@@ -147,6 +151,6 @@ def named(name: str) -> MedSet | None:
         finding="mass" if flag == "chestmnist" else "",
         classes=("no mass", "mass") if flag == "chestmnist" else (),
         shape=(channels, side, side),
-        licence="CC BY-NC 4.0" if flag == "dermamnist" else "CC BY 4.0",
+        licence=LICENCES.get(flag, "CC BY 4.0"),
         source="https://medmnist.com (Yang et al., 2023)",
     )

@@ -1,4 +1,4 @@
-"""Sets that torchvision knows: its addresses, checksums and readers, behind our mirror and downloader.
+"""MNIST, CIFAR, STL10: sets that torchvision knows: its addresses, checksums and readers, our mirror and downloader.
 
 torchvision is imported only to fetch and prepare; training from prepared arrays does not need it.
 """
@@ -95,3 +95,113 @@ class CifarSet(Dataset):
             x_test=test.data.transpose(0, 3, 1, 2),
             y_test=np.asarray(test.targets),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stl10(Dataset):
+    """The labelled part; the 100 000 unlabelled images stay in the archive."""
+
+    def downloads(self) -> tuple[Download, ...]:
+        """One archive with a binary file for the images and the labels of each part."""
+        known = torchvision_class("STL10")
+        labelled = [entry for entry in [*known.train_list, *known.test_list] if entry[0] != "unlabeled_X.bin"]
+        files = tuple(RawFile(f"{known.base_folder}/{name}", md5) for name, md5 in labelled)
+        return (Download(known.filename, (known.url,), known.tgz_md5, files),)
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read the binary files: ``[n, 3, 96, 96]`` uint8."""
+        known = torchvision_class("STL10")
+        # without the unlabelled images in its list, torchvision's reader does not insist on them
+        labelled = type("Labelled", (known,), {"train_list": known.train_list[:2]})
+        train, test = (labelled(raw_dir, split=split) for split in ("train", "test"))
+        return Arrays(
+            x_train=train.data,
+            y_train=train.labels.astype(np.int64),
+            x_test=test.data,
+            y_test=test.labels.astype(np.int64),
+        )
+
+
+CIFAR100 = """
+apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel
+can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur
+dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion
+lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree
+pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea
+seal shark shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank
+telephone television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+DATASETS = (
+    Stl10(
+        name="stl10",
+        about="STL10: 5 000 + 8 000 labelled colour images of 96x96 in 10 classes (Coates, Lee, Ng 2011).",
+        title="STL10",
+        classes=("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"),
+        shape=(3, 96, 96),
+        licence="none stated; research use, cite Coates, Lee, Ng 2011",
+        source="https://cs.stanford.edu/~acoates/stl10/",
+    ),
+    IdxSet(
+        name="mnist",
+        about="MNIST: 60 000 + 10 000 handwritten digits, 28x28 grey (LeCun, Cortes, Burges).",
+        title="MNIST",
+        known_as="MNIST",
+        classes=tuple("0123456789"),
+        shape=(1, 28, 28),
+        licence="CC BY-SA 3.0 (as commonly given)",
+        source="http://yann.lecun.com/exdb/mnist/",
+        unpacked={
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
+    ),
+    IdxSet(
+        name="fashionmnist",
+        about="FashionMNIST: 60 000 + 10 000 pictures of clothes, 28x28 grey (Xiao, Rasul, Vollgraf 2017).",
+        title="FashionMNIST",
+        known_as="FashionMNIST",
+        classes=(
+            "T-shirt/top",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Ankle boot",
+        ),
+        shape=(1, 28, 28),
+        licence="MIT",
+        source="https://github.com/zalandoresearch/fashion-mnist",
+        unpacked={
+            "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+            "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+            "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+            "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+        },
+    ),
+    CifarSet(
+        name="cifar10",
+        about="CIFAR-10: 50 000 + 10 000 colour images of 32x32 in 10 classes (Krizhevsky 2009).",
+        title="CIFAR10",
+        known_as="CIFAR10",
+        classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+        shape=(3, 32, 32),
+        licence="none stated; cite Krizhevsky 2009",
+        source="https://www.cs.toronto.edu/~kriz/cifar.html",
+    ),
+    CifarSet(
+        name="cifar100",
+        about="CIFAR-100: 50 000 + 10 000 colour images of 32x32; the 100 fine classes (Krizhevsky 2009).",
+        title="CIFAR100",
+        known_as="CIFAR100",
+        classes=tuple(CIFAR100.split()),
+        shape=(3, 32, 32),
+        licence="none stated; cite Krizhevsky 2009",
+        source="https://www.cs.toronto.edu/~kriz/cifar.html",
+    ),
+)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.download import Download
-from fedbench.data.images import Pictures, last_parts
+from fedbench.data.images import Pictures
 from fedbench.errors import UserError, unknown
 from fedbench.random import stream
 
@@ -187,8 +187,3 @@ def labelled(
         result[finding] = np.where(uncertain, policy == "ones", values == 1).astype(np.int64)
         ignored |= uncertain & (policy == "ignore")
     return table.assign(**result)[~ignored]
-
-
-def named(path: pd.Series, depth: int) -> pd.Series:
-    """Return the last parts of each path, as :class:`Pictures` names them."""
-    return path.map(lambda text: last_parts(text, depth))

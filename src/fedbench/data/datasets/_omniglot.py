@@ -7,7 +7,7 @@ import io
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
@@ -22,6 +22,10 @@ SHA256 = "064c72a352f9e549"
 """First digits of the SHA-256 of all images in the order of their paths, 28x28."""
 TURNS = 4
 TRAIN, HELD, TEST = range(3)
+HELD_ALPHABETS = ("Armenian", "Bengali", "Early_Aramaic", "Hebrew", "Mkhedruli_(Georgian)")
+"""Background alphabets whose characters are the validation part of Vinyals' split: 172."""
+LAST = 423
+"""The last characters, sorted by part, alphabet and number, are the test part of that split."""
 _ZIPS = {
     "images_background.zip": "68d2efa1b9178cc56df9314c21c6e718",
     "images_evaluation.zip": "6b91aef0f799c5bb55b94e3f2daec811",
@@ -138,13 +142,49 @@ def _read(archives: list[Path]) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(images), np.array(paths)
 
 
-dataset = Omniglot(
-    name="omniglot",
-    title="Omniglot",
-    classes=(),
-    shape=(1, 28, 28),
-    whole_groups=True,
-    disjoint_classes=True,
-    licence="MIT",
-    source="https://github.com/brendenlake/omniglot",
+class Vinyals(Omniglot):
+    """The split of torchmeta, which the program reads (353356a, Federated Model-Agnostic Meta-Learning/dataset.py
+    93-129): it trains on the first part and measures on the second, the official validation part here
+    (``data.validation: own``, metrics ``val_*``); it leaves the third. Ink is white on black.
+
+    Images are scaled by Lanczos here and bilinearly there.
+    """
+
+    ink: ClassVar[str] = "white on black"
+
+    def inked(self, images: np.ndarray) -> np.ndarray:
+        """Invert."""
+        return 255 - images
+
+    def parts(self, characters: np.ndarray) -> np.ndarray:
+        """Return the part of each character."""
+        alphabets = np.array([path.split("/")[1] for path in characters])
+        parts = np.where(np.isin(alphabets, HELD_ALPHABETS), HELD, TRAIN)
+        parts[-LAST:] = TEST
+        return parts
+
+
+_FACTS: dict[str, Any] = {
+    "classes": (),
+    "shape": (1, 28, 28),
+    "whole_groups": True,
+    "disjoint_classes": True,
+    "licence": "MIT",
+    "source": "https://github.com/brendenlake/omniglot",
+}
+DATASETS = (
+    Omniglot(
+        name="omniglot",
+        about="Omniglot: 32 460 drawings of 1 623 characters, with their rotations, for few-shot learning (Lake et al."
+        " 2015).",
+        title="Omniglot",
+        **_FACTS,
+    ),
+    Vinyals(
+        name="omniglot_vinyals",
+        about="Omniglot as fcsg's program has it: 1 028, 172, 423 characters (Vinyals et al., NIPS 2016), white ink.",
+        title="Omniglot (split of Vinyals et al.)",
+        raw="omniglot",
+        **_FACTS,
+    ),
 )

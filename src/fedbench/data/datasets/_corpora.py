@@ -1,0 +1,290 @@
+"""The five corpora of codasca's Tables 3 to 5, as their sources publish them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+
+from fedbench.data.datasets._xray import FINDINGS, XraySet, labelled, read_table
+from fedbench.data.images import Pictures, last_parts
+from fedbench.errors import UserError, unknown
+
+COLUMNS = dict(
+    zip(FINDINGS, ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effusion"), strict=True)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheXpert(XraySet):
+    """``train.csv`` and ``valid.csv`` with the folders of the full or the small edition, unpacked or in one zip.
+
+    Attributes:
+        official: take ``valid.csv`` as the test part (codasca's Table 4), not a share of the patients (Table 3).
+        uncertain: what the label -1 becomes, by finding; ``zeros`` for those that are not listed.
+        twice: findings whose positives are in the training part twice, as in the program that codasca builds on: with
+            them the counts of its Table 5 come out, 227 395 pictures.
+    """
+
+    tables: tuple[str, ...] = ("train.csv",)
+    depth: int = 3
+    official: bool = False
+    uncertain: Mapping[str, str] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
+    twice: tuple[str, ...] = ("cardiomegaly", "consolidation")
+
+    def sources(self, folder: Path) -> list[Path]:
+        """The table of the training part, and that of the official validation part if it is the test part."""
+        return [*super().sources(folder), *([folder / "valid.csv"] if self.official else [])]
+
+    def studies(self, folder: Path) -> pd.DataFrame:
+        """Frontal views; ``CheXpert-v1.0(-small)/train/patient00001/study1/view1_frontal.jpg`` by its last parts."""
+        parts = []
+        for path in self.sources(folder):
+            table = read_table(path, ("Path", "Frontal/Lateral", *COLUMNS.values()))
+            table = table[table["Frontal/Lateral"].str.strip() == "Frontal"]
+            frontal = labelled(table, COLUMNS, self.uncertain, path)
+            image = frontal["Path"].map(lambda text: last_parts(text, self.depth))
+            frontal = frontal.assign(image=image, patient=image.str.split("/").str[0])
+            frontal = frontal[["image", "patient", *FINDINGS]]
+            parts.append(frontal.assign(test=path.name == "valid.csv") if self.official else frontal)
+        return pd.concat(parts, ignore_index=True)
+
+    def repeated(self, train: pd.DataFrame) -> pd.DataFrame:
+        """Add the positives of the findings in ``twice`` once more."""
+        return pd.concat([train, *(train[train[name] == 1] for name in self.twice)], ignore_index=True)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say how uncertain labels were taken and what is there twice."""
+        policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
+        return (f"uncertain labels: {policies}, others zeros", f"positives twice: {', '.join(self.twice)}")
+
+
+NIH = {finding: finding.capitalize() for finding in FINDINGS}
+KNOWN = (
+    "No Finding", "Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Effusion", "Emphysema", "Fibrosis",
+    "Hernia", "Infiltration", "Mass", "Nodule", "Pleural_Thickening", "Pneumonia", "Pneumothorax",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChestXray14(XraySet):
+    """``Data_Entry_2017.csv`` or its corrected edition of 2020, and the pictures of the archives, in any folders."""
+
+    tables: tuple[str, ...] = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
+
+    def studies(self, folder: Path) -> pd.DataFrame:
+        """All pictures are frontal; findings are joined by ``|``."""
+        (path,) = self.sources(folder)
+        table = read_table(path, ("Image Index", "Finding Labels", "Patient ID"))
+        listed = table["Finding Labels"].str.split("|").map(lambda names: {name.strip() for name in names})
+        if strange := sorted(set().union(*listed) - {*KNOWN}):
+            raise UserError(f"{path}: {unknown('finding', strange[0], KNOWN)}")
+        findings = {key: listed.map(lambda names, name=name: int(name in names)) for key, name in NIH.items()}
+        return pd.DataFrame({"image": table["Image Index"], "patient": table["Patient ID"], **findings})
+
+
+FRONTAL = ("PA", "AP", "AP_horizontal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PadChest(XraySet):
+    """The table of labels (gzipped or not) and the pictures, in any folders or in one zip.
+
+    A label counts for a finding if it ends with the finding's words: ``laminar atelectasis`` is an atelectasis.
+    """
+
+    tables: tuple[str, ...] = (
+        "PADCHEST_chest_x_ray_images_labels_160K_01.02.19.csv",
+        "PADCHEST_chest_x_ray_images_labels_160K_01.02.19.csv.gz",
+    )
+
+    def studies(self, folder: Path) -> pd.DataFrame:
+        """Frontal projections; ``Labels`` is a list written out as text."""
+        (path,) = self.sources(folder)
+        table = read_table(path, ("ImageID", "PatientID", "Projection", "Labels"))
+        table = table[table["Projection"].str.strip().isin(FRONTAL)]
+        listed = [_labels(text, path) for text in table["Labels"]]
+        words = {finding: f"pleural {finding}" if finding == "effusion" else finding for finding in FINDINGS}
+        findings = {
+            finding: [int(any(label.endswith(word) for label in labels)) for labels in listed]
+            for finding, word in words.items()
+        }
+        return pd.DataFrame({"image": table["ImageID"], "patient": table["PatientID"], **findings})
+
+
+def _labels(text: str, path: Path) -> list[str]:
+    """Read ``"['normal', ' pleural effusion']"``; blank is no label."""
+    if not text.strip():
+        return []
+    try:
+        labels = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        labels = None
+    if not isinstance(labels, list):
+        raise UserError(f"{path}, column 'Labels': {text!r} is not a list of labels.")
+    return [str(label).strip().lower() for label in labels]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MimicCxr(XraySet):
+    """Three tables (gzipped or not) and the pictures ``files/p10/p.../s.../<dicom>.jpg``.
+
+    Labels are CheXpert's, of a study; each of its frontal pictures has them.
+
+    Attributes:
+        uncertain: what the label -1 becomes, by finding; ``zeros`` for those that are not listed.
+    """
+
+    tables: tuple[str, ...] = ("mimic-cxr-2.0.0-chexpert.csv.gz", "mimic-cxr-2.0.0-chexpert.csv")
+    uncertain: Mapping[str, str] = field(default_factory=lambda: {"edema": "ones", "atelectasis": "ones"})
+
+    def sources(self, folder: Path) -> list[Path]:
+        """The tables of labels and of pictures."""
+        labels = super().sources(folder)[0]
+        return [labels, labels.with_name(labels.name.replace("chexpert", "metadata"))]
+
+    def studies(self, folder: Path) -> pd.DataFrame:
+        """Pictures of the views PA and AP whose study has labels."""
+        labels, pictures = self.sources(folder)
+        said = read_table(labels, ("subject_id", "study_id", *COLUMNS.values()))
+        if said["study_id"].duplicated().any():
+            raise UserError(f"{labels} lists a study twice.")
+        views = read_table(pictures, ("dicom_id", "subject_id", "study_id", "ViewPosition"))
+        views = views[views["ViewPosition"].str.strip().isin(("PA", "AP"))]
+        table = views.merge(said.drop(columns="subject_id"), on="study_id")
+        table = labelled(table, COLUMNS, self.uncertain, labels)
+        table = table.assign(image=table["dicom_id"] + ".jpg", patient=table["subject_id"])
+        return table[["image", "patient", *FINDINGS]].reset_index(drop=True)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say how uncertain labels were taken."""
+        policies = ", ".join(f"{name} {policy}" for name, policy in sorted(self.uncertain.items()))
+        return (f"uncertain labels: {policies}, others zeros", "studies without labels are left out")
+
+
+VINDR = NIH | {"effusion": "Pleural effusion"}
+ENDINGS = (".dicom", ".dcm", ".png", ".jpg")
+VOTES = ("any", "majority")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChestXrayAD(XraySet):
+    """``train.csv`` (a row for each box a radiologist drew) or ``image_labels_train.csv`` (for each radiologist).
+
+    Edema is none of its labels, so no picture has it, as Table 5 says. Patients are not known: each picture counts as
+    one.
+
+    Attributes:
+        vote: a picture has a finding if ``any`` radiologist says so, or the ``majority`` of those who saw it.
+    """
+
+    tables: tuple[str, ...] = ("train.csv", "image_labels_train.csv")
+    vote: str = "any"
+
+    def studies(self, folder: Path) -> pd.DataFrame:
+        """One row a picture, from the rows of its radiologists."""
+        if self.vote not in VOTES:
+            raise UserError(f"{self.name}: vote is {' or '.join(VOTES)}, not {self.vote!r}")
+        (path,) = self.sources(folder)
+        table = read_table(path, ("image_id", "rad_id"))
+        if "class_name" in table:
+            said = pd.DataFrame(
+                {key: (table["class_name"] == name).astype(int) for key, name in VINDR.items()}
+            )
+        else:
+            read_table(path, [name for key, name in VINDR.items() if key != "edema"])
+            said = pd.DataFrame(
+                {key: table[name].eq("1").astype(int) if name in table else 0 for key, name in VINDR.items()}
+            )
+        said = said.set_axis(table.index).assign(image_id=table["image_id"], rad_id=table["rad_id"])
+        by_radiologist = said.groupby(["image_id", "rad_id"], sort=True).max()
+        votes = by_radiologist.groupby(level="image_id").mean()
+        findings = (votes > (0 if self.vote == "any" else 0.5)).astype(int).reset_index()
+        ending = self._ending(folder, findings["image_id"])
+        return findings.assign(image=findings["image_id"] + ending, patient=findings["image_id"]).drop(
+            columns="image_id"
+        )
+
+    def _ending(self, folder: Path, images: pd.Series) -> str:
+        """Return how the names of the pictures end: DICOM files as published, or converted ones."""
+        if images.empty:
+            return ENDINGS[0]
+        with Pictures(self.pictures(folder)) as pictures:
+            return next((end for end in ENDINGS if f"{images.iloc[0]}{end}" in pictures), ENDINGS[0])
+
+    def remarks(self) -> tuple[str, ...]:
+        """Say how radiologists were counted."""
+        return (f"a finding counts if {self.vote} of the radiologists say so",)
+
+
+CHEXPERT = CheXpert(
+    name="chexpert",
+    about="CheXpert (Irvin et al., AAAI 2019): 224 316 chest X-rays of 65 240 patients of Stanford Hospital.",
+    title="CheXpert",
+    licence="Stanford University Dataset Research Use Agreement",
+    source="https://stanfordmlgroup.github.io/competitions/chexpert/",
+    account=(
+        "It needs a registration: ask for CheXpert-v1.0 or CheXpert-v1.0-small at"
+        " https://stanfordmlgroup.github.io/competitions/chexpert/ and unpack it: train.csv, valid.csv and the folders"
+        " train and valid."
+    ),
+)
+DATASETS = (
+    CHEXPERT,
+    replace(
+        CHEXPERT,
+        name="chexpert_valid",
+        about="CheXpert with its official validation part as the test part (codasca's Table 4).",
+        title="CheXpert (official validation part)",
+        raw="chexpert",
+        official=True,
+    ),
+    ChestXray14(
+        name="chestxray14",
+        about="ChestX-ray14, the paper's ChestXray8 (Wang et al., CVPR 2017): 112 120 X-rays of 30 805 patients, NIH.",
+        title="ChestX-ray14",
+        licence="NIH: free use with attribution (Wang et al., 2017)",
+        source="https://nihcc.app.box.com/v/ChestXray-NIHCC",
+        account=(
+            "It is a large folder: download Data_Entry_2017_v2020.csv and the archives images_001 to images_012 from"
+            " https://nihcc.app.box.com/v/ChestXray-NIHCC and unpack them."
+        ),
+    ),
+    PadChest(
+        name="padchest",
+        about="PadChest (Bustos et al., 2020): 160 868 X-rays of 67 625 patients of Hospital San Juan, 16 bits.",
+        title="PadChest",
+        licence="BIMCV: research use, with registration",
+        source="https://bimcv.cipf.es/bimcv-projects/padchest/",
+        account=(
+            "It needs a registration: download the pictures and PADCHEST_chest_x_ray_images_labels_160K_01.02.19.csv"
+            " from https://bimcv.cipf.es/bimcv-projects/padchest/."
+        ),
+    ),
+    MimicCxr(
+        name="mimic_cxr",
+        about="MIMIC-CXR-JPG (Johnson et al., 2019): 377 110 chest X-rays of 65 379 patients of BIDMC.",
+        title="MIMIC-CXR",
+        licence="PhysioNet Credentialed Health Data License",
+        source="https://physionet.org/content/mimic-cxr-jpg/",
+        account=(
+            "It needs a credentialed PhysioNet account: download https://physionet.org/content/mimic-cxr-jpg/ (the"
+            " folder files, mimic-cxr-2.0.0-chexpert.csv.gz and mimic-cxr-2.0.0-metadata.csv.gz)."
+        ),
+    ),
+    ChestXrayAD(
+        name="chestxray_ad",
+        about="VinDr-CXR, the paper's ChestXrayAD (Nguyen et al., 2020): 15 000 X-rays of two hospitals in Hanoi.",
+        title="ChestXrayAD",
+        licence="PhysioNet Credentialed Health Data License",
+        source="https://www.kaggle.com/c/vinbigdata-chest-xray-abnormalities-detection",
+        account=(
+            "It needs an account: download train.csv and the folder train of"
+            " https://www.kaggle.com/c/vinbigdata-chest-xray-abnormalities-detection, or VinDr-CXR from"
+            " https://physionet.org/content/vindr-cxr/ (image_labels_train.csv and the folder train)."
+        ),
+    ),
+)

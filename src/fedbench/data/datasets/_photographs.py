@@ -1,0 +1,235 @@
+"""Sets of photographs in folders or archives, behind an account: cats and dogs, ImageNet, skin lesions."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fedbench.data.dataset import Arrays, PictureSet
+from fedbench.data.datasets._xray import read_table
+from fedbench.data.download import Download, RawFile
+from fedbench.data.images import Pictures, last_parts
+from fedbench.errors import UserError
+
+_NAME = re.compile(r"(cat|dog)\.(\d+)\.jpg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatVsDog(PictureSet):
+    """``train.zip`` of the competition, or its unpacked folder ``train``.
+
+    Attributes:
+        per_class: how many pictures each class has, numbered from 0.
+        test_from: the pictures from this number on are the test part: the last 5 000 in the order of the
+            numbers, half of them cats (LibAUC takes the last 5 000 too; in the order of file names they would
+            all be dogs).
+    """
+
+    per_class: int = 12_500
+    test_from: int = 10_000
+
+    def downloads(self) -> tuple[Download, ...]:
+        """The competition's whole download, or the part of it that is wanted."""
+        return (Download("dogs-vs-cats.zip", unpacks=(RawFile("train.zip"),)),)
+
+    def sources(self, folder: Path) -> list[Path]:
+        """Accept the unpacked folder as well."""
+        return [] if (folder / "train").is_dir() else super().sources(folder)
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Decode, resize and split the pictures; class 0 is cat, class 1 is dog."""
+        place = raw_dir / "train"
+        with Pictures(place if place.is_dir() else raw_dir / "train.zip") as pictures:
+            present = {name for name in pictures.names() if _NAME.fullmatch(name)}
+            wanted = [(n, label) for n in range(self.per_class) for label in (0, 1)]
+            names = [f"{self.classes[label]}.{n}.jpg" for n, label in wanted]
+            if present != set(names):
+                odd = sorted(present ^ set(names))[0]
+                raise UserError(
+                    f"{pictures.path} must hold cat.N.jpg and dog.N.jpg for N below {self.per_class}: "
+                    f"{odd} is {'too much' if odd in present else 'missing'} ({len(present)} of {len(names)})."
+                )
+            height, width = self.shape[1:]
+            x = pictures.load(names, (height, width), draft=self.draft)
+        numbers, labels = np.array(wanted).T
+        test = numbers >= self.test_from
+        note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: numbers {self.test_from} and up"
+        return Arrays(x[~test], labels[~test], x[test], labels[test], notes=(note,))
+
+
+SOLUTION = "LOC_val_solution.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageNet(PictureSet):
+    """The folders ``train`` and ``val``, each with a folder for each class (``n01440764``), unpacked.
+
+    ``val`` may hold the pictures flat as they are published, with Kaggle's ``LOC_val_solution.csv`` beside it. Classes
+    are numbered in the order of their names. Prepared arrays take 16 GB at 64x64.
+    """
+
+    def downloads(self) -> tuple[Download, ...]:
+        """The archives of the competition; what is used are the folders."""
+        return (Download("train"), Download("val"))
+
+    def sources(self, folder: Path) -> list[Path]:
+        """The solution, where there is one; pictures are too many for checksums."""
+        return [path for path in [folder / SOLUTION] if path.is_file()]
+
+    def present(self, folder: Path) -> bool:
+        """Say whether both folders are there."""
+        return all((folder / part).is_dir() for part in ("train", "val"))
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """List the classes from the folders, decode and resize."""
+        names = sorted(path.name for path in (raw_dir / "train").iterdir() if path.is_dir())
+        if len(names) < 2:
+            raise UserError(
+                f"{raw_dir / 'train'} has {len(names)} folders of classes: it should have one for each."
+            )
+        number = {name: place for place, name in enumerate(names)}
+        loaded = {}
+        for part in ("train", "val"):
+            with Pictures(raw_dir / part, depth=2) as pictures:
+                listed = pictures.names()
+                owner = self._classes(raw_dir, part, listed)
+                if strange := sorted({*owner} - {*number}):
+                    raise UserError(f"{raw_dir / part}: {strange[0]} is not a class of the folder train.")
+                height, width = self.shape[1:]
+                labels = np.array([number[name] for name in owner], dtype=np.int64)
+                loaded[part] = pictures.load(listed, (height, width), draft=self.draft), labels
+        note = f"resized to {self.shape[1]}x{self.shape[2]}; test part: the official validation part"
+        return Arrays(*loaded["train"], *loaded["val"], classes=tuple(names), notes=(note,))
+
+    def _classes(self, raw_dir: Path, part: str, listed: list[str]) -> list[str]:
+        """Return the class of each picture: its folder, or what the solution says of it."""
+        if part == "train" or not (raw_dir / SOLUTION).is_file():
+            return [name.split("/")[0] for name in listed]
+        table = read_table(raw_dir / SOLUTION, ("ImageId", "PredictionString"))
+        said = dict(zip(table["ImageId"], table["PredictionString"].str.split().str[0], strict=True))
+        stems = [Path(last_parts(name, 1)).stem for name in listed]
+        if lacking := [stem for stem in stems if stem not in said]:
+            raise UserError(f"{raw_dir / SOLUTION} lacks {len(lacking)} pictures of val, e.g. {lacking[0]}.")
+        return [said[stem] for stem in stems]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Melanoma(PictureSet):
+    """The 256x256 JPEG edition: ``train.csv`` and the pictures, in one zip or unpacked.
+
+    Duplicates (``tfrecord == -1``) are dropped. The test part is the last fifth of the patient-stratified
+    folds in the column ``tfrecord`` (LibAUC's rule), or, without that column, one fifth of the patients
+    stratified by label. Stored at 224x224, the input that the paper's DenseNet121 is made for; the prepared
+    arrays take 5 GB.
+
+    Attributes:
+        test_share: the share of the folds, or of the samples, that is the test part.
+    """
+
+    test_share: float = 0.2
+
+    def downloads(self) -> tuple[Download, ...]:
+        """The whole edition as Kaggle packs it."""
+        return (Download("jpeg-melanoma-256x256.zip"),)
+
+    def sources(self, folder: Path) -> list[Path]:
+        """Accept the unpacked files as well."""
+        unpacked = folder / "train.csv"
+        return [unpacked] if unpacked.is_file() and (folder / "train").is_dir() else super().sources(folder)
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Drop duplicates, split by patient, decode and resize; class 1 is malignant."""
+        source = self.sources(raw_dir)[0]
+        unpacked = source.name == "train.csv"
+        with Pictures(raw_dir / "train" if unpacked else source) as pictures:
+            table = _table(source.read_bytes() if unpacked else pictures.read("train.csv"), source)
+            test, note = self._test_part(table)
+            names = [f"{name}.jpg" for name in table["image_name"]]
+            if missing := [name for name in names if name not in pictures]:
+                raise UserError(
+                    f"{pictures.path} lacks {len(missing)} pictures of {source}, e.g. {missing[0]}."
+                )
+            height, width = self.shape[1:]
+            x_train, x_test = (
+                pictures.load([names[i] for i in np.flatnonzero(part)], (height, width), draft=self.draft)
+                for part in (~test, test)
+            )
+        labels = table["target"].to_numpy(np.int64)
+        patients = table["patient_id"].factorize()[0].astype(np.int64)
+        note += f"; resized to {height}x{width}"
+        return Arrays(x_train, labels[~test], x_test, labels[test], patients[~test], notes=(note,))
+
+    def _test_part(self, table: pd.DataFrame) -> tuple[np.ndarray, str]:
+        """Mark the samples of the test part, and say by which rule."""
+        if "tfrecord" in table:
+            folds = np.sort(table["tfrecord"].unique())
+            last = folds[len(folds) - max(1, round(self.test_share * len(folds))) :]
+            note = f"test part: tfrecord folds {last.min()} to {last.max()}"
+            return table["tfrecord"].isin(last).to_numpy(), note
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        folds = StratifiedGroupKFold(round(1 / self.test_share), shuffle=True, random_state=0)
+        _, chosen = next(iter(folds.split(table, table["target"], table["patient_id"])))
+        note = "test part: patients drawn, stratified by label (no tfrecord)"
+        return np.isin(np.arange(len(table)), chosen), note
+
+
+def _table(content: bytes, source: Path) -> pd.DataFrame:
+    """Read ``train.csv`` without the duplicates."""
+    try:
+        table = pd.read_csv(io.BytesIO(content))
+    except ValueError as error:
+        raise UserError(f"{source}: train.csv is not a table ({error}).") from None
+    if lacking := {"image_name", "patient_id", "target"} - set(table.columns):
+        raise UserError(f"{source}: train.csv has no column {', '.join(sorted(lacking))}.")
+    return table[table["tfrecord"] != -1].reset_index(drop=True) if "tfrecord" in table else table
+
+
+DATASETS = (
+    CatVsDog(
+        name="catvsdog",
+        about="CATvsDOG: the 25 000 training pictures of Kaggle's Dogs vs. Cats, of all sizes, stored at 50x50.",
+        title="CATvsDOG",
+        classes=("cat", "dog"),
+        shape=(3, 50, 50),
+        licence="Kaggle competition rules; not redistributable",
+        source="https://www.kaggle.com/c/dogs-vs-cats",
+        account=(
+            "It needs a Kaggle account: accept the rules at https://www.kaggle.com/c/dogs-vs-cats, "
+            "download train.zip (25 000 pictures)."
+        ),
+    ),
+    ImageNet(
+        name="imagenet",
+        about="ImageNet (ILSVRC 2012): 1 281 167 + 50 000 photographs of 1 000 classes, stored at 64x64.",
+        title="ImageNet",
+        classes=(),
+        shape=(3, 64, 64),
+        licence="non-commercial research (ImageNet terms of access)",
+        source="https://image-net.org/challenges/LSVRC/2012/",
+        account=(
+            "It needs an account: download ILSVRC2012_img_train.tar and ILSVRC2012_img_val.tar from"
+            " https://image-net.org/challenges/LSVRC/2012/ (or Kaggle's ImageNet Object Localization Challenge) and"
+            " unpack them: a folder train with a folder for each class, and a folder val."
+        ),
+    ),
+    Melanoma(
+        name="melanoma",
+        about="Melanoma: SIIM-ISIC 2020, 33 126 pictures of skin lesions, 584 of them malignant.",
+        title="Melanoma",
+        classes=("benign", "malignant"),
+        shape=(3, 224, 224),
+        whole_groups=True,
+        licence="CC BY-NC 4.0 (SIIM-ISIC 2020, https://doi.org/10.34970/2020-ds01)",
+        source="https://www.kaggle.com/datasets/cdeotte/jpeg-melanoma-256x256",
+        account=(
+            "It needs a Kaggle account: download https://www.kaggle.com/datasets/cdeotte/jpeg-melanoma-256x256 "
+            "(jpeg-melanoma-256x256.zip, with train.csv)."
+        ),
+    ),
+)
