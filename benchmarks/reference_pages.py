@@ -13,14 +13,14 @@ from typing import Any
 
 from medmnist.info import INFO
 
-from fedbench import algorithms, models, ranges, registry
+from fedbench import algorithms, models, registry
+from fedbench.commands.schema import in_words
 from fedbench.data import datasets
 from fedbench.data.dataset import Dataset
 from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.task import LabelledTask, Task
 
 SHAPES = {"grey pictures of 28 x 28": (1, 28, 28), "colour pictures of 32 x 32": (3, 32, 32)}
-KINDS = {float: "number", int: "whole number", str: "word"}
 METHODS = """# Methods
 
 A study names a method by `algorithm:` and gives its hyper-parameters under `params:` ([Your paper](../howto/paper.md)).
@@ -71,11 +71,9 @@ def meanings(kind: type) -> dict[str, str]:
 
 def hyper_parameters(kind: type) -> Iterator[str]:
     """Yield a line for each hyper-parameter of a method: its range, default and meaning."""
-    takes, said = ranges.ranges_of(kind), meanings(kind)
+    takes, said = registry.fields_of(kind), meanings(kind)
     for field in dataclasses.fields(kind):
-        wants = takes[field.name]
-        bounds = " and ".join(ranges.RELATIONS[relation][0].format(bound) for relation, bound in wants.bounds)
-        facts = f"{KINDS[wants.kind]} {bounds}".strip() + " or `null`" * wants.optional
+        facts = in_words(takes[field.name].json_schema()) + " or `null`" * (field.default is None)
         if field.default is not dataclasses.MISSING:
             facts += f", default `{written(field.default)}`"
         yield f"* **`{field.name}`** ({facts}): {said[field.name]}\n"

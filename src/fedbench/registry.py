@@ -6,18 +6,22 @@ import dataclasses
 import functools
 import importlib
 import itertools
+import json
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
-from fedbench import ranges
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from fedbench.errors import UserError, unknown
 
 Built = TypeVar("Built")
+STRICT = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
 
 def names(package: ModuleType) -> list[str]:
@@ -73,11 +77,34 @@ def filled(kind: Any, base: type[Built], label: str, word: str, values: Mapping[
     )
     if missing:
         raise UserError(f"{label} needs {', '.join(missing)}: write every {word} in the configuration")
-    takes = ranges.ranges_of(kind)
+    takes = fields_of(kind)
     for key, value in values.items():
-        ranges.check_range(label, key, value, takes.get(key, ranges.Range(object)))
+        try:
+            # as JSON, whose lists are tuples too
+            takes[key].validate_json(json.dumps(value, default=str))
+        except ValidationError as error:
+            says = error.errors()[0]["msg"]
+            raise UserError(f"{label}: {key}: {says} (got {value!r}){_as_number(value)}") from None
     built: Built = kind(**values)
     return built
+
+
+@functools.lru_cache(maxsize=256)
+def fields_of(kind: type) -> dict[str, TypeAdapter[Any]]:
+    """Return what checks the fields of a dataclass by their annotations; a type that is not found takes anything."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError:  # imported for type checkers alone
+        hints = {}
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: TypeAdapter(hints.get(name, Any), config=STRICT) for name in names}
+
+
+def _as_number(value: object) -> str:
+    """Say how YAML reads ``1e-1`` as a number: with a point before the exponent."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", value, flags=re.IGNORECASE):
+        return f"; YAML takes {value} for a text, write {float(value)!r}"
+    return ""
 
 
 def origins(package: ModuleType) -> dict[str, str]:

@@ -173,7 +173,7 @@ def _keys(spec: Schema) -> list[str]:
     """Return a line for each key: its name, type, default and meaning."""
     lines = []
     for name, key in spec.get("properties", {}).items():
-        facts = _type(key)
+        facts = in_words(key)
         if name in spec.get("required", []):
             facts += ", required"
         elif isinstance(key.get("default"), str | int | float) and key["default"] != "":
@@ -182,13 +182,13 @@ def _keys(spec: Schema) -> list[str]:
     return [*lines, ""]
 
 
-def _type(key: Schema) -> str:
+def in_words(key: Schema) -> str:
     """Return a type in words."""
     if "$ref" in key:
         name = _heading(key["$ref"].rpartition("/")[2])
         return f"[{name}](#{name.lower().replace(' ', '-')})"
     if "anyOf" in key:
-        kinds = {_type(part) for part in key["anyOf"] if part.get("type") != "null"}
+        kinds = {in_words(part) for part in key["anyOf"] if part.get("type") != "null"}
         if kinds == {"`true` or `false`", "whole number", "number", "text"}:
             return "value"
         known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
@@ -198,24 +198,21 @@ def _type(key: Schema) -> str:
     if "const" in key:
         return f"`{key['const']}`"
     if key.get("type") == "array":
-        return f"list of {_type(key['items'])}" if key.get("items") else "list"
+        return f"list of {in_words(key['items'])}" if key.get("items") else "list"
     if key.get("type") == "object":
         inner = key.get("additionalProperties")
-        return f"by name: {_type(inner)}" if isinstance(inner, dict) and inner else "keys and values"
+        return f"by name: {in_words(inner)}" if isinstance(inner, dict) and inner else "keys and values"
     words = {
-        "minimum": "at least",
-        "exclusiveMinimum": "above",
-        "maximum": "at most",
-        "exclusiveMaximum": "below",
-    }
-    ends = (f" {word} {key[name]:,g}" for name, word in words.items() if name in key)
+        "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
+    }  # fmt: skip
+    ends = " and ".join(f"{word} {key[name]:,g}" for name, word in words.items() if name in key)
     kinds_of = {
-        "number": "number",
         "integer": "whole number",
         "string": "text",
         "boolean": "`true` or `false`",
+        "number": "number",
     }
-    return kinds_of.get(str(key.get("type")), "any value") + "".join(ends)
+    return f"{kinds_of.get(str(key.get('type')), 'any value')} {ends}".strip()
 
 
 def write_schemas() -> list[Path]:

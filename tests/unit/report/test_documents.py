@@ -95,9 +95,9 @@ def test_a_hyper_parameter_has_its_range_default_and_meaning_also_where_it_is_in
     lines = [*reference_pages.hyper_parameters(find(algorithms, "method", "coda", "Method"))]
     known = {
         "* **`lr_dual`** (number above 0): dual step size.\n",
-        "* **`restart_samples`** (whole number 0 or more): samples of each client in the dual restart; "
+        "* **`restart_samples`** (whole number at least 0): samples of each client in the dual restart; "
         "0 leaves alpha as it is (CODA+).\n",
-        "* **`alpha_least`** (number -1 or more and at most 0 or `null`, default `null`): "
+        "* **`alpha_least`** (number at least -1 and at most 0 or `null`, default `null`): "
         "alpha is never below it after a local step or a restart; null for no bound.\n",
     }  # fmt: skip
     assert known <= {*lines}

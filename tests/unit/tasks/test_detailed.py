@@ -82,8 +82,8 @@ def test_a_run_records_what_was_asked_for_and_trains_as_without(n_classes: int) 
     [
         (["balanced"], r"task 'detailed': unknown metric 'balanced'.*Known: accuracy, balanced_accuracy"),
         ([], "metrics is a list of names"),
-        ("f1", "metrics is a list of names"),
-        (None, "metrics is a list of names"),
+        ("f1", "metrics: Input should be a valid"),
+        (None, "metrics: Input should be a valid"),
     ],
 )
 def test_mistakes_are_named(metrics: object, says: str) -> None:

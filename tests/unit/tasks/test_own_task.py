@@ -142,7 +142,7 @@ def test_mistakes_are_named(toy_task: dict[str, Any]) -> None:
         UserError, match=r"task 'test_own_task': unknown option 'noisy'\. Did you mean 'noise'"
     ):
         tasks.make_task(TaskSpec(name="test_own_task", options={"noisy": 0.1}))
-    with pytest.raises(UserError, match="samples is a whole number"):
+    with pytest.raises(UserError, match="samples: Input should be a valid integer"):
         tasks.make_task(TaskSpec(name="test_own_task", options={"noise": 0.1, "samples": 1.5}))
 
 
