@@ -21,8 +21,6 @@ from fedbench.results.origin import provenance
 from fedbench.study.plan import Plan
 from fedbench.study.schema import BoardSpec, Paper, TableSpec
 
-INDEPENDENT = 6
-"""Datasets from which a critical-difference diagram would mean something."""
 OF_PRINT = (
     "published_mean", "published_std", "published_note", "difference", "half_width", "verdict", "basis",
 )  # fmt: skip
@@ -51,7 +49,7 @@ def board_table(plan: Plan, name: str) -> Table:
         *_added(paper, shown),
         notes.untuned(not_tuned),
         *described.weights(cells),
-        notes.other_data(described.other_data(cells, made["data"], Path(plan.config.data_dir))),
+        described.other_data(cells, made["data"], Path(plan.config.data_dir)),
         *(_ties(paper, board) for board in shown if board.count > 1),
         _shipped(items),
     ]
@@ -128,35 +126,23 @@ def _rules(board: BoardSpec, shown: Sequence[Board], tuned: bool) -> list[str]:
     when = "the end of training"
     if board.budget:
         when = f"the last evaluation within a budget of {WORDS[board.budget]}, fixed beforehand"
-    lines = [
-        "Rules. Methods of a dataset share partitions, participants and mini-batches of each seed, network, steps and "
-        "schedule. "
-        + (
-            "Each has one search space for all datasets and the same number of trials, on validation data alone. "
-            if tuned
-            else ""
-        )
-        + f"What counts is {when}: the best test round is never taken. A cell that diverged or failed counts as "
-        f"{board.random}. {' and '.join(board.controls)}: controls without a rank."
-        + (
-            f" {board.pooled}: all data in one place, the same budget; no upper bound."
-            if board.pooled
-            else ""
-        ),
+    rules = [
+        "Methods of a dataset share partitions, participants and mini-batches of each seed, network, steps, schedule.",
+        "Each has one search space for all datasets and the same number of trials, on validation data alone."
+        if tuned
+        else "",
+        f"What counts is {when}: the best test round is never taken. A cell that diverged or failed counts as "
+        f"{board.random}. {' and '.join(board.controls)}: controls without a rank.",
+        f"{board.pooled}: all data in one place, the same budget; no upper bound." if board.pooled else "",
+        "Target: fixed beforehand; ∞: a seed ended without it." if board.budget else "",
+    ]
+    return [
+        " ".join(filter(None, rules)),
         f"Rank: by {first}. Two methods are distinguished by a t-test paired by seed, corrected for all pairs (Holm), "
         "at level 0.05; differences spread by the metric's step at least. The interval begins behind all methods "
         "that are shown to be better and ends before all that are shown to be worse: methods that cannot be "
         "distinguished share ranks. A method that coincides with another one at its values here shares its rank.",
     ]
-    if board.budget:
-        lines.append("Target: fixed beforehand; ∞: a seed ended without it.")
-    count = sum(one.dataset is not None for one in shown)
-    lines.append(
-        f"No critical-difference diagram: it needs {INDEPENDENT} independent datasets, and there are {count}."
-        if count < INDEPENDENT
-        else f"Shown are {count} datasets."
-    )
-    return lines
 
 
 def _ties(paper: Paper, board: Board) -> str:
@@ -178,26 +164,11 @@ def _added(paper: Paper, shown: Sequence[Board]) -> list[str]:
     added = paper.defined.get("methods", []) if paper.extends else []
     return [
         f"{_label(paper, line.method)} {f'on {board.dataset}' if board.dataset else 'on average'}: "
-        f"rank {line.rank} of {board.count}{_front(paper, board, line)}."
+        f"rank {line.rank} of {board.count}."
         for board in shown
         for line in board.ranked
         if line.method in added
     ]
-
-
-def _front(paper: Paper, board: Board, line: Line) -> str:
-    """Say in which costs a method is on the Pareto front of a dataset."""
-    said = ""
-    for cost in COSTS if board.dataset else ():
-        over = board.dominator(line.method, cost)
-        if cost == "seconds" and len(board.hardware()) > 1:
-            said += "; seconds were measured on several machines"
-        elif over is None:
-            said += f"; on the Pareto front of {board.measure.label} and {WORDS[cost]}"
-        else:
-            by = _label(paper, over)
-            said += f"; dominated by {by} in {board.measure.label} and {WORDS[cost]} (by means)"
-    return said
 
 
 def _shipped(shown: Sequence[Compared]) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -13,7 +12,7 @@ from fedbench.report import described, verdict_words
 from fedbench.report.layout import METRIC
 from fedbench.results import compare, degenerate_runs, rates, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
-from fedbench.results.names import ABSENT, AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
+from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
 from fedbench.results.published_verdicts import MATCHES, ONE_SEED
 from fedbench.results.statistics import COVERAGE
 from fedbench.results.verdicts import BOUND
@@ -40,41 +39,37 @@ def caption(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -
 
 
 def below(
-    plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame, made: Mapping[str, Any], dashes: bool
+    plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame, data: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Return the notes that may stand below a table, the most important first.
 
-    What the numbers and signs are, data that do not compare, the outcome, which class is positive, what went wrong,
-    doubtful print. ``made`` is the provenance of the cells; ``dashes`` tells that a place without a number is shown.
+    What numbers and signs are, what does not compare, the outcome, which class is positive, what went wrong.
+    ``data`` are the digests of the arrays that the runs were made from, by dataset.
     """
-    paper, spec, data = plan.study, plan.table(name), Path(plan.config.data_dir)
-    prepared = "made from data that were prepared differently, so that these numbers cannot be compared"
+    paper, spec, folder = plan.study, plan.table(name), Path(plan.config.data_dir)
     ran = frame[frame["of_scale"] & (frame["n_seeds"] > 0)]
     measured = {*zip(ran["dataset"], ran["method"], strict=True)}
     not_tuned = [cell for cell in plan.untuned(cells) if (cell.dataset, cell.method) in measured]
-    first = [
-        _numbers(paper, spec, frame),
-        letters(paper, frame),
-        signs(spec, frame, plan.config.tolerance, dashes),
-    ]
+    by_site = any("site_" in metric or "@" in metric for metric in spec.metrics)
+    first = [_numbers(paper, spec, frame), letters(paper, frame), signs(spec, frame, plan.config.tolerance)]
+    ours = [of for name, of in paper.datasets.items() if name in {*frame["dataset"]} and not of.printed]
+    doubts = _visible(frame).query("doubt != ''")
     notes = [
         " ".join(filter(None, first)),
-        listed(prepared, [name for name, digests in made["data"].items() if len(digests) > 1]),
-        other_data(described.other_data(cells, made["data"], data)),
-        absent(frame),
-        trouble(frame, FAILED),
+        described.other_data(cells, data, folder),
+        *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
         untuned(not_tuned),
         outcome(paper, frame),
         references(spec),
         gains(frame, lambda method: axis_text(paper, "method", method)),
         *described.weights(cells),
-        *described.tasks(cells, data),
-        *(described.sites(cells, data) if any("site_" in m or "@" in m for m in spec.metrics) else []),
-        *additions(paper, [*frame["dataset"]]),
-        *(trouble(frame, word) for word in (DIVERGED, UNDEFINED, INCOMPLETE)),
+        *described.tasks(cells, folder),
+        *(described.sites(cells, folder) if by_site else []),
+        *(f"{of.note.rstrip('.')}." for of in ours if of.note),
+        *(trouble(frame, status) for status in (DIVERGED, UNDEFINED, INCOMPLETE)),
         *(idle_runs(frame, word) for word in degenerate_runs.MEANING),
         moving(frame),
-        doubts(frame),
+        listed("†", _at(doubts, doubts["doubt"])),
         listed("published, but no name of this study", compare.unknown_names(paper, spec)),
     ]  # fmt: skip
     return [*filter(None, notes)]
@@ -82,41 +77,33 @@ def below(
 
 def details(plan: Plan, name: str, cells: Sequence[Cell], frame: pd.DataFrame) -> list[str]:
     """Return the notes for the end of a document: how print counts, how numbers are made, what was trained."""
-    paper, spec = plan.study, plan.table(name)
     notes = [
         published(frame),
         sensitivity(frame, plan.config.tolerance),
-        resembling(frame, plan.config.tolerance),
-        combined(paper, spec),
-        selection(paper, cells),
+        combined(plan.study, plan.table(name)),
+        selection(plan.study, cells),
         *described.trained(cells),
         *described.chosen(plan, cells),
-        origin(frame),
         machines(frame),
     ]
     return [*filter(None, notes)]
 
 
 def _numbers(paper: Paper, spec: TableSpec, frame: pd.DataFrame) -> str:
-    """Say what a number of ours is; those of single sites are named by their columns or rows alone."""
-    by_site = {metric.partition("@")[0] for metric in spec.metrics if "@" in metric}
-    metrics = [
-        paper.measure(metric).label + " (of each site too)" * (metric in by_site)
-        for metric in dict.fromkeys(metric.partition("@")[0] for metric in spec.metrics)
-    ]
-    what = metrics[0] + "".join(f" ({name})" for name in metrics[1:])
-    if METRIC in (*spec.rows, *spec.columns):
-        what = ", ".join(metrics)
-    several = (frame["n_wanted"] > 1).any()
-    ours = "mean ± standard deviation over seeds" if several else "one seed"
+    """Say what a number of ours is; those of single sites are named by their columns or rows."""
+    of_all = dict.fromkeys(metric.partition("@")[0] for metric in spec.metrics)
+    first, *others = [paper.measure(metric).label for metric in of_all]
+    apart = METRIC in (*spec.rows, *spec.columns)
+    what = first + "".join(f", {name}" if apart else f" ({name})" for name in others)
+    ours = "mean ± standard deviation over seeds" if (frame["n_wanted"] > 1).any() else "one seed"
     return f"{what[0].upper()}{what[1:]}: {ours}."
 
 
 def letters(paper: Paper, frame: pd.DataFrame) -> str:
     """Explain the settings that headings call by a letter, empty without any."""
     varying = [n for n in paper.settings if len({at.get(n) for at in frame["at"]}) > 1]
-    words = [f"{axis_name(paper, n)}: {paper.settings[n].label}" for n in varying]
-    said = [word for word in words if len(word.partition(": ")[0]) == 1 and len(word) > 4]
+    names = {axis_name(paper, name): paper.settings[name].label for name in varying}
+    said = [f"{name}: {label}" for name, label in names.items() if len(name) == 1 < len(label)]
     return f"{'; '.join(said)}." if said else ""
 
 
@@ -137,35 +124,10 @@ def references(spec: TableSpec) -> str:
     )
 
 
-def other_data(names: Sequence[str]) -> str:
-    """Say which datasets are no longer those that the runs were trained on, and the cure; nothing where all are."""
-    cure = "`fedbench forget DATASET`, and the next workflow trains on these"
-    said = f"Trained on data other than those prepared here now: {', '.join(names)} ({cure})."
-    return said if names else ""
-
-
 def untuned(cells: Sequence[Cell]) -> str:
     """Say which methods are not tuned for their dataset, nothing where there are none."""
     said = "Not tuned for this dataset: the order of methods says nothing"
     return f"{said} ({methods_by_dataset(cells)})." if cells else ""
-
-
-def additions(paper: Paper, datasets: Sequence[str]) -> list[str]:
-    """Name the datasets that are ours, with what is said of each."""
-    ours = sorted(name for name, entry in paper.datasets.items() if name in datasets and not entry.printed)
-    first = f"{', '.join(ours)}: not in the paper; there is no published value."
-    return [first] * bool(ours) + [
-        f"{note.rstrip('.')}." for name in ours if (note := paper.datasets[name].note)
-    ]
-
-
-def resembling(frame: pd.DataFrame, tolerance: float) -> str:
-    """Say how many matching numbers would match the published value of another method too; empty where none does."""
-    same, total = verdicts.resemblance(frame, tolerance)
-    said = (
-        f"{same} of the {total} comparisons of a match with another method's published value would match too"
-    )
-    return f"{said}: matches say little about the order." if same else ""
 
 
 def sensitivity(frame: pd.DataFrame, tolerance: float) -> str:
@@ -203,9 +165,9 @@ def selection(paper: Paper, cells: Sequence[Cell]) -> str:
     return f"The evaluation that counts is {' or, as configured, '.join([*last, *chosen])}." if chosen else ""
 
 
-def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float, dashes: bool) -> str:
+def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
     """Explain the signs of a table, as far as they occur."""
-    shipped, several = frame[frame["shipped"]], frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1
+    several = frame.loc[frame["n_seeds"] > 0, "method"].nunique() > 1
     line = "row" if "method" in spec.columns else "column"
     apart = ", ours and published separately" if (frame["shown"] & frame["printed"].notna()).any() else ""
     marks = {
@@ -213,12 +175,10 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float, dashes: bool) 
         "τ: Kendall correlation of the two rankings": frame["tau"].notna().any(),
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
-        f"{SHIPPED}: not trained here{', or not with all seeds' * bool(shipped['partly'].any())}": len(
-            shipped
-        ),
+        f"{SHIPPED}: not trained here": (frame["shipped"] & ~frame["partly"]).any(),
+        f"{SHIPPED}: not all seeds trained here": frame["partly"].any(),
         f"in brackets: {COVERAGE:.0%} interval of a gain": frame["low"].notna().any(),
-        "†: doubtful": frame.loc[(frame["status"] != NOT_RUN) | dashes, "doubt"].any(),
-        f"{ABSENT}: not run": dashes,
+        "†: doubtful in print": _visible(frame)["doubt"].any(),
     }
     said = "; ".join(mark for mark, occurs in marks.items() if occurs)
     compares, interval = frame["difference"].notna().any(), frame["half_width"].notna().any()
@@ -226,25 +186,23 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float, dashes: bool) 
     return " ".join(filter(None, [legend, f"{said}." if said else ""]))
 
 
+def _visible(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers that a table does not leave out: those that ran, or all where none did."""
+    ran = frame["status"] != NOT_RUN
+    return frame[ran] if ran.any() else frame
+
+
 def published(frame: pd.DataFrame) -> str:
     """Say what the ± of print is, and as how many runs print counts in intervals."""
     frame = frame[frame["difference"].notna()]
     if frame.empty:
         return ""
-    spreads = sorted({*frame.loc[frame["printed_std"].notna(), "spread"]})
+    spreads = sorted({*frame.loc[frame["printed_std"].notna(), "spread"]}) or ["no spread"]
     counts = sorted({*frame["print_seeds"].fillna(1).astype(int)})
-    runs = "one run" if counts == [1] else f"{' or '.join(map(str, counts))} runs"
-    if frame["comparable_std"].notna().any():
-        runs += " with the published spread"
-    what = "without a spread"
-    if spreads:
-        apart = ", not a spread over seeds" * ("std" not in spreads)
-        what = (
-            "with a standard deviation over runs"
-            if spreads == ["std"]
-            else f"with a {' or '.join(spreads)}{apart}"
-        )
-    return f"Published {what}; in intervals it counts as {runs}."
+    runs = " or ".join(f"{n} run{'s' * (n > 1)}" for n in counts)
+    known = "with this spread" if frame["comparable_std"].notna().any() else "without a spread"
+    said = " or ".join(spreads).replace("std", "standard deviation over runs")
+    return f"Published with {said}; in intervals a published number counts as {runs} {known}."
 
 
 def listed(head: str, texts: Iterable[str]) -> str:
@@ -263,28 +221,25 @@ def _at(rows: pd.DataFrame, texts: Iterable[str]) -> list[str]:
 
 
 def outcome(paper: Paper, frame: pd.DataFrame) -> str:
-    """Count the verdicts; where the paper gives bounds, how numbers lie to them."""
-    if frame["difference"].isna().all():
-        return bounds(frame)
-    return score(frame, paper.proposes, lambda method: axis_text(paper, "method", method))
-
-
-def score(frame: pd.DataFrame, proposed: Collection[str], label: Callable[[str], str]) -> str:
-    """Count the verdicts on what has run, those of the proposed methods apart from their rivals'."""
+    """Count the verdicts on what has run, those of the proposed methods apart; of bounds, how numbers lie to them."""
+    bounded = frame[frame["verdict"] == BOUND]
+    if len(bounded):
+        within = (bounded["mean"] <= bounded["printed"]).sum()
+        return f"The paper gives bounds: {within} of {len(bounded)} means lie within theirs."
     ran = frame[frame["printed"].notna() & (frame["verdict"] != NOT_RUN)]
-    of_paper = ran["method"].isin(proposed)
-    if not of_paper.any() or of_paper.all():
+    proposed = ran["method"].isin(paper.proposes)
+    if ran["difference"].isna().all():
+        return ""
+    if not proposed.any() or proposed.all():
         return f"Verdicts: {_counts(ran)}."
-    names = ", ".join(map(label, ran.loc[of_paper, "method"].unique()))
-    return f"Verdicts: {names} {_counts(ran[of_paper])}; rivals {_counts(ran[~of_paper])}."
+    names = ", ".join(axis_text(paper, "method", name) for name in ran.loc[proposed, "method"].unique())
+    return f"Verdicts: {names} {_counts(ran[proposed])}; rivals {_counts(ran[~proposed])}."
 
 
 def _counts(frame: pd.DataFrame) -> str:
-    counts = Counter(map(verdict_words.name, frame["verdict"], frame["basis"]))
-    first = [f"{kind}{one}" for kind in verdict_words.SYMBOLS for one in ("", f" ({ONE_SEED})")]
-    order = [*first, *sorted(set(counts) - {*first})]
-    words = {kind: kind.replace(MATCHES, "match").replace(" published", "") for kind in order}
-    return ", ".join(f"{counts[kind]} {words[kind]}" for kind in order if counts[kind])
+    """Count verdicts, the most frequent first."""
+    counts = Counter(map(verdict_words.name, frame["verdict"], frame["basis"])).most_common()
+    return ", ".join(f"{n} {kind}" for kind, n in counts).replace(MATCHES, "match").replace(" published", "")
 
 
 def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
@@ -292,47 +247,33 @@ def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:
     known = frame[frame["gain"] & frame["shown"] & frame["low"].notna()]
     sites = known["metric"].str.contains("@")
     known = known[sites] if sites.any() else known
-    several, falls = known["method"].nunique() > 1, known["sign"] < 0
+    if known.empty:
+        return ""
+    several = known["method"].nunique() > 1
     names = known["label"] + known["method"].map(lambda method: f" ({label(method)})" * several)
-    up, down = known["low"] > 0, known["high"] < 0
-    places = {"gains": up & ~falls | down & falls, "loses": down & ~falls | up & falls}
+    ends = known["sign"] * known["low"], known["sign"] * known["high"]
+    places = {
+        "gains": (ends[0] > 0) & (ends[1] > 0),
+        "loses": (ends[0] < 0) & (ends[1] < 0),
+    }
     words = [f"{word} in {', '.join(names[at])}" for word, at in places.items() if at.any()]
     parts = [f"Federated training {' and '.join(words)}"] if words else []
-    rest = int((~up & ~down).sum())
-    parts += (
-        [f"{rest} of {len(known)} intervals of {'sites’ ' * bool(sites.any())}gains hold 0"] if rest else []
-    )
-    return f"{'; '.join(parts)}." if parts else ""
-
-
-def bounds(frame: pd.DataFrame) -> str:
-    """Say how measured numbers lie to printed bounds, which give no verdict; empty where there are none."""
-    pairs = frame[frame["verdict"] == BOUND]
-    within = (pairs["mean"] <= pairs["printed"]).sum()
-    return f"The paper gives bounds: {within} of {len(pairs)} means lie within theirs." if len(pairs) else ""
-
-
-def absent(frame: pd.DataFrame) -> str:
-    """Say why numbers are missing, where that is known."""
-    pending = frame[frame["of_scale"] & (frame["status"] == NOT_RUN)]
-    reasons = sorted({*pending["reason"]} - {""})
-    return f"Not run: {'; '.join(reasons)}." if reasons else ""
+    rest = len(known) - sum(at.sum() for at in places.values())
+    what = "sites’ gains" if sites.any() else "gains"
+    return f"{'; '.join([*parts, f'{rest} of {len(known)} intervals of {what} hold 0'])}."
 
 
 def trouble(frame: pd.DataFrame, status: str) -> str:
-    """List the cells of a status with the reason of each."""
-    rows = frame[frame["shown"] & (frame["status"] == status)]
+    """List the numbers of a status with the reason of each."""
+    rows = frame[frame["shown"] & (frame["status"] == status) & (frame["reason"] != "")]
     return listed(status, _at(rows, rows["reason"]))
 
 
 def idle_runs(frame: pd.DataFrame, word: str) -> str:
     """List the runs that learned nothing or are stuck, as ``word`` says."""
     rows = frame[frame["shown"] & frame["idle"].map(lambda words: word in words)]
-    return listed(degenerate_runs.MEANING[word], _at(rows, [_seeds(words[word]) for words in rows["idle"]]))
-
-
-def _seeds(seeds: Sequence[int | str]) -> str:
-    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+    seeds = (f"seed {', '.join(map(str, words[word]))}" for words in rows["idle"])
+    return listed(degenerate_runs.MEANING[word], _at(rows, seeds))
 
 
 def moving(frame: pd.DataFrame) -> str:
@@ -346,23 +287,6 @@ def moving(frame: pd.DataFrame) -> str:
         f"{len(late)} of {len(known)} curves had not levelled off (more than {limits} in the last "
         "fifth before the step size was reduced); longer training may change these results."
     )
-
-
-def doubts(frame: pd.DataFrame) -> str:
-    """List where the print is in doubt."""
-    rows = frame[(frame["doubt"] != "") & (frame["status"] != NOT_RUN)]
-    return listed("†", _at(rows, rows["doubt"]))
-
-
-def origin(frame: pd.DataFrame) -> str:
-    """Say where shipped numbers come from: scale, seeds and code; the CSV has the hardware of each."""
-    lines = []
-    groups = frame[frame["shipped"]].groupby(["dataset", "scale", "n_seeds"], sort=False)
-    for (dataset, scale, seeds), rows in groups:
-        code = ", ".join(sorted({commit for text in rows["commit"] for commit in text.split()}))
-        count = "one seed" if seeds == 1 else f"{seeds} seeds"
-        lines.append(f"{dataset} at scale {scale}, {count} (code {code})")
-    return f"{SHIPPED}: {'; '.join(lines)}." if lines else ""
 
 
 def machines(frame: pd.DataFrame) -> str:

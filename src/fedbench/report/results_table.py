@@ -8,7 +8,7 @@ import pandas as pd
 
 from fedbench.report import notes, verdict_words
 from fedbench.report.document import Table, origin, stamp
-from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged, fold
+from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged
 from fedbench.results import compare, verdicts
 from fedbench.results.axes import axes_placed
 from fedbench.results.degenerate_runs import NO_MODEL
@@ -37,13 +37,12 @@ def table_of_results(plan: Plan, name: str) -> Table:
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
     mark = stamp(made["commits"], [run["key"] for cell in made["cells"] for run in cell["runs"]])
-    dashes = any(entry.empty and entry.value for entry in fold(grid).entries)
     return Table(
         paper=plan.study.key,
         name=name,
         title=notes.caption(plan, name, cells, frame),
         grid=grid,
-        notes=notes.below(plan, name, cells, frame, made, dashes),
+        notes=notes.below(plan, name, cells, frame, made["data"]),
         details=[*notes.details(plan, name, cells, frame), f"{mark}."],
         rows=compare.tidy(frame, plan.study.key, name),
         provenance=origin(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fedbench.results.frame import FINISHED
-from fedbench.results.published_verdicts import MATCHES, Verdicts, hold_against_print
+from fedbench.results.published_verdicts import Verdicts, hold_against_print
 from fedbench.results.statistics import rank_agreement
 
 NO_REFERENCE = "no reference"
@@ -43,18 +43,6 @@ def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.Dat
         verdict=pd.Series(said.kind, frame.index, dtype=object).where(compares, other),
         basis=pd.Series(said.basis, frame.index, dtype=object).where(compares, ""),
     )
-
-
-def resemblance(frame: pd.DataFrame, tolerance: float) -> tuple[int, int]:
-    """Count how many of the numbers that match would match the print of another method, of how many comparisons.
-
-    Where many do, the tolerance does not tell the methods apart, and matches say nothing of their order.
-    """
-    matching = frame.loc[frame["verdict"] == MATCHES, [*GROUP, "method", *SIDES[:-1]]]
-    others = frame.loc[frame["printed"].notna(), [*GROUP, "method", SIDES[-1], *OF_PRINT]]
-    pairs = matching.merge(others, on=GROUP, suffixes=("", "_in_print"))
-    pairs = pairs[pairs["method"] != pairs["method_in_print"]]
-    return int((_held(pairs, tolerance).kind == MATCHES).sum()), len(pairs)
 
 
 def changed(frame: pd.DataFrame, tolerance: float) -> int:

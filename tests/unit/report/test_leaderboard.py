@@ -16,7 +16,7 @@ from report_project import TRAIN, Project, run_result
 
 from fedbench import metric_table
 from fedbench.errors import UserError
-from fedbench.report import leaderboard, tables
+from fedbench.report import tables
 from fedbench.report.figures import build as figures
 from fedbench.results.export import export_reproduced
 from fedbench.results.leaderboard import board_of
@@ -98,7 +98,6 @@ def test_methods_are_ranked_ties_share_a_rank_and_controls_have_none(board: Proj
     assert rows["rank_worst"].dropna().to_dict() == {"Good": 2, "Fair": 2, "Bad": 3}
     said = tables.table_of(Plan(config, "league"), "leaderboard").markdown()
     assert "Ones: 2 of 3 methods may be the best (8 seeds): Good, Fair" in said or "Fair, Good" in said
-    assert "No critical-difference diagram: it needs 6 independent datasets, and there are 2." in said
     assert said.index("Good") < said.index("Bad") < said.index("Pooled") < said.index("| Guess")
     assert re.search(r"\| Guess +\| control +\| [^|]+\| – +\| – +\|", said), "random scores cost nothing"
 
@@ -221,22 +220,6 @@ def test_a_method_that_lacks_a_dataset_has_no_place_on_average(
     assert average.heading.startswith("Average") and ranks["Fair"] == "–" and ranks["Good"] == "1"
 
 
-def test_datasets_enough_are_said_and_seconds_of_several_machines_are_not_compared(
-    board: Project, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine(board)
-    fill(board, "mine", config)
-    (cell, *_) = [cell for cell in board.cells("mine", "leaderboard", config) if cell.method == "Mine"]
-    runs = board.runs(cell)
-    board.write(cell, [run | {"provenance": run["provenance"] | {"hardware": "a card"}} for run in runs])
-    monkeypatch.setattr(leaderboard, "INDEPENDENT", 2)
-    said = tables.table_of(Plan(config, "mine"), "leaderboard").markdown()
-    assert "Shown are 2 datasets." in said
-    (line,) = re.findall(rf"Mine on {cell.dataset}: .*", said)
-    assert line.endswith("; seconds were measured on several machines.")
-    assert not re.search(r"Mine on \w+: .* several machines", said.replace(line, ""))
-
-
 def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config) -> None:
     """Ones and Twos were shipped at scale reduced; then Twos runs at scale demo."""
 
@@ -309,8 +292,7 @@ def test_ones_own_method_is_ranked_among_shipped_rows_and_nothing_else_is_traine
     fill(board, "mine", config, only="Mine")
     table = tables.table_of(Plan(config, "mine"), "leaderboard")
     said = table.markdown()
-    assert "Mine on Ones: rank 3 of 4; dominated by Fair in test AUC and numbers sent (by means)" in said
-    assert "on average: rank 3 of 4" in said
+    assert "Mine on Ones: rank 3 of 4." in said and "on average: rank 3 of 4." in said
     shown = table.rows.set_index(["dataset", "method"])["shipped"]
     assert not shown["Ones", "Mine"] and shown["Ones", "Good"] and shown["Twos", "Bad"]
     drawing = figures.drawing_of(Plan(config, "mine"), "figure1")

@@ -58,12 +58,8 @@ def test_what_training_starts_from_is_said(project: Project) -> None:
     chosen = cells(project)
     plain = chosen[0].runs[0]
     parent = plain.model_copy(update={"train": plain.train.model_copy(update={"keep_model": True})})
-    file = "0123456789abcdef" * 4
     for start, said in (
-        (
-            {"sha256": file, "drop_head": True},
-            "the weights of a file (SHA-256 0123456789abcdef) but its output layer",
-        ),
+        ({"sha256": "0" * 64, "drop_head": True}, "the weights of a file without its output layer"),
         ({"run": parent}, f"a model of 100 iterations of {plain.method} on digits"),
     ):
         run = plain.model_copy(update={"start": StartSpec(**start)})
@@ -83,7 +79,7 @@ def test_the_positive_class_its_share_and_what_was_dropped_are_said(project: Pro
     dropped = int((classes < 5).sum()) - train["class_counts"]["1"]
     (said,) = described.tasks(chosen, Path("data"))
     assert said == (
-        f"Digits: positive classes are 0–4 (9.9 % of {train['n']:,} training samples; {dropped:,} samples dropped)."
+        f"Digits: positive: 0, 1, 2, 3, 4 (9.9% of {train['n']:,} training samples; {dropped:,} dropped)."
     )
     assert said in tables.table_of(Plan(CONFIG), "table1").markdown()
 
@@ -97,8 +93,7 @@ def test_of_several_partitions_the_least_and_the_largest_number_are_said(
     first, *_ = cells(project)
     dealt = [first.model_copy(update={"runs": [with_clients(first.runs[0], n)]}) for n in tasks]
     assert described.tasks(dealt, Path("data")) == [
-        "Digits: positive classes are 3, 4 (9.9 % to 25.0 % of 900 to 1,200 training samples; "
-        "none to 70 samples dropped)."
+        "Digits: positive: 3, 4 (9.9% to 25.0% of 900 to 1,200 training samples; 0 to 70 dropped)."
     ]
 
 

@@ -136,7 +136,7 @@ def test_users_own_numbers_methods_and_datasets(project: Project, reduced: Confi
     table = tables.table_of(Plan(reduced), "table1")
     row = line(table.tex(), r"\quad my\_method\_5")
     assert r"0.5{\tiny $\pm$0.1}" in row and row.endswith(r"? \\")
-    assert "counts as 3 runs with the published spread" in table.markdown()
+    assert "counts as 3 runs with this spread" in table.markdown()
     kinds = table.rows.set_index("method")["verdict"]
     assert kinds["CoDA"] == "no reference"
 
@@ -226,7 +226,7 @@ def test_metrics_are_rows_or_columns_where_the_table_places_them(project: Projec
         shapes[rows[0]] = [
             [(e.value, e.best) for line in row.entries for e in line] for row in table.shown.rows
         ]
-        assert table.notes[0].startswith("Test AUC (of each site too): mean ±")
+        assert table.notes[0].startswith("Test AUC: mean ±")
         assert "(0." not in table.markdown()
     assert shapes["method"] == [
         [("0.800", False), ("0.900", True), ("0.700", False)],

@@ -63,7 +63,7 @@ def test_a_value_is_said_to_come_from_the_file_that_has_it() -> None:
         source = f"config/papers/{study}.yaml"
         assert described_cell(plan, cell.name)[2] == f"hyper-parameters: not tuned; values from {source}"
         assert any(layer.name == f"method {cell.method} of {source}" for layer in plan.layers(cell))
-        assert described.chosen(plan, [cell])[0].endswith(f"(values from {source}).")
+        assert f", values from {source}: " in described.chosen(plan, [cell])[0]
 
 
 def test_entries_are_changed_key_by_key_and_null_still_takes_away() -> None:

@@ -60,8 +60,8 @@ def test_a_table_says_whose_constants_it_has_and_how_long_the_trials_were(toy: P
     said = " ".join(described.chosen(plan, plan.cells()))
     length = plan.cells()[0].runs[0].train.iterations
     assert length == 8
-    assert "as published for Plain" in said
-    assert "tuned on validation data (trials of 2 iterations, 4 times shorter) for Proximal" in said
+    assert "as published: Digits: Plain." in said
+    assert "tuned on validation data, trials of 2 iterations, 4 times shorter: Digits: Proximal." in said
 
 
 def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_choice_on_an_edge_of_what_was_tried_is_named(toy: Path) -> None:
     plan = Plan(Config(scale="small", paper="toy"))
     said = described.chosen(plan, plan.cells())
     # Plain's step lies inside
-    assert "Digits: tuned values at the boundary of the search grid: Proximal mu." in said
+    assert "Tuned values at the boundary of the search grid: Digits: Proximal mu." in said
     assert edges({"lr": 0.1, "mu": 0.0, "score": "logit"}, tried) == ["lr"], "nothing lies below 0"
     assert edges({"lr": 0.1}, tried[:1]) == [], "what was not varied has no edge"
     starts = [{"alpha_start": 0.0}, {"alpha_start": -1.0}]
