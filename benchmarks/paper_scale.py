@@ -38,8 +38,7 @@ import pandas as pd
 
 from fedbench.engine import compiled
 from fedbench.errors import UserError
-from fedbench.results import shipped_curves
-from fedbench.results.export import export_reproduced
+from fedbench.results.export import add_curves, export_reproduced
 from fedbench.spec import RunSpec
 from fedbench.store import cell_files
 from fedbench.store.exchange import export_runs
@@ -230,7 +229,7 @@ def export(parts: list[Part], scale: str) -> None:
         with contextlib.suppress(UserError):  # none of its runs ended
             paths = [
                 export_reproduced(plan, part.table),
-                *shipped_curves.add(plan, plan.cells(part.table)),
+                *add_curves(plan, plan.cells(part.table)),
             ]
             print(f"{part.paper}/{part.table}, {part.dataset}: in {' and '.join(map(str, paths))}")
 

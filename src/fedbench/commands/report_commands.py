@@ -85,8 +85,7 @@ def export(
 ) -> None:
     """Write a table's measured numbers, or counts of data, to reproduced/, the form in which they are kept in git."""
     from fedbench.report import facts
-    from fedbench.results import shipped_curves
-    from fedbench.results.export import export_reproduced
+    from fedbench.results.export import add_curves, export_reproduced
 
     project.check_own("export")
     plan, name = planned(target, configured(scale, None, set_), "table")
@@ -94,7 +93,7 @@ def export(
         print(facts.export(plan, name))
         return
     print(export_reproduced(plan, name))
-    for path in shipped_curves.add(plan, plan.cells(name)) if curves else ():
+    for path in add_curves(plan, plan.cells(name)) if curves else ():
         print(path)
 
 

@@ -16,8 +16,9 @@ from fedbench.errors import UserError
 from fedbench.report import described
 from fedbench.report.document import Table, origin
 from fedbench.report.layout import NOT_PREPARED, At, Axes, Entry, Grid, arranged
-from fedbench.results import shipped_facts
+from fedbench.results import shipped
 from fedbench.results.axes import check_axes
+from fedbench.results.export import add_counts
 from fedbench.results.frame import Printed
 from fedbench.results.names import ABSENT, axis_name, axis_text, signed
 from fedbench.results.published import PublishedTable, load_published
@@ -48,12 +49,12 @@ class Facts:
     missing: dict[str, str] = field(default_factory=dict)
     elsewhere: dict[str, None] = field(default_factory=dict)
     counted: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
-    _shipped: shipped_facts.Facts = field(default_factory=dict)
+    _shipped: shipped.Facts = field(default_factory=dict)
     _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.plan.config.shipped:
-            self._shipped = shipped_facts.read_facts()
+            self._shipped = shipped.read_facts()
 
     def value(self, place: At) -> float | None:
         """Return one fact, None where it is not known here."""
@@ -95,7 +96,7 @@ def export(plan: Plan, name: str) -> Path:
     _counted(plan.study, axes, facts, None)
     if not facts.counted:
         raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
-    return shipped_facts.add(plan.study.key, facts.counted)
+    return add_counts(plan.study.key, facts.counted)
 
 
 def _splits(spec: TableSpec) -> list[str]:

@@ -20,7 +20,7 @@ from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 
 Tables = Mapping[str, pd.DataFrame]
-"""Tables of shipped runs by key, such as curves (:mod:`fedbench.results.shipped_curves`)."""
+"""Tables of shipped runs by key, such as curves (:func:`fedbench.results.shipped.load_curves`)."""
 
 
 class Trained(NamedTuple):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedbench.data.summary import Counts, by_site
 from fedbench.metric_table import Measure
-from fedbench.results import combine, rates, shipped_facts
+from fedbench.results import combine, rates
 from fedbench.results.aggregate import Repeat, measurements
 from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
@@ -19,7 +19,7 @@ from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
 from fedbench.results.places import Place
 from fedbench.results.published import load_published, print_of
 from fedbench.results.runs import runs_of_table
-from fedbench.results.shipped import Shipped
+from fedbench.results.shipped import Shipped, read_facts
 from fedbench.results.statistics import least_spread
 from fedbench.results.verdicts import judged
 from fedbench.study.cells import Cell
@@ -150,11 +150,7 @@ def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:
     if counted := by_site(run.data, run.seed, plan.config.data_dir):
         return counted
     key = run.data.partition_key(run.seed)
-    splits = {
-        split.partition("@"): counts
-        for (of, split), counts in shipped_facts.read_facts().items()
-        if of == key
-    }
+    splits = {split.partition("@"): counts for (of, split), counts in read_facts().items() if of == key}
     return {site: counts for (part, _, site), counts in splits.items() if part == "Test"}
 
 

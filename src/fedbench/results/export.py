@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from fedbench.data.summary import Counts
 from fedbench.errors import UserError
-from fedbench.outputs import write_output
-from fedbench.results import degenerate_runs
+from fedbench.outputs import csv_text, write_output
+from fedbench.results import collect, degenerate_runs
 from fedbench.results.frame import DIVERGED, FINISHED, Row, frame_of
 from fedbench.results.rates import rates_of_cells
 from fedbench.results.runs import runs_of_cells
-from fedbench.results.shipped import COLUMNS, path_of
-from fedbench.results.strict_csv import StrictCsv
+from fedbench.results.shipped import (
+    COLUMNS,
+    OF_COUNTS,
+    OF_CURVES,
+    Kind,
+    curves_in,
+    exported,
+    path_of,
+    path_of_facts,
+)
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import TableSpec
+
+POINTS = 100
+"""Evaluations that are kept of a run, at equal distances, the first and the last among them."""
 
 
 def export_reproduced(plan: Plan, table_name: str) -> Path:
@@ -44,7 +57,7 @@ def export_reproduced(plan: Plan, table_name: str) -> Path:
     new = _as_texts(made, place)
     path = path_of(config.scale, paper.key)
     if path.exists():
-        before = pd.DataFrame(StrictCsv(path).rows)
+        before = exported(path, dict.fromkeys(COLUMNS, "str"), "str")
         later = {name: entry for name, entry in paper.settings.items() if name not in before}
         before = before.assign(**{name: str(entry.default) for name, entry in later.items()})
         new = _with_others(new, before, [*place, "method", "seed"])
@@ -103,3 +116,56 @@ def _ranks(column: pd.Series[str]) -> pd.Series[int]:
     numbers = pd.to_numeric(texts, errors="coerce")
     ordered = pd.DataFrame({"number": numbers, "text": texts}).sort_values(["number", "text"])
     return column.map({text: rank for rank, text in enumerate(ordered["text"])})
+
+
+def add_curves(plan: Plan, cells: Sequence[Cell]) -> list[Path]:
+    """Add the curves of the cells' runs that were trained here, and return the files that were written.
+
+    What was traced for each client is kept of the cells of figures that show it (``kind: duals``).
+    """
+    figures = plan.study.figures.items()
+    names = {cell.name for name, spec in figures if spec.kind == "duals" for cell in plan.cells(name)}
+    parts: dict[Kind, list[pd.DataFrame]] = {"curves": [], "clients": []}
+    for cell in cells:
+        for run in collect.runs_of(cell).records.values():
+            told = {"key": run.key, "status": run.status}
+            parts["curves"].append(thinned(collect.table_of(run.key, "curve.csv")).assign(**told))
+            if cell.name in names:
+                parts["clients"].append(thinned(collect.table_of(run.key, "clients.csv")).assign(**told))
+    return [
+        _merge(path_of(plan.scale.name, plan.study.key, kind), pd.concat(of_kind))
+        for kind, of_kind in parts.items()
+        if any(len(part) for part in of_kind)
+    ]
+
+
+def thinned(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of some of a run's rounds, :data:`POINTS` at most."""
+    if table.empty:
+        return table
+    rounds = table["round"].unique()
+    kept = np.linspace(0, len(rounds) - 1, min(len(rounds), POINTS)).round().astype(int)
+    return table[table["round"].isin(rounds[kept])]
+
+
+def _merge(path: Path, new: pd.DataFrame) -> Path:
+    """Write rows into a file; what it has of other runs stays."""
+    if path.exists():
+        before = curves_in(path)
+        new = pd.concat([before[~before["key"].isin(new["key"])], new])
+    first = [name for name in OF_CURVES if name in new]
+    new = new[[*first, *(name for name in new if name not in first)]]
+    return write_output(path, csv_text(new.sort_values("key", kind="stable")))
+
+
+def add_counts(study: str, counted: Mapping[tuple[str, str, str], Counts]) -> Path:
+    """Write counts by dataset, key and split into the file, in place of those that it has of the same ones."""
+    rows = [
+        (study, dataset, split, key, counts.n, counts.positive, counts.negative)
+        for (dataset, key, split), counts in counted.items()
+    ]
+    new, path = pd.DataFrame(rows, columns=[*OF_COUNTS]).astype(OF_COUNTS), path_of_facts()
+    if path.exists():
+        before = exported(path, OF_COUNTS, "str")
+        new = pd.concat([before, new]).drop_duplicates(["key", "split"], keep="last")
+    return write_output(path, csv_text(new.sort_values([*OF_COUNTS][:4])))

@@ -1,26 +1,35 @@
-"""Runs that travel with the repository: ``reproduced/<scale>/<study>.csv``, a row for each run and metric."""
+"""Runs that travel with the repository: ``reproduced/<scale>/<study>.csv``, a row for each run and metric.
+
+Beside them ``curves`` and ``clients`` have what figures draw of runs, a row for each evaluation that is kept, and
+``reproduced/facts.csv`` has counts of data for machines without the pictures.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
-from fedbench import files, metric_table
+from fedbench import files
+from fedbench.data.summary import Counts
 from fedbench.errors import UserError, shortened
 from fedbench.outputs import REPRODUCED
-from fedbench.results import degenerate_runs
-from fedbench.results.frame import AVERAGED, DIVERGED, FINISHED, SHIPPED, Row, Run, records
-from fedbench.results.strict_csv import exported
+from fedbench.project import named
+from fedbench.results.frame import SHIPPED, Row, Run, records
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import scale_names
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Value
 
+Kind = Literal["curves", "clients"]
+Type = Literal["str", "int", "float", "Int64"]
+"""Of a column, as pandas calls it."""
 FIRST = ("paper", "reduced")
 """Scales in the order in which they come near to the paper; others follow."""
 COLUMNS = (
@@ -37,13 +46,29 @@ COLUMNS = (
     "hardware",
 )
 """Of a file, after ``dataset`` and the settings of the study."""
-NUMBERS = ("seed", "value", "pace")
+NUMBERS: Mapping[str, Type] = {"seed": "int", "value": "float", "pace": "float"}
 """Those that hold numbers."""
+OF_CURVES = ("key", "status", "quantity")
+"""Columns of curves that hold no numbers; ``quantity`` is of what clients are traced for."""
+OF_COUNTS: Mapping[str, Type] = {
+    "study": "str", "dataset": "str", "split": "str", "key": "str",
+    "n": "Int64", "positive": "Int64", "negative": "Int64",
+}  # fmt: skip
+"""Columns of counts; ``key`` is that of the data rule and seed (``DataSpec.partition_key``), so that counts of another
+rule never show."""
+
+Facts = Mapping[tuple[str, str], Counts]
+"""Counts by key and split."""
 
 
-def path_of(scale: str, study: str) -> Path:
-    """Return the file with the runs of a study at a scale."""
-    return REPRODUCED / scale / f"{study}.csv"
+def path_of(scale: str, study: str, kind: Kind | Literal[""] = "") -> Path:
+    """Return the file with the runs of a study at a scale, or with what is kept of their curves."""
+    return REPRODUCED / scale / kind / f"{study}.csv"
+
+
+def path_of_facts() -> Path:
+    """Return the file with the shipped counts."""
+    return REPRODUCED / "facts.csv"
 
 
 class Shipped:
@@ -111,56 +136,80 @@ def joint_key(cells: Sequence[Cell], seed: int) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _read(
-    path: Path, _mark: files.Mark | None
-) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
+def _read(path: Path, _mark: files.Mark) -> tuple[dict[str, dict[str, Row]], dict[tuple[str, str], set[int]]]:
     """Return the rows of each run of a file by its key and metric, and the seeds that any run of a method has."""
-    rows = _checked(path)
+    rows = exported(path, {**dict.fromkeys(("dataset", *COLUMNS), "str"), **NUMBERS}, "str")
+    rows = rows.assign(origin=SHIPPED, source=[f"{named(path)}:{at}" for at in range(2, len(rows) + 2)])
     runs: dict[str, dict[str, Row]] = {}
-    for row in records(rows[[*COLUMNS, "source"]].assign(origin=SHIPPED), Row):
-        runs.setdefault(row.key, {}).setdefault(row.metric, row)  # two cells may have a run in common
+    for row in records(rows, Row):
+        # two cells may have a run in common
+        first = runs.setdefault(row.key, {}).setdefault(row.metric, row)
+        if row.metric and first.value != row.value == row.value:
+            raise UserError(
+                f"{row.source}: {row.metric} of the run {row.key} is {row.value:g}, in {first.source} "
+                f"{first.value:g}; remove what is wrong"
+            )
     seeds = rows.groupby(["dataset", "method"])["seed"].agg(set)
     return runs, dict(zip(seeds.index, seeds, strict=True))
 
 
-def _checked(path: Path) -> pd.DataFrame:
-    """Return the rows of a file; :class:`UserError` where one is none that an export writes."""
-    rows = exported(path, ("dataset", *COLUMNS), lambda name: name in NUMBERS)
-    rows = rows.astype(dict.fromkeys(NUMBERS, float))
-    known = {str(metric): metric_table.find(str(metric)) for metric in rows["metric"].unique()}
-    for side in ("low", "high"):
-        ends = {metric: getattr(measure, side) for metric, measure in known.items() if measure}
-        rows[side] = rows["metric"].map(ends).astype(float)
-    rows[["first", "at"]] = rows.groupby(["key", "metric"])[["value", "source"]].transform("first")
-    for wrong, what in _faults(rows):
-        if wrong.any():
-            row = rows[wrong].iloc[0]
-            line = row["source"].rpartition(":")[2]
-            raise UserError(f"{path}, line {line}: {shortened(what.format_map(row))}")
-    return rows.astype({"seed": int})
+def load_curves(plan: Plan, kind: Kind) -> Mapping[str, pd.DataFrame]:
+    """Return what is shipped of the runs of a study and of the one it extends, by their keys; nothing if so asked.
+
+    Raises:
+        UserError: a file is none that ``fedbench export`` wrote.
+    """
+    by_key: dict[str, pd.DataFrame] = {}
+    for study in filter(None, (plan.study.key, plan.study.extends) if plan.config.shipped else ()):
+        path = path_of(plan.scale.name, study, kind)
+        if mark := files.mark(path):
+            by_key |= _by_key(path, mark)
+    return by_key
 
 
-def _faults(rows: pd.DataFrame) -> list[tuple[pd.Series[bool], str]]:
-    """Return what can be wrong with rows: which have it, and what is said of one."""
-    value, seed, diverged = rows["value"], rows["seed"], rows["status"] == DIVERGED
-    silent = diverged | (rows["sign"] == degenerate_runs.NO_MODEL)
-    return [
-        (
-            ~rows["status"].isin((FINISHED, AVERAGED, DIVERGED)),
-            f"status is {{status!r}}; a run is {FINISHED} or {DIVERGED}, a cost may be {AVERAGED}",
-        ),
-        ((rows["metric"] == "") != diverged, "a {status} run with the metric {metric!r}"),
-        (
-            ~rows["sign"].isin(("", degenerate_runs.NO_MODEL, *degenerate_runs.MEANING)),
-            f"sign is {{sign!r}}; known: {', '.join(degenerate_runs.MEANING)}",
-        ),
-        ((seed % 1 != 0) | (seed < 0) | (value.isna() != silent), "seed {seed:g} with the value {value:g}"),
-        (
-            rows["low"].notna() & value.notna() & ~value.between(rows["low"], rows["high"]),
-            "value is {value:g}; {metric} lies between {low:g} and {high:g}",
-        ),
-        (
-            (rows["metric"] != "") & ~silent & (value != rows["first"]),
-            "{metric} of the run {key} is {first:g} in {at}",
-        ),
-    ]
+@functools.lru_cache(maxsize=16)
+def _by_key(path: Path, _mark: files.Mark) -> dict[str, pd.DataFrame]:
+    groups = curves_in(path).groupby("key", sort=False)
+    return {str(key): rows.dropna(axis="columns", how="all").reset_index(drop=True) for key, rows in groups}
+
+
+def curves_in(path: Path) -> pd.DataFrame:
+    """Return a file of curves; :class:`UserError` where it is none that an export wrote."""
+    rows = exported(path, {"key": "str", "status": "str", "round": "int"})
+    if words := [name for name in rows.select_dtypes(exclude="number") if name not in OF_CURVES]:
+        raise UserError(f"{path}: not all of {words[0]} are numbers")
+    return rows
+
+
+def read_facts() -> Facts:
+    """Return the shipped counts; :class:`UserError` where they are none that an export wrote."""
+    if not path_of_facts().exists():
+        return {}
+    rows = exported(path_of_facts(), OF_COUNTS, "str")
+    columns = (rows[name].astype(object).where(rows[name].notna(), None) for name in [*OF_COUNTS][2:])
+    return {(key, split): Counts(*counts) for split, key, *counts in zip(*columns, strict=True)}
+
+
+def exported(path: Path, columns: Mapping[str, Type], others: Type | None = None) -> pd.DataFrame:
+    """Return a CSV that ``fedbench export`` wrote: numbers that are empty as NaN, texts as empty ones.
+
+    Args:
+        path: of the file.
+        columns: that it must have, with their types.
+        others: the type of all others, None for what they look like.
+
+    Raises:
+        UserError: it is no such file.
+    """
+    types = defaultdict(lambda: others, columns) if others else columns
+    try:
+        rows = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{path} is not a file that `fedbench export` wrote: {shortened(str(error))}"
+        ) from None
+    if lacking := [name for name in columns if name not in rows]:
+        raise UserError(
+            f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
+        )
+    return rows.fillna(dict.fromkeys(rows.select_dtypes(exclude="number"), ""))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-
-import pandas as pd
 
 from fedbench import files
 from fedbench.errors import UserError, shortened
-from fedbench.project import named
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 LARGEST = 1 << 24
@@ -89,32 +86,3 @@ class StrictCsv:
                 f"{self.path}, line {self.lines[row]}: {name} is {shortened(text, 60)!r}, {problem}"
             )
         return value
-
-
-def exported(path: Path, needs: Sequence[str], is_number: Callable[[str], bool]) -> pd.DataFrame:
-    """Return a CSV that ``fedbench export`` wrote, and ``source``, the file and line of each row.
-
-    Args:
-        path: of the file.
-        needs: columns that it must have.
-        is_number: tells by their names which columns hold numbers: NaN where they are empty, infinities are some.
-
-    Raises:
-        UserError: it is no such file.
-    """
-    read = StrictCsv(path)
-    if lacking := [name for name in needs if name not in read.columns]:
-        raise UserError(
-            f"{path} lacks the column {lacking[0]}: it is not a file that `fedbench export` wrote"
-        )
-    table = pd.DataFrame(read.rows, columns=read.columns, dtype=object)
-    columns: dict[str, pd.Series[float]] = {}
-    for name in filter(is_number, read.columns):
-        columns[name] = numbers = pd.to_numeric(table[name], errors="coerce")
-        if (wrong := numbers.isna() & ~table[name].isin(("", "nan"))).any():
-            row = int(wrong.to_numpy().argmax())
-            raise UserError(
-                f"{path}, line {read.lines[row]}: {name} is {shortened(table[name][row], 60)!r}, no number"
-            )
-    table = pd.DataFrame({name: columns.get(name, table[name]) for name in read.columns})
-    return table.assign(source=[f"{named(path)}:{line}" for line in read.lines])

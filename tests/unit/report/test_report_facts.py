@@ -18,7 +18,8 @@ from fedbench.data.summary import Counts
 from fedbench.errors import UserError
 from fedbench.report import facts, tables
 from fedbench.report.document import Table
-from fedbench.results import shipped_facts
+from fedbench.results.export import add_counts
+from fedbench.results.shipped import read_facts
 from fedbench.study.cells import resolve
 from fedbench.study.configuration import load_config, load_paper, load_scale
 from fedbench.study.plan import Plan
@@ -192,17 +193,17 @@ def test_counts_that_came_with_the_repository_take_the_place_of_data_that_are_no
 
 def test_counts_of_data_are_replaced_by_those_of_the_same_rule_and_join_others() -> None:
     counted = {("A", "k1", "all"): Counts(3), ("B", "k2", "Test"): Counts(5, 2, 3)}
-    path = shipped_facts.add("toy", counted)
-    shipped_facts.add("toy", {("B", "k2", "Test"): Counts(7, 3, 4)})
-    assert shipped_facts.read_facts() == {("k1", "all"): Counts(3), ("k2", "Test"): Counts(7, 3, 4)}
-    for slip in ("-3", "x", "3.0", ""):
+    path = add_counts("toy", counted)
+    add_counts("toy", {("B", "k2", "Test"): Counts(7, 3, 4)})
+    assert read_facts() == {("k1", "all"): Counts(3), ("k2", "Test"): Counts(7, 3, 4)}
+    for slip in ("x", "3.5"):
         path.write_text(path.read_text().replace(",7,3,4", f",{slip},3,4"))
-        with pytest.raises(UserError, match=r"facts\.csv, line 3: counts are whole numbers"):
-            shipped_facts.read_facts()
+        with pytest.raises(UserError, match=r"facts\.csv .*`fedbench export`"):
+            read_facts()
         path.write_text(path.read_text().replace(f",{slip},3,4", ",7,3,4"))
     path.write_text("key,n\n")
-    with pytest.raises(UserError, match=r"facts\.csv: its columns are not study,dataset"):
-        shipped_facts.read_facts()
+    with pytest.raises(UserError, match=r"facts\.csv .*column study"):
+        read_facts()
 
 
 def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:

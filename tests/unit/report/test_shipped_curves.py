@@ -15,10 +15,10 @@ from report_project import Project, run_result
 from fedbench.errors import UserError
 from fedbench.report.figures.build import drawing_of
 from fedbench.report.page.gather import chapter
-from fedbench.results import shipped_curves
+from fedbench.results.export import add_curves, thinned
+from fedbench.results.shipped import load_curves
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
-from fedbench.workflow import sources
 
 CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
 
@@ -26,7 +26,7 @@ CURVES = Path("reproduced/reduced/curves/localscgdam.csv")
 def shipped(project: Project, config: Config, paper: str = "localscgdam", figure: str = "figure1") -> Plan:
     """Ship what is in the store of a figure's cells, and forget the store."""
     plan = Plan(config, paper)
-    shipped_curves.add(plan, plan.cells(figure))
+    add_curves(plan, plan.cells(figure))
     shutil.rmtree(project.root / "results")
     return Plan(config, paper)
 
@@ -86,11 +86,11 @@ def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
 
 def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() -> None:
     table = pd.DataFrame({"round": np.repeat(np.arange(0, 5000, 2), 2), "quantity": ["dual", "loss"] * 2500})
-    kept = shipped_curves.thinned(table)
+    kept = thinned(table)
     assert kept["round"].nunique() == 100 and len(kept) == 200
     assert (kept["round"].iloc[0], kept["round"].iloc[-1]) == (0, 4998)
     assert np.diff(kept["round"].unique()).max() < 2 * np.diff(kept["round"].unique()).min()
-    pd.testing.assert_frame_equal(shipped_curves.thinned(kept), kept)
+    pd.testing.assert_frame_equal(thinned(kept), kept)
 
 
 def test_seeds_are_added_and_a_run_that_is_shipped_again_is_there_once(project: Project) -> None:
@@ -112,8 +112,8 @@ def test_a_run_has_no_column_of_another(project: Project) -> None:
     for cell, metric in zip(cells, ("test_auc", "test_ap"), strict=True):
         project.curve(cell.runs[0].key, 0.9, (metric,), np.random.default_rng(0))
         project.finish(cell, [0.9], metric)
-    shipped_curves.add(plan, cells)
-    of_runs = shipped_curves.load_curves(plan, "curves")
+    add_curves(plan, cells)
+    of_runs = load_curves(plan, "curves")
     columns = [{*of_runs[cell.runs[0].key]} & {"test_auc", "test_ap"} for cell in cells]
     assert columns == [{"test_auc"}, {"test_ap"}]
 
@@ -146,28 +146,14 @@ def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project
     assert len(drawing.points) and "comes with the repository" in drawing.words
 
 
-def test_a_file_that_was_changed_by_hand_is_refused_by_line_and_column(
-    project: Project, reduced: Config
-) -> None:
+def test_a_file_that_was_changed_by_hand_is_refused(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "figure1", reduced)
     plan = shipped(project, reduced)
     lines = CURVES.read_text().splitlines()
     lines[3] = lines[3].rsplit(",", 1)[0] + ",high"
     CURVES.write_text("\n".join(lines))
-    with pytest.raises(UserError, match=r"curves/localscgdam\.csv, line 4: test_auc is 'high', no number"):
+    with pytest.raises(UserError, match=r"curves/localscgdam\.csv: .*test_auc"):
         drawing_of(plan, "figure1")
     CURVES.write_text("round,test_auc\n1,0.5\n")
-    with pytest.raises(
-        UserError, match="lacks the column key: it is not a file that `fedbench export` wrote"
-    ):
+    with pytest.raises(UserError, match=r"column key.*`fedbench export`"):
         drawing_of(plan, "figure1")
-
-
-def test_a_figure_is_made_again_when_shipped_curves_change(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "figure1", reduced)
-    plan = shipped(project, reduced)
-    paths = sources.shipped_of([plan.study.key])
-    before = sources.digests(paths)
-    CURVES.write_text(CURVES.read_text() + "\n")
-    after = sources.digests(paths)
-    assert [path for path in paths if before[path] != after[path]] == [str(CURVES)]

@@ -23,13 +23,13 @@ from fedbench.report.figures.parts import (
     spread,
 )  # fmt: skip
 from fedbench.report.figures.style import BLACK, GREY, RED, Style, styles_of
-from fedbench.results import collect, shipped_curves
+from fedbench.results import collect
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.frame import DIVERGED, FINISHED, NOT_RUN, Measured
 from fedbench.results.names import axis_name, axis_text
 from fedbench.results.places import Place, place_of
 from fedbench.results.published import printed_results
-from fedbench.results.shipped import Shipped
+from fedbench.results.shipped import Shipped, load_curves
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import FigureSpec, Paper, Value
@@ -51,7 +51,7 @@ Draws = Callable[[Mapping[str, list[Cell]], str], Drawn]
 def curves(plan: Plan, name: str) -> Content:
     """Return curves over the course of training."""
     spec, printed = plan.figure(name), printed_results(plan.study)
-    shipped = shipped_curves.load_curves(plan, "curves")
+    shipped = load_curves(plan, "curves")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
         cells = ((label, cell) for label, some in named.items() for cell in some)
@@ -79,7 +79,7 @@ def finals(plan: Plan, name: str) -> Content:
 
 def duals(plan: Plan, name: str) -> Content:
     """Return a line per client of what the method traced in the first seed."""
-    spec, shipped = plan.figure(name), shipped_curves.load_curves(plan, "clients")
+    spec, shipped = plan.figure(name), load_curves(plan, "clients")
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Drawn:
         return bundles_of(

@@ -18,12 +18,13 @@ from fedbench.report.page.curves import Picture, chart
 from fedbench.report.page.states import TRAINING, state_of
 from fedbench.report.page.view import CellView, Chapter, Number, setting_text
 from fedbench.report.results_table import state_text
-from fedbench.results import collect, compare, shipped_curves
+from fedbench.results import collect, compare
 from fedbench.results.frame import Compared, records
 from fedbench.results.logs import log_of
 from fedbench.results.names import DECIMALS
 from fedbench.results.origin import provenance
 from fedbench.results.published import printed_results
+from fedbench.results.shipped import load_curves
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.configuration import CONFIG_DIR, load_config, paper_keys
@@ -156,7 +157,7 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     by_place: dict[Hashable, list[CellView]] = {}
     for view in shown:
         by_place.setdefault(_place_of(view.cell)[1:], []).append(view)
-    shipped = shipped_curves.load_curves(plan, "curves")
+    shipped = load_curves(plan, "curves")
     printed = functools.cache(lambda: printed_results(plan.study))
 
     def curves(views: Sequence[CellView]) -> Picture | None:
