@@ -41,7 +41,6 @@ from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
 from fedbench.train.initial_weights import model_bytes
-from fedbench.train.tune.choices import sealed
 
 PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
 TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}
@@ -52,7 +51,7 @@ RUN = RunSpec(
     train=TrainSpec(rounds=1, period=1, batch_size=1), seed=0,
 )  # fmt: skip
 CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={"p": 4}, method="CoDA", runs=[RUN])
-TUNED, SHIPPED = "config/tuned/toy/Digits.yaml", "reproduced/demo/localscgdam.csv"
+SHIPPED = "reproduced/demo/localscgdam.csv"
 NUMBERS = {"test_auc": 0.942, "test_ap": None, "device_var_test_auc": 2.5e-7}
 
 
@@ -96,8 +95,6 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(ROOT / "published", "published")
     Path(SHIPPED).parent.mkdir(parents=True)
     shutil.copy(ROOT / SHIPPED, SHIPPED)
-    Path(TUNED).parent.mkdir(parents=True, exist_ok=True)
-    Path(TUNED).write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.125, mu: 0.5}\n"))
     torch.manual_seed(0)
     checkpoint.save(Path("checkpoint.pt"), "k", {"x": torch.rand(300)})
     return tmp_path
@@ -159,7 +156,6 @@ READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "partition.json": (f"data/partitions/digits/{RULE.partition_key(0)}.json", read_partition),
     "clients.csv": (f"results/runs/{RUN.key}/clients.csv", read_run),
     "model.pt": (f"results/runs/{RUN.key}/{MODEL}", read_run),
-    "tuned": (TUNED, lambda: configuration.read_tuned_file(Path(TUNED))["chosen"]),
     "checkpoint": ("checkpoint.pt", read_checkpoint),
 }
 

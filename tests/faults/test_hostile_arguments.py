@@ -18,7 +18,7 @@ from fedbench.commands.cli import app
 from fedbench.errors import LINE, ListedError, UserError, explain
 from fedbench.spec import StartSpec
 from fedbench.store.runs import Store
-from fedbench.study import configuration
+from fedbench.study.tuned import read_tuned_file
 from fedbench.train.initial_weights import weights
 from projects import Project
 
@@ -75,8 +75,7 @@ def test_odd_names_are_unknown(name: str) -> None:
         "chosen: {LocalSGDM: {lr: 1}}\nprotocol: 3", "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: 3}",
         "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: {iterations: 0}}",
         "chosen: {LocalSGDM: {lr: 1}}\nprotocol: {train: {epochs: [1]}}",
-        "chosen: {LocalSGDM: {lr: 2023-01-01}}\nchecksum: x", "chosen: {LocalSGDM: {lr: !!set {a}}}\nchecksum: x",
-        "chosen: {LocalSGDM: {lr: 0.1}}\nchecksum: [1]", "chosen: {LocalSGDM: {data.dataset: ../x}}",
+        "chosen: {LocalSGDM: {data.dataset: ../x}}",
     ],
 )  # fmt: skip
 def test_files_of_tuned_values_that_no_trial_wrote_are_named(text: str) -> None:
@@ -88,7 +87,7 @@ def test_files_of_tuned_values_that_no_trial_wrote_are_named(text: str) -> None:
 
 def test_the_shipped_tuned_values_are_read() -> None:
     for path in (Path(__file__).parents[2] / "config/tuned").glob("*/*.yaml"):
-        assert configuration.read_tuned_file(path)["chosen"]
+        assert read_tuned_file(path)["chosen"]
 
 
 class Harmful:

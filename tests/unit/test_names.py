@@ -12,6 +12,7 @@ from fedbench.errors import UserError
 from fedbench.study import configuration
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
+from fedbench.study.tuned import read_tuned_file
 
 HOSTILE = [
     "table1$(touch x)",
@@ -81,20 +82,14 @@ def test_the_data_folder_has_no_braces() -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_tuned_values_are_what_was_chosen() -> None:
-    from fedbench.train.tune.choices import sealed
-
+@pytest.mark.parametrize("trials", [".nan", "{Plain: ..}", "{Plain: [0.5]}"])
+def test_a_file_of_tuned_values_is_of_the_form_that_tuning_writes(trials: str) -> None:
     path = Path("config/tuned/toy/Digits.yaml")
-    path.parent.mkdir(parents=True)
-    path.write_text("# by hand\n" + sealed("chosen:\n  Plain: {lr: 0.5}\n"))
-    assert configuration.read_tuned_file(path)["chosen"] == {"Plain": {"lr": 0.5}}
-    path.write_text(path.read_text().replace("0.5", "0.7"))
-    with pytest.raises(UserError, match="is not what `fedbench tune` wrote"):
-        configuration.read_tuned_file(path)
+    write_yaml(path, {"chosen": {"Plain": {"lr": 0.5}}})
+    assert read_tuned_file(path)["chosen"] == {"Plain": {"lr": 0.5}}
     path.write_text("chosen: 3\n")
     with pytest.raises(UserError, match="`chosen`"):
-        configuration.read_tuned_file(path)
-    for trials in (".nan", "{Plain: ..}", "{Plain: [0.5]}"):
-        path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
-        with pytest.raises(UserError, match="`scores`"):
-            configuration.read_tuned_file(path)
+        read_tuned_file(path)
+    path.write_text(f"chosen: {{Plain: {{lr: 0.5}}}}\nscores: {trials}\n")
+    with pytest.raises(UserError, match="`scores`"):
+        read_tuned_file(path)

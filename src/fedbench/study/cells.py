@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import fnmatch
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +15,13 @@ from pydantic import AfterValidator
 from fedbench.errors import UserError, unknown
 from fedbench.spec import Name, RunSpec, Spec, as_value, digest, validated
 from fedbench.spec.run import SHARED
-from fedbench.study import starts
 from fedbench.study.configuration import CONFIG_DIR, file_of, study_path
 from fedbench.study.layers import Layer, merged, nested, overlaid
 from fedbench.study.schema import Paper, Scale, ScalePaper, Value
 from fedbench.study.tuned import tuned_for
+
+Place = tuple[str, Mapping[str, Value], str]
+"""Dataset, setting and method of a cell."""
 
 
 class Cell(Spec):
@@ -53,6 +55,14 @@ class Cell(Spec):
     def key(self) -> str:
         """A digest of the keys of all its runs: changes exactly when one of them does."""
         return digest([run.key for run in self.runs])
+
+
+class FromCell(Spec):
+    """The cell whose model a run starts from: what is not said is as in the run itself, the seed always."""
+
+    method: str
+    dataset: str | None = None
+    setting: dict[str, Value] = {}
 
 
 def label_of(setting: Mapping[str, Value]) -> str:
@@ -102,8 +112,10 @@ def described(
         train.setdefault("prior", _default_prior(data, folder))
     label = f"{paper.key}/{dataset}/{method} at scale {scale.name}"
     if "cell" in (run.get("start") or {}):
-        resolve_cell = functools.partial(_resolve_start, paper, scale, (dataset, method, setting))
-        run["start"] = starts.resolved(run["start"], dataset, setting, label, resolve_cell)
+        cell = validated(FromCell, run["start"]["cell"], f"{label}: start.cell")
+        rest = {name: value for name, value in run["start"].items() if name != "cell"}
+        at = cell.dataset or dataset, {**setting, **cell.setting}, cell.method
+        run["start"] = rest | {"run": _resolve_start(paper, scale, (dataset, setting, method), at)}
     return run, label
 
 
@@ -158,17 +170,15 @@ def layers_of(
     return layers
 
 
-def _resolve_start(
-    paper: Paper, scale: Scale, child: tuple[str, str, Mapping[str, Value]],
-    dataset: str, setting: Mapping[str, Value], method: str,
-) -> RunSpec:  # fmt: skip
-    """Resolve the run that another one starts from."""
-    if (dataset, method, setting) == child:
-        raise UserError(f"{paper.key}/{dataset}/{method}: start.cell is the cell itself")
+def _resolve_start(paper: Paper, scale: Scale, child: Place, at: Place) -> RunSpec:
+    """Resolve the run that another one, at the place ``child``, starts from."""
+    label = f"{paper.key}/{at[0]}/{at[2]}"
+    if at == child:
+        raise UserError(f"{label}: start.cell is the cell itself")
     try:
-        return resolve(paper, scale, dataset, setting, method)
+        return resolve(paper, scale, *at)
     except RecursionError:
-        raise UserError(f"{paper.key}/{dataset}/{method}: start.cell: cells start from each other") from None
+        raise UserError(f"{label}: start.cell: cells start from each other") from None
 
 
 def _default_prior(data: Mapping[str, Any], folder: Path) -> str:
@@ -216,6 +226,26 @@ def at_scale(paper: Paper, scale: Scale) -> ScalePaper:
     if plan is None or of_paper is None:
         return plan or of_paper or ScalePaper()
     return ScalePaper(**overlaid(plan.model_dump(), of_paper.model_dump(exclude_unset=True)))
+
+
+def runs_before(cell: Cell) -> list[RunSpec]:
+    """List the runs that those of a cell start from, and what these start from: the first to train comes first."""
+    by_key: dict[str, RunSpec] = {}
+    for run in cell.runs:
+        chain = []
+        while run.start is not None and run.start.run is not None:
+            run = run.start.run
+            chain.append(run)
+        by_key |= {parent.key: parent for parent in reversed(chain)}
+    return list(by_key.values())
+
+
+def cells_before(cell: Cell, cells: Iterable[Cell]) -> list[Cell]:
+    """List those of ``cells`` that train what a cell starts from; what none of them does is trained with the cell."""
+    if not any(run.start is not None for run in cell.runs):
+        return []
+    wanted = {run.key for run in runs_before(cell)}
+    return [other for other in cells if not wanted.isdisjoint(run.key for run in other.runs)]
 
 
 def paper_of(pattern: str) -> str | None:

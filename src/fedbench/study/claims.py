@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -19,6 +19,8 @@ from fedbench.spec import Spec
 
 Value = bool | int | float | str
 BEST_OTHER = "best_other"
+Form = Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]
+FORMS: tuple[Form, ...] = get_args(Form)
 
 
 def _listed(given: Any) -> Any:
@@ -194,7 +196,7 @@ class ClaimSpec(Spec):
         return self
 
     @property
-    def form(self) -> Literal["better", "no_worse", "equal", "trend", "ratio", "exists"]:
+    def form(self) -> Form:
         """Which of the six it is."""
         return next(name for name in FORMS if getattr(self, name) is not None)
 
@@ -241,13 +243,3 @@ class ClaimSpec(Spec):
             yield self.trend.along, []
         if self.ratio and self.ratio.largest:
             yield self.ratio.largest, [] if self.ratio.of is None else [self.ratio.of]
-
-
-FORMS: tuple[Literal["better", "no_worse", "equal", "trend", "ratio", "exists"], ...] = (
-    "better",
-    "no_worse",
-    "equal",
-    "trend",
-    "ratio",
-    "exists",
-)

@@ -1,31 +1,27 @@
-"""Reads the configuration: the user's own, the papers' experiments, the scales and what was tuned."""
+"""Reads the configuration: the user's own, the papers' experiments, and the scales."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
-from fedbench import files, safe_yaml, sealed_json
+from fedbench import files, safe_yaml
 from fedbench.errors import UserError, shortened, unknown
 from fedbench.project import Folder, named
 from fedbench.spec import validated
-from fedbench.study import expand_sites, layers, references
-from fedbench.study.claim_checks import claim_mistakes
+from fedbench.study import checks, layers, references
 from fedbench.study.extend import extended
-from fedbench.study.schema import COURSE, Config, FigureSpec, Paper, Scale, TableSpec, Value
-from fedbench.study.tuning import Trials
-from fedbench.study.unread import unread
+from fedbench.study.schema import Config, FigureSpec, Paper, Scale, TableSpec
 
 CONFIG_DIR = Folder("config")
 STUDIES = ("papers", "studies")
 """Its folders with a YAML for each paper, and for each study that is no paper."""
-AXES = ("dataset", "method", "metric")
-"""What varies in tables and figures besides settings."""
+EVERY_SITE = "@sites"
+Shown = TypeVar("Shown", TableSpec, FigureSpec)
 
 
 def read_yaml(path: Path) -> Any:
@@ -101,132 +97,48 @@ def load_paper(key: str) -> Paper:
         load_paper(base)  # its mistakes are its own
         content = extended(base, below, content)
     paper = references.expanded(validated(Paper, {**content, "key": key}, source))
-    for place, kind, used, defined in _names(paper):
-        for item in used:
-            if item not in defined:
-                raise UserError(f"{source}: {place}: {unknown(kind, item, defined)}")
-    paper = expand_sites.expanded(paper, CONFIG_DIR / "datasets")
-    for mistake in _impossible(paper):
+    for mistake in checks.unknown_names(paper):
         raise UserError(f"{source}: {mistake}")
-    for place, metrics in _metrics(paper):
-        for metric in metrics:
-            try:
-                paper.measure(metric)
-            except UserError as error:
-                raise UserError(f"{source}: {place}: {error}") from None
-    for mistake in claim_mistakes(paper):
+    paper = _with_sites(paper)
+    for mistake in checks.mistakes(paper):
         raise UserError(f"{source}: {mistake}")
     return paper
 
 
-def _names(paper: Paper) -> Iterator[tuple[str, str, Iterable[str], Iterable[str]]]:
-    """List what the parts of a paper name: the part, the kind of thing, the names, and those there are."""
-    for name, spec in paper.targets.items():
-        yield name, "dataset", spec.datasets, paper.datasets
-        yield name, "method", spec.methods, paper.methods
-        yield name, "setting", spec.settings, paper.settings
-    for name, figure in paper.figures.items():
-        yield name, "panels of a figure", figure.panel_axes, [*AXES, *paper.settings]
-        x = [*paper.settings] if figure.kind == "final" else COURSE
-        yield name, f"x of a figure of kind {figure.kind}", [figure.x], x
-    for name, what in paper.settings.items():
-        yield f"{name}: datasets", "dataset", what.datasets, paper.datasets
-    for name, plan in paper.scales.items():
-        yield f"scales: {name}", "setting", plan.settings, paper.settings
-    for name, table in paper.tables.items():
-        yield f"{name}: additions", "dataset", table.additions or [], paper.datasets
-        yield f"{name}: pool", "setting", table.pool, paper.settings
-        yield (name, "row or column", [*table.rows, *table.columns], [*AXES, "split", *paper.settings])
-    earlier: list[str] = []
-    for name, method in paper.methods.items():
-        yield f"{name}: twin", "earlier method", [method.twin.of] if method.twin else [], list(earlier)
-        earlier.append(name)
-        for part, chosen in (("only", method.only), ("at", method.at)):
-            yield f"{name}: {part}", "setting", chosen, ["dataset", *paper.settings]
-            for setting, values in chosen.items():
-                yield f"{name}: {part}: {setting}", "value", map(str, values), _values(paper, setting)
-    if paper.tune is not None:
-        yield "tune", "dataset", paper.tune.per_dataset, paper.datasets
-        short = [name for stable in paper.tune.stables() for name in stable.setting]
-        yield "tune", "setting", [*paper.tune.setting, *short, *paper.tune.each], paper.settings
+def _with_sites(paper: Paper) -> Paper:
+    """Return a study whose tables and figures name one metric for each site of their datasets, not ``@sites``.
+
+    A dataset that is not here keeps its ``@sites``: that it is missing is said when it is prepared.
+    """
+    return paper.model_copy(
+        update={
+            "tables": {name: _of_each_site(paper, spec) for name, spec in paper.tables.items()},
+            "figures": {name: _of_each_site(paper, spec) for name, spec in paper.figures.items()},
+        }
+    )
 
 
-def _values(paper: Paper, setting: str) -> set[str]:
-    """Collect the values that a setting takes anywhere in a paper; those of ``dataset`` are its datasets."""
-    if setting == "dataset":
-        return {*paper.datasets}
-    entry = paper.settings[setting]
-    shown = {value for spec in paper.targets.values() for value in spec.settings.get(setting, [])}
-    tried = {paper.tune.setting[setting]} if paper.tune and setting in paper.tune.setting else set()
-    return {str(value) for value in {entry.default, *entry.values, *shown, *tried}}
+def _of_each_site(paper: Paper, spec: Shown) -> Shown:
+    if not any(metric.endswith(EVERY_SITE) for metric in spec.metrics):
+        return spec
+    sites = list(dict.fromkeys(_sites(paper, spec.datasets))) or [EVERY_SITE[1:]]
+    metrics = [
+        f"{metric.removesuffix(EVERY_SITE)}@{site}" if metric.endswith(EVERY_SITE) else metric
+        for metric in spec.metrics
+        for site in sites
+    ]
+    return spec.model_copy(update={"metrics": list(dict.fromkeys(metrics))})
 
 
-def _impossible(paper: Paper) -> Iterator[str]:
-    """List what fits no cell: methods of a table or figure without one, grids that a setting would overrule."""
-    for name, spec in paper.targets.items():
-        for field in ("datasets", "methods", "metrics"):
-            if twice := _twice(getattr(spec, field)):
-                yield f"{name}: {field}: {', '.join(twice)} is listed twice; name each once"
-        for method in spec.methods:
-            for setting, values in paper.methods[method].only.items():
-                asked = _asked(paper, spec, setting)
-                if not set(asked) & set(values):
-                    yield f"{name}: {method} has only {setting} {_words(values)}, not {_words(asked)}"
-        for setting, values in spec.settings.items():
-            datasets = [*map(str, _asked(paper, spec, "dataset"))]
-            if (
-                {*values} - {paper.settings[setting].default}
-                and datasets
-                and all(setting in unread(paper, dataset) for dataset in datasets)
-            ):
-                yield f"{name}: settings: {setting} changes nothing on {_words(datasets)}; leave it out"
-    for name, table in paper.tables.items():
-        if twice := _twice([*table.rows, *table.columns]):
-            yield f"{name}: {', '.join(twice)} is in rows and columns twice; name each once"
-    for name, figure in paper.figures.items():
-        if figure.kind == "final":
-            yield from _not_numeric(paper, name, figure)
-        if figure.kind != "pareto" and len(figure.datasets) > 1 and "dataset" not in figure.panel_axes:
-            yield f"{name}: several datasets need panels: dataset"
-    places = {place: name for name, entry in paper.settings.items() for place in entry.sets}
-    for name, entry in paper.methods.items():
-        tried = {part for key in entry.grid for part in key.split(", ")}
-        for place in sorted(tried & places.keys()):
-            yield f"{name}: grid: {place} is what the setting {places[place]} sets, so that tuning it changes no cell"
+def _sites(paper: Paper, labels: Sequence[str]) -> Iterator[str]:
+    from fedbench.data.sites import site_names  # the paths of most commands do without the data
 
-
-def _twice(names: list[str]) -> list[str]:
-    """Return the names that stand in a list more than once."""
-    return sorted({name for name in names if names.count(name) > 1})
-
-
-def _asked(paper: Paper, spec: TableSpec | FigureSpec, axis: str) -> list[Value]:
-    """Return the values of a setting, or the datasets, that a table or figure asks for."""
-    if axis == "dataset":
-        return [*spec.datasets, *(getattr(spec, "additions", None) or [])]
-    return spec.settings.get(axis, [paper.settings[axis].default])
-
-
-def _not_numeric(paper: Paper, name: str, figure: FigureSpec) -> Iterator[str]:
-    values = figure.settings.get(figure.x, [paper.settings[figure.x].default])
-    words = [value for value in values if isinstance(value, bool | str)]
-    if words:
-        yield f"{name}: x: {figure.x} takes {_words(words)} here, which is no number to draw against"
-    if figure.x in figure.panel_axes:
-        yield f"{name}: {figure.x} is x and panels; name it once"
-
-
-def _words(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, values))
-
-
-def _metrics(paper: Paper) -> Iterator[tuple[str, Sequence[str]]]:
-    """List where a paper names metrics, and which."""
-    for kind, specs in (("tables", paper.tables), ("figures", paper.figures)):
-        for name, spec in specs.items():
-            yield f"{kind}.{name}.metrics", spec.metrics
-    if paper.tune is not None:
-        yield "tune.metric", [paper.tune.metric]
+    common: Mapping[str, Any] = paper.defaults.get("data") or {}
+    for label in labels:
+        data = {**common, **paper.datasets[label].data}
+        with contextlib.suppress(UserError):
+            datasets = [data.get("dataset", ""), *data.get("sources", ())]
+            yield from site_names(datasets, CONFIG_DIR / "datasets") or ()
 
 
 def scale_of(config: Config) -> Scale:
@@ -254,46 +166,6 @@ def study_path(key: str) -> Path:
     """Return the YAML of a study: in ``config/studies/`` if it is there, else where that of a paper is."""
     path = CONFIG_DIR / f"studies/{key}.yaml"
     return path if path.is_file() else CONFIG_DIR / f"papers/{key}.yaml"
-
-
-def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:
-    """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``.
-
-    :func:`fedbench.study.tuned.tuned_for` says where the choices that a scale has for itself are.
-    """
-    apart = paper.tune.each if paper.tune is not None else {}
-    at = "".join(f"_{name}{setting[name]}" for name in apart)
-    return Path(f"{CONFIG_DIR}/tuned/{paper.key}/{dataset}{at}.yaml")
-
-
-def read_tuned_file(path: Path) -> dict[str, Any]:
-    """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
-    marked = files.mark(path)
-    return _trials(path, marked) if marked else {}
-
-
-@functools.lru_cache(maxsize=64)
-def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
-    """Parse a file of tuned values once, and hold it against its checksum; one written by hand has none."""
-    content: dict[str, Any] = read_yaml(path)
-    given = content.pop("checksum", None)
-    try:
-        unchanged = given is None or given == sealed_json.checksum(content)
-    except TypeError:  # a date or the like, which no trial writes
-        unchanged = False
-    if not unchanged:
-        raise UserError(
-            f"{path} is not what `fedbench tune` wrote: bring it back, or remove the line `checksum` if you changed it"
-        )
-    try:
-        Trials.model_validate(content)
-    except ValidationError as error:
-        section = str((*error.errors()[0]["loc"], "chosen")[0])
-        raise UserError(
-            f"{path}: `{section}` is missing or not as `fedbench tune` writes it; remove "
-            + ("the file" if section == "chosen" else "it")
-        ) from None
-    return content
 
 
 def scale_names() -> list[str]:

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from fedbench import files
+from fedbench.errors import UserError
 from fedbench.spec import RunSpec
-from fedbench.study.configuration import read_tuned_file, tuned_path
+from fedbench.study.configuration import CONFIG_DIR, read_yaml
 from fedbench.study.schema import Paper, Scale, Value
+from fedbench.study.tuning import Trials
 
 FAR = 4
 """A run this many times as long as the trials is beyond what they can say."""
@@ -86,6 +91,37 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def tuned_path(paper: Paper, dataset: str, setting: Mapping[str, Value]) -> Path:
+    """Return the file of what was tuned for a setting: one a dataset, or one for each value of ``tune.each``.
+
+    :func:`tuned_for` says where the choices that a scale has for itself are.
+    """
+    apart = paper.tune.each if paper.tune is not None else {}
+    at = "".join(f"_{name}{setting[name]}" for name in apart)
+    return Path(f"{CONFIG_DIR}/tuned/{paper.key}/{dataset}{at}.yaml")
+
+
+def read_tuned_file(path: Path) -> dict[str, Any]:
+    """Read a file of trials, what was ``chosen`` and by which ``protocol``; empty where there is none."""
+    marked = files.mark(path)
+    return _trials(path, marked) if marked else {}
+
+
+@functools.lru_cache(maxsize=64)
+def _trials(path: Path, _mark: files.Mark) -> dict[str, Any]:
+    """Parse a file of tuned values once."""
+    content: dict[str, Any] = read_yaml(path)
+    try:
+        Trials.model_validate(content)
+    except ValidationError as error:
+        section = str((*error.errors()[0]["loc"], "chosen")[0])
+        raise UserError(
+            f"{path}: `{section}` is missing or not as `fedbench tune` writes it; remove "
+            + ("the file" if section == "chosen" else "it")
+        ) from None
+    return content
+
+
 @functools.lru_cache
 def _paths(usual: Path, scale: str, lent: str | None) -> list[Path]:
     """List where the values of a method may be, the first that has some counts; ``lent`` is the paper extended."""
@@ -101,8 +137,8 @@ def tuned_for(paper: Paper, dataset: str, setting: Mapping[str, Value], method: 
     """
     usual = tuned_path(paper, dataset, setting)
     lent = None if paper.defines(dataset, method) else paper.extends
-    files = ((path, read_tuned_file(path)) for path in _paths(usual, scale.name, lent))
-    has = ((path, content) for path, content in files if method in content.get("chosen", {}))
+    known = ((path, read_tuned_file(path)) for path in _paths(usual, scale.name, lent))
+    has = ((path, content) for path, content in known if method in content.get("chosen", {}))
     path, content_ = next(has, (usual, {}))
     values: dict[str, Any] = content_.get("chosen", {}).get(method, {})
     keep = {*paper.methods[method].published} if scale.constants == "paper" else set()

@@ -30,9 +30,8 @@ from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError, unknown
 from fedbench.method import check_weights
 from fedbench.spec import DataSpec, RunSpec, TrainSpec
-from fedbench.study.cells import Cell
+from fedbench.study.cells import Cell, runs_before
 from fedbench.study.configuration import load_paper, study_path
-from fedbench.study.starts import runs_before
 from fedbench.train import initial_weights
 
 KINKED = (nn.ReLU, nn.LeakyReLU, nn.PReLU, nn.ReLU6, nn.Hardtanh)

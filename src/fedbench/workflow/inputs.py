@@ -15,8 +15,8 @@ from fedbench.results.axes import axes_placed
 from fedbench.results.shipped import Shipped
 from fedbench.spec import RunSpec
 from fedbench.store.cell_files import FOLDER as RESULTS
-from fedbench.study import configuration, starts
-from fedbench.study.cells import Cell
+from fedbench.study import configuration
+from fedbench.study.cells import Cell, cells_before
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config, FigureSpec, Paper, TableSpec
 
@@ -82,7 +82,7 @@ class Inputs:
 
     def of_cell(self, cell: Cell) -> list[str]:
         """List what a cell trains on: prepared datasets, partitions, one per seed, and the cells it starts from."""
-        before = starts.cells_before(cell, self.cells_by_path(cell.paper).values())
+        before = cells_before(cell, self.cells_by_path(cell.paper).values())
         prepared = sorted({path for run in cell.runs for path in self.prepared(run)})
         return [*prepared, *self._partitions(cell.runs), *(str(other.path) for other in before)]
 

@@ -70,13 +70,9 @@ def test_a_method_may_be_kept_to_some_datasets_and_differ_on_one() -> None:
 
 def _check(content: dict[str, object], table: dict[str, object]) -> None:
     """Check a paper that is a changed arena with one table."""
-    from fedbench.study import configuration
+    from fedbench.study import checks
 
     tables = {"table1": {"title": "t", "additions": [], "rows": ["method"], **table}}
     paper = Paper.model_validate({**content, "key": "arena", "tables": tables, "figures": {}, "claims": []})
-    for place, kind, used, defined in configuration._names(paper):
-        for item in used:
-            if item not in defined:
-                raise UserError(f"{place}: {kind} {item}")
-    for mistake in configuration._impossible(paper):
+    for mistake in (*checks.unknown_names(paper), *checks.mistakes(paper)):
         raise UserError(mistake)

@@ -9,6 +9,7 @@ import pytest
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
+from fedbench.study.tuned import read_tuned_file, tuned_path
 
 ROOT = Path(__file__).parents[3]
 
@@ -68,7 +69,7 @@ def test_chestxray_ih_is_five_hospitals_and_keeps_all_samples() -> None:
 def test_each_window_has_the_steps_that_were_tuned_for_it() -> None:
     paper = configuration.load_paper("codasca")
     for cell in cells("reduced", "tableA1"):
-        path = configuration.tuned_path(paper, cell.dataset, cell.setting)
+        path = tuned_path(paper, cell.dataset, cell.setting)
         assert path.name == f"{cell.dataset}_I{cell.setting['I']}.yaml"
-        chosen = configuration.read_tuned_file(path)["chosen"][cell.method]
+        chosen = read_tuned_file(path)["chosen"][cell.method]
         assert chosen.items() <= cell.runs[0].params.items()

@@ -17,10 +17,9 @@ from fedbench.errors import UserError
 from fedbench.spec import NetworkSpec, StartSpec, TaskSpec
 from fedbench.store.runs import Store
 from fedbench.study import cells
-from fedbench.study.cells import Cell
+from fedbench.study.cells import Cell, cells_before, runs_before
 from fedbench.study.configuration import load_paper, load_scale
 from fedbench.study.plan import Plan
-from fedbench.study.starts import cells_before, runs_before
 from fedbench.train import initial_weights, preflight, run_cells
 from fedbench.train.training import train_run
 

@@ -1,4 +1,4 @@
-"""The files of ``config/tuned``: what trials scored and what was chosen, under a checksum."""
+"""The files of ``config/tuned``: what trials scored and what was chosen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from fedbench import files, sealed_json
-from fedbench.safe_yaml import parse_yaml
+from fedbench import files
 from fedbench.store.runs import Store
-from fedbench.study import configuration
+from fedbench.study.tuned import read_tuned_file
 
 
 class Choice(NamedTuple):
@@ -47,7 +46,7 @@ class Choices:
 
         Scores of another metric are left out.
         """
-        content = configuration.read_tuned_file(self.path)
+        content = read_tuned_file(self.path)
         judged, asked = _metrics(content.get("protocol", {})), _metrics(self._protocol)
         return {
             key: (score, content.get("commits", {}).get(method, ""))
@@ -60,7 +59,7 @@ class Choices:
 
     def waiting(self, methods: Iterable[str]) -> list[str]:
         """List the other methods of the file where it was made by another protocol."""
-        known = configuration.read_tuned_file(self.path)
+        known = read_tuned_file(self.path)
         if known.get("protocol") == self._protocol:
             return []
         return [name for name in known.get("chosen", {}) if name not in {*methods}]
@@ -70,27 +69,20 @@ class Choices:
         with files.locked(Store().root / "tune.lock"):  # another call may end at the same moment
             if self.waiting(choices):
                 return
-            known = configuration.read_tuned_file(
-                self.path
-            )  # of another protocol: all of its methods are replaced
+            known = read_tuned_file(self.path)  # of another protocol: all of its methods are replaced
             order = [*dict.fromkeys([*self._methods, *known.get("chosen", {})])]
             content: dict[str, Any] = {"protocol": self._protocol}
             for part in Choice._fields:
                 of_methods = known.get(part, {}) | {name: getattr(choices[name], part) for name in choices}
                 content[part] = {name: of_methods[name] for name in order if name in of_methods}
             content["scores"] = {name: [*map(_Line, rows)] for name, rows in content["scores"].items()}
-            files.write(self.path, self._header + sealed(_as_yaml(content)))
+            files.write(self.path, self._header + _as_yaml(content))
 
 
 def _metrics(protocol: Mapping[str, Any]) -> dict[str, str | None]:
     """Return the metric that judges the runs of a trial, and that of its short ones."""
     metric = protocol.get("metric")
     return {"runs": metric, "short": (protocol.get("stable") or {}).get("metric") or metric}
-
-
-def sealed(body: str) -> str:
-    """Put the checksum of what a YAML text holds in its first line."""
-    return f"checksum: {sealed_json.checksum(parse_yaml(body))}\n{body}"
 
 
 def _as_yaml(content: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.schema import Config, Paper, Value
-from fedbench.study.tuned import edges
+from fedbench.study.tuned import edges, tuned_path
 from fedbench.train import preflight
 from fedbench.train.progress import time_left
 from fedbench.train.tune.choices import Choice, Choices
@@ -71,7 +71,7 @@ class Tuning:
         assert paper.tune is not None
         self._config, self._dataset, self._values, self._say = config, dataset, values, say
         self._source = configuration.study_path(paper.key)
-        self._path = configuration.tuned_path(paper, dataset, values)
+        self._path = tuned_path(paper, dataset, values)
         at_values = paper.tune.at(values)
         self._paper, self._tune = paper.model_copy(update={"tune": at_values}), at_values.on(dataset)
         protocol = self._tune.protocol() | ({"set": dict(config.set)} if config.set else {})
