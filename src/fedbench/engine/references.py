@@ -96,7 +96,8 @@ class Alone:
 
     A metric is the mean over the clients' own models on the same samples; ``test_auc@SITE`` is that of the clients that
     train on samples of the site, so a hospital's own where hospitals are clients. Nothing is sent. Of two classes, a
-    client whose samples are of one has no model: it is in no mean, and its site has no number.
+    client whose samples are of one has no model: it is in no mean, and its site has no number. Predictions, where they
+    are kept, are of each sample by the model of its own site, NaN where that has none or several; no model is kept.
 
     Attributes:
         spec, device: as in :class:`Simulation`.
@@ -116,6 +117,7 @@ class Alone:
         self._arrays, self._start = arrays, start
         self._run_of_one = _with_one_client(spec, _counted(spec, arrays), {})
         self._outcomes: dict[int, Outcome] = {}
+        self._scores: dict[str, torch.Tensor] | None = {} if how.keep else None
         self.where, self.compiled = str(how.inputs), False
 
     @property
@@ -130,16 +132,17 @@ class Alone:
         kept, learners, begun = self._how.checkpoint, self._learners, time.perf_counter()
         if kept is not None and (saved := checkpoint.load(kept, self.spec.key, self.device, {"clients": {}})):
             self._outcomes = {client: Outcome(**given) for client, given in saved["clients"].items()}
+            self._scores = saved.get("scores") and {part: of.cpu() for part, of in saved["scores"].items()}
         before = len(self._outcomes)
         for place, client in enumerate(learners):
             if client not in self._outcomes:
                 simulation = self._simulation(client, place, before, begun)
                 self.where, self.compiled = simulation.where, simulation.compiled
-                self._outcomes[client] = simulation.run()
+                self._outcomes[client] = self._noted(client, simulation.run())
                 given = {k: dataclasses.asdict(outcome) for k, outcome in self._outcomes.items()}
                 with contextlib.suppress(OSError):  # it only insures the work
                     if kept is not None:
-                        checkpoint.save(kept, self.spec.key, {"clients": given})
+                        checkpoint.save(kept, self.spec.key, {"clients": given, "scores": self._scores})
         return self._together()
 
     def _simulation(self, client: int, place: int, before: int, begun: float) -> Simulation:
@@ -154,8 +157,26 @@ class Alone:
             )
 
         of_client = None if kept is None else kept.with_name(f"client{client}.pt")
-        changed = dataclasses.replace(how, checkpoint=of_client, on_round=on_round, keep=False)
+        changed = dataclasses.replace(how, checkpoint=of_client, on_round=on_round)
         return Simulation(self._run_of_one, arrays, self.device, changed, self._start)
+
+    def _noted(self, client: int, outcome: Outcome) -> Outcome:
+        """Take the scores of the samples of a client's own sites; return its outcome without model and predictions."""
+        alone = [at for at, site in enumerate(self._arrays.sites) if self._owners(site) == [client]]
+        if self._scores is not None and alone:
+            for part, (_, scores) in (outcome.predictions or {}).items():
+                at = torch.from_numpy(np.isin(self._samples(part)[1], alone))
+                held = self._scores.setdefault(part, torch.full(scores.shape, torch.nan))
+                held[at] = torch.from_numpy(scores)[at]
+        return dataclasses.replace(outcome, model=None, predictions=None)
+
+    def _samples(self, part: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the label [n] of each sample of a part, and its site as an index."""
+        arrays = self._arrays
+        assert arrays.site_test is not None and arrays.site_train is not None
+        if part == "test":
+            return arrays.y_test, arrays.site_test
+        return arrays.y_train[arrays.validation], arrays.site_train[arrays.validation]
 
     def _together(self) -> Outcome:
         """Make one outcome of those of the clients."""
@@ -177,7 +198,11 @@ class Alone:
         known = {site: self._owners(site) for site in self._arrays.sites}
         silent = [site for site, owners in known.items() if owners and not {*owners} & self._outcomes.keys()]
         undefined = _said(metrics, silent)
-        return Outcome("finished", "", curve, [], metrics, seconds, evaluations, times, None, undefined)
+        held = (self._scores or {}).items()
+        predictions = {part: (self._samples(part)[0], scores.numpy()) for part, scores in held} or None
+        return Outcome(
+            "finished", "", curve, [], metrics, seconds, evaluations, times, None, undefined, predictions
+        )
 
     def _nothing(self) -> dict[str, float]:
         """Return the row of a run in which no client has a model."""

@@ -60,7 +60,7 @@ def below(
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
         untuned(not_tuned),
         outcome(paper, frame),
-        references(spec),
+        references(spec, frame),
         gains(frame, lambda method: axis_text(paper, "method", method)),
         *described.weights(cells),
         *described.tasks(cells, folder),
@@ -107,7 +107,7 @@ def letters(paper: Paper, frame: pd.DataFrame) -> str:
     return f"{'; '.join(said)}." if said else ""
 
 
-def references(spec: TableSpec) -> str:
+def references(spec: TableSpec, frame: pd.DataFrame) -> str:
     """Say what references are, and what a gain over one is; empty without any."""
     if not spec.references:
         return ""
@@ -120,8 +120,17 @@ def references(spec: TableSpec) -> str:
     return (
         f"{said[0].upper()}{said[1:]}; with the hyper-parameters and as many steps as federated. The gain is federated "
         f"minus {spec.references[0]}, seed by seed; in brackets its {COVERAGE:.0%} interval over seeds and, of an AUC, "
-        "over the draw of test samples, as if the models had not shared these, which is wide."
+        f"over the draw of test samples, {shared_samples(frame[frame['gain'] & frame['low'].notna()])}."
     )
+
+
+def shared_samples(gains: pd.DataFrame) -> str:
+    """Say how the intervals of gains, with columns ``label`` and ``paired``, take it that both models share samples."""
+    apart = "as if the models had not shared these, which is wide"
+    if not gains["paired"].any():
+        return apart
+    rest = ", ".join(gains.loc[~gains["paired"], "label"].unique())
+    return "paired over these (DeLong et al. 1988)" + f"; that of {rest} {apart}" * bool(rest)
 
 
 def untuned(cells: Sequence[Cell]) -> str:

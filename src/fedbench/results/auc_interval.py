@@ -28,22 +28,29 @@ def auc_interval(auc: float, positives: int, negatives: int) -> tuple[float, flo
 
 
 def gain_interval(
-    auc: float, other: float, positives: int, negatives: int, of_seeds: float = 0.0
+    auc: float, other: float, positives: int, negatives: int, of_seeds: float = 0.0, correlation: float = 0.0
 ) -> tuple[float, float]:
     """Return the 90 % interval of ``auc`` minus ``other`` on one test part, over its draw and over seeds.
 
-    Each end adds the distances of both AUCs to the ends of their own intervals in squares (Newcombe 1998, method 10;
-    Zou and Donner 2008), as if the models had been tested on different samples: too wide where they agree on many.
+    Each end adds the distances of both AUCs to the ends of their own intervals in squares, less what they have in
+    common (Newcombe 1998, method 10; Zou and Donner 2008). At 0 they count as tested on different samples, which is too
+    wide. DeLong's own interval of the difference is too short in small hospitals and near an AUC of 1.
 
     Args:
         auc, other: means over seeds, in [0, 1].
         positives, negatives: as in :func:`auc_interval`.
         of_seeds: half the interval of the difference over seeds, which is added in squares, too.
+        correlation: of both AUCs over draws, as :func:`fedbench.results.paired.correlation` estimates it.
     """
     (low, high), (low_other, high_other) = (auc_interval(each, positives, negatives) for each in (auc, other))
-    down = math.hypot(auc - low, high_other - other, of_seeds)
-    up = math.hypot(high - auc, other - low_other, of_seeds)
-    return auc - other - down, auc - other + up
+    down = _without(auc - low, high_other - other, correlation)
+    up = _without(high - auc, other - low_other, correlation)
+    return auc - other - math.hypot(down, of_seeds), auc - other + math.hypot(up, of_seeds)
+
+
+def _without(first: float, second: float, correlation: float) -> float:
+    """Return the half width of a difference of two numbers that correlate, given theirs."""
+    return math.hypot(first - correlation * second, math.sqrt(1 - correlation**2) * second)
 
 
 def _lower(auc: float, positives: int, negatives: int) -> float:

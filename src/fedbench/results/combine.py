@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,12 +83,15 @@ def slopes(numbers: Sequence[Measured], axis: str, values: Sequence[Value]) -> l
 
 
 def gains(
-    numbers: Sequence[Measured], reference: str, counts: Callable[[Place], Mapping[str, Counts]]
+    numbers: Sequence[Measured],
+    reference: str,
+    counts: Callable[[Place], Mapping[str, Counts]],
+    correlation: Callable[[Place, str, str, Collection[int]], float],
 ) -> list[Measured]:
     """Return federated minus ``reference`` seed by seed, at the place that calls ``training`` the gain.
 
     The interval is over seeds, and that of an AUC over the draw of test samples, too: ``counts`` gives those of each
-    site at a place.
+    site at a place, ``correlation`` that of both AUCs by place, method, metric and seeds, NaN where it is not known.
     """
     rows = []
     for at, parts in _along(numbers, TRAINING, (reference, FEDERATED), gain_over(reference)):
@@ -96,19 +99,23 @@ def gains(
         pair = [of[name] for name in (FEDERATED, reference) if name in of]
         differences = by_seed([part.values for part in pair], lambda values: values[0] - values[1])
         gain = summarised(_together(at, pair, differences, 2))
-        low, high = _interval(gain, pair, counts(at[0]))
-        rows.append(replace(gain, low=low, high=high))
+        shared = correlation(at[0], *at[1:], gain.values.keys())
+        low, high = _interval(gain, pair, counts(at[0]), shared)
+        rows.append(replace(gain, low=low, high=high, paired=not math.isnan(shared)))
     return rows
 
 
-def _interval(gain: Measured, pair: Sequence[Measured], counts: Mapping[str, Counts]) -> tuple[float, float]:
+def _interval(
+    gain: Measured, pair: Sequence[Measured], counts: Mapping[str, Counts], shared: float
+) -> tuple[float, float]:
     """Return the ends of the interval of a gain, none where nothing tells of its spread."""
     half, (metric, _, site) = float(half_width(gain.std, gain.n_seeds)), gain.metric.partition("@")
     if metric == "test_auc" and site in counts and not math.isnan(gain.mean):
         of = counts[site]
         ours, other = (float(np.mean([part.values[seed] for seed in gain.values])) for part in pair)
         of_seeds = 0.0 if math.isnan(half) else half
-        return gain_interval(ours, other, of.positive or 0, of.negative or 0, of_seeds)
+        known = 0.0 if math.isnan(shared) else shared
+        return gain_interval(ours, other, of.positive or 0, of.negative or 0, of_seeds, known)
     if metric.startswith(
         (*metric_table.SITES, "test_auc")
     ):  # an interval over seeds alone would be too short

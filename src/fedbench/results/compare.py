@@ -16,6 +16,7 @@ from fedbench.results.aggregate import Repeat, measurements
 from fedbench.results.axes import axes
 from fedbench.results.frame import COSTS, Compared, Measured, Printed, frame_of
 from fedbench.results.names import MADE_OF, SLOPE, axis_text, signed
+from fedbench.results.paired import kept_correlation
 from fedbench.results.places import Place
 from fedbench.results.published import load_published, print_of
 from fedbench.results.runs import runs_of_table
@@ -139,8 +140,14 @@ def _measured(plan: Plan, spec: TableSpec, cells: Sequence[Cell], shipped: Shipp
     if spec.slope is not None:
         measured += combine.slopes(measured, spec.slope, grid[spec.slope][:-1])
     if spec.references:
-        measured += combine.gains(measured, spec.references[0], functools.partial(tested, plan))
+        measured += gains(plan, measured, spec.references[0])
     return measured
+
+
+def gains(plan: Plan, measured: Sequence[Measured], reference: str) -> list[Measured]:
+    """Return the gain of federated training over a reference, for each of its measurements."""
+    shared = functools.partial(kept_correlation, plan, reference)
+    return combine.gains(measured, reference, functools.partial(tested, plan), shared)
 
 
 def tested(plan: Plan, place: Place) -> Mapping[str, Counts]:

@@ -107,6 +107,7 @@ class Measured:
     partly: bool = False  # whether not all seeds of a shipped number were shipped
     low: float = NAN  # of a gain of federated training: the ends of its interval
     high: float = NAN
+    paired: bool = False  # whether that takes both models' scores of the same test samples into account
 
 
 @dataclass

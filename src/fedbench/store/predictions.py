@@ -17,7 +17,7 @@ from fedbench.study.cells import Cell
 
 log = logging.getLogger(__name__)
 
-EACH_CLIENT = "each client has a model of its own (train.reference: local), and these are not kept yet"
+EACH_CLIENT = "each client has a model of its own (train.reference: local), and these are not kept"
 FIRST = ("seed", "part", "row", "group", "site", "label")
 """The columns before those of scores."""
 
@@ -49,12 +49,16 @@ def lacking(cell: Cell, record: Record, file: str) -> UserError:
     seed = record.spec["seed"]
     if MODEL in record.files and file == PREDICTIONS:
         return UserError(f"{cell.name}: seed {seed}: what it learns has no score for each sample")
-    if record.spec["train"].get("reference") == "local":
-        return UserError(f"{cell.name}: {EACH_CLIENT}; the other methods' predictions are there")
+    local, or_no_sites = record.spec["train"].get("reference") == "local", ""
+    if local and file == MODEL:
+        return UserError(f"{cell.name}: {EACH_CLIENT}; without --data it shows its test part")
+    if local:
+        or_no_sites = ", or its clients are no sites, so that no model is that of a sample"
+    at = f"{cell.name} --scale {cell.scale}"
     return UserError(
-        f"{cell.name}: seed {seed} was trained without keep_model; its numbers stay in tables until `fedbench forget "
-        f"{cell.name} --scale {cell.scale}`, then `fedbench run {cell.name} --scale {cell.scale} --set "
-        "keep_model=true` trains it again and keeps its predictions"
+        f"{cell.name}: seed {seed} was trained without keep_model{or_no_sites}; its numbers stay in tables until "
+        f"`fedbench forget {at}`, then `fedbench run {at} --set keep_model=true` trains it again and keeps its "
+        "predictions"
     )
 
 
@@ -71,14 +75,21 @@ def load_predictions(cell: Cell, store: Store) -> pd.DataFrame:
     """
     tables = []
     for run, record in finished_runs(cell, store):
-        content = store.table(run.key, PREDICTIONS)
-        if content is None:
+        table = read(store, run.key)
+        if table is None:
             raise lacking(cell, record, PREDICTIONS)
-        table = pd.read_csv(io.BytesIO(content), dtype={"site": str}, keep_default_na=False)
         tables.append(table.assign(seed=run.seed))
     data = cell.runs[0].data
     groups = {} if data.sources else datasets.get(data.dataset).groups()
     return arranged(pd.concat(tables, ignore_index=True), groups)
+
+
+def read(store: Store, key: str) -> pd.DataFrame | None:
+    """Return the predictions of one run as they were kept; None where it kept none. Errors as of ``Store.table``."""
+    content = store.table(key, PREDICTIONS)
+    if content is None:
+        return None
+    return pd.read_csv(io.BytesIO(content), dtype={"site": str}, keep_default_na=False)
 
 
 def arranged(predictions: pd.DataFrame, groups: dict[int, str] | None = None) -> pd.DataFrame:

@@ -38,8 +38,10 @@ class FigureSpec(Spec):
     """Its methods. Default: all."""
     settings: dict[str, list[Value]]
     """The values of each setting that it shows. Default: the setting's default."""
-    references: list[Literal["local", "pooled"]] = Field([], max_length=1)
-    """Of `forest`: one of `local` and `pooled`. The figure shows the gain of federated training over it."""
+    references: list[Literal["local", "pooled"]] = Field([], max_length=2)
+    """Of `forest`: one of `local` and `pooled`. The figure shows the gain of federated training over it. Of `roc`,
+    `pr` and `calibration`: what each cell is trained as besides; of `local` a site's samples are scored by its model.
+    """
     metrics: list[str]
     """Its metrics."""
     x: str = "iteration"
@@ -55,8 +57,10 @@ class FigureSpec(Spec):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> FigureSpec:
-        if self.references and self.kind != "forest":
-            raise ValueError(f"references go with kind forest, not {self.kind}")
+        if self.references and self.kind not in (known := ("forest", *PREDICTED[:3])):
+            raise ValueError(f"references go with kind {', '.join(known)}, not {self.kind}")
+        if self.kind == "forest" and len(self.references) > 1:
+            raise ValueError("kind forest shows the gain over one reference: local or pooled")
         if self.kind == "pareto" and (
             self.x not in ("floats_up", "samples", "seconds")
             or self.panels != "dataset"

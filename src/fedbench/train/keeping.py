@@ -61,23 +61,15 @@ class Keeper:
 
     def files(self, outcome: Outcome) -> dict[str, bytes]:
         """Return the content of the files that a run keeps, by their names."""
-        if outcome.model is None:
-            why = "validation chose an evaluation from before keep_model; `fedbench forget` it to train it again"
-            if self._spec.train.reference == "local":
-                why = predictions.EACH_CLIENT
-            if outcome.status == "finished":
-                log.warning("seed %d keeps no model: %s", self._spec.seed, why)
-            return {}
-        kept = {MODEL: initial_weights.model_bytes(outcome.model)}
-        if outcome.predictions is None:
-            log.warning(
-                "seed %d keeps no predictions: its task has no score for each sample", self._spec.seed
-            )
-        else:
+        if outcome.status == "finished" and (lacks := self._lacks(outcome)):
+            log.warning("seed %d keeps no %s", self._spec.seed, lacks)
+        kept, train = dict[str, bytes](), self._spec.train
+        if outcome.model is not None:
+            kept[MODEL] = initial_weights.model_bytes(outcome.model)
+        if outcome.predictions is not None:
             kept[PREDICTIONS] = self._table(outcome).to_csv(index=False, lineterminator="\n").encode()
-        train = self._spec.train
         # a run that others start from keeps its last weights, whatever validation chooses
-        if self._reading is not None and not (train.keep_model and train.select):
+        if self._reading is not None and MODEL in kept and not (train.keep_model and train.select):
             kept[READING] = self._reading.model_dump_json().encode()
         for name in [name for name, content in kept.items() if len(content) > LARGEST]:
             log.warning(
@@ -85,6 +77,17 @@ class Keeper:
             )
             del kept[name]
         return kept
+
+    def _lacks(self, outcome: Outcome) -> str:
+        """Say what a run that ended does not keep, and why; empty where it keeps all that it can."""
+        local = self._spec.train.reference == "local"
+        if outcome.predictions is not None and (local or outcome.model is not None):
+            return ""
+        if local:
+            return "predictions: its clients are no sites, so that no model is that of a sample"
+        if outcome.predictions is None and outcome.model is not None:
+            return "predictions: its task has no score for each sample"
+        return "model: validation chose an evaluation from before keep_model; `fedbench forget` it to train it again"
 
     def _table(self, outcome: Outcome) -> pd.DataFrame:
         parts = []
@@ -94,7 +97,8 @@ class Keeper:
             site = self._prepared.site_train if part == "val" else self._prepared.site_test
             sites = {} if site is None else {"site": np.array(self._prepared.sites)[site[at]]}
             columns = {"part": word, "row": self._rows[source][at], **sites, "label": labels}
-            parts.append(pd.DataFrame(columns | predictions.score_columns(scores)))
+            table = pd.DataFrame(columns | predictions.score_columns(scores))
+            parts.append(table.dropna(subset=[table.columns[-1]]))
         return pd.concat(parts, ignore_index=True)
 
 

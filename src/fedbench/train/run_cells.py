@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbench.errors import LINE, DiskError, ListedError, UserError, lacks_memory, shortened
 from fedbench.store import cell_files, code
-from fedbench.store.record import MODEL, Record
+from fedbench.store.record import MODEL, PREDICTIONS, Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
@@ -132,7 +132,9 @@ def _train(cell: Cell, plan: Plan, store: Store, cores: int) -> list[str]:
 
         _train_apart(cell, config, store, cores, tell)
         records = train_cell(cell, config, store, reporter, tell)
-    if config.keep_model and any(r.status == "finished" and MODEL not in r.files for r in records):
+    if config.keep_model and any(
+        r.status == "finished" and not {MODEL, PREDICTIONS} & {*r.files} for r in records
+    ):
         say(
             "  note: runs that were trained before without keep_model have no model or predictions; to train them "
             f"again: fedbench forget {cell.name} --scale {cell.scale}"

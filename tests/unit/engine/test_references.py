@@ -245,6 +245,44 @@ def test_of_a_stopped_run_whole_clients_are_kept_and_counted_as_done(tmp_path: P
     assert seen[8:] == [*range(6, 16)] and begun == {0, 5}
 
 
+def test_kept_scores_are_those_of_the_models_of_their_sites(tmp_path: Path) -> None:
+    """Client 0 has one class, so no model; a stop after the first that trains loses none of its scores."""
+    arrays = sited(dataclasses.replace(points(), validation=np.arange(0, 77, 10)))
+    arrays.y_train[arrays.clients[0]] = 0
+    how = Execution(keep=True)
+
+    def die(progress: Progress) -> None:
+        if progress.round == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        outcome_of(
+            spec(reference="local"),
+            arrays,
+            dataclasses.replace(saved(tmp_path / "checkpoint.pt", die), keep=True),
+        )
+    outcome = outcome_of(
+        spec(reference="local"), arrays, dataclasses.replace(saved(tmp_path / "checkpoint.pt"), keep=True)
+    )
+    assert outcome.predictions is not None and outcome.model is None
+    assert arrays.site_test is not None and arrays.site_train is not None
+    sites = {"test": arrays.site_test, "val": arrays.site_train[arrays.validation]}
+    for client in (1, 2):
+        alone = dataclasses.replace(arrays, clients=[arrays.clients[client]])
+        single = Simulation(spec(clients=1), alone, CPU, how).run().predictions
+        assert single is not None
+        for part, (labels, scores) in outcome.predictions.items():
+            at = sites[part] == client
+            assert (
+                at.any() and (scores[at] == single[part][1][at]).all() and (labels == single[part][0]).all()
+            )
+    assert all(np.isnan(outcome.predictions[part][1][sites[part] == 0]).all() for part in sites)
+    plain_outcome = outcome_of(spec(reference="local"), arrays)
+    assert plain_outcome.predictions is None and repr(plain_outcome.metrics) == repr(outcome.metrics)
+    shared = sited(points(), np.zeros(len(arrays.y_train), dtype=np.int64))
+    assert outcome_of(spec(reference="local"), shared, how).predictions is None, "three models for site A"
+
+
 def test_one_client_that_diverges_is_a_run_that_does() -> None:
     outcome = outcome_of(spec(params={"lr": 1e30}, reference="local"), points())
     assert outcome.status == "diverged" and "client 0: " in outcome.reason and not outcome.metrics

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from sklearn import metrics
 from toy import PAPER, write_project, write_yaml
 
@@ -158,6 +159,26 @@ def test_cells_of_such_figures_keep_predictions_unasked_and_are_drawn_by_site(pr
     assert panel.curves[0].remark == f"AUC {expected:.3f}"
 
 
+def test_references_are_curves_of_their_own_local_by_the_model_of_each_site(project: Path) -> None:
+    study(project)
+    paper = yaml.safe_load(Path("config/papers/toy.yaml").read_text())
+    del paper["figures"]["figure_confusion"]
+    for figure in paper["figures"].values():
+        figure |= {"methods": ["Plain"], "references": ["local", "pooled"]}
+    write_yaml(Path("config/papers/toy.yaml"), paper)
+    plan = Plan(load_config(), "toy")
+    results = {str(cell.setting["training"]): fedbench.run(cell) for cell in plan.cells()}
+    for name in paper["figures"]:
+        for panel in drawing_of(plan, name).content.panels:
+            kinds = ["local", "pooled", "federated"][("all test samples" in panel.title) :]
+            assert [curve.label for curve in panel.curves] == kinds, (name, panel.title)
+    drawing = drawing_of(plan, "figure_roc")
+    assert "local: each site by a model of its own, none over all" in drawing.words
+    basel = next(panel for panel in drawing.content.panels if "Basel" in panel.title)
+    for curve in basel.curves:
+        assert curve.remark == f"AUC {results[curve.label].metrics['test_auc@Basel']:.3f}"
+
+
 def test_a_hospital_whose_test_samples_are_of_one_class_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,8 +207,6 @@ def test_cells_that_kept_none_are_named_with_the_cure(project: Path) -> None:
 
 
 def _without_figures() -> dict[str, Any]:
-    import yaml
-
     content: dict[str, Any] = yaml.safe_load(Path("config/papers/toy.yaml").read_text())
     figure = content["figures"]["figure_roc"] | {
         "kind": "curves",

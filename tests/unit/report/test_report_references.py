@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from report_project import Project, line, localscgdam, run_result
@@ -16,6 +17,8 @@ from fedbench.results import compare
 from fedbench.results.auc_interval import gain_interval
 from fedbench.results.export import export_reproduced
 from fedbench.results.statistics import half_width
+from fedbench.store.runs import Store
+from fedbench.study.cells import Cell
 from fedbench.study.configuration import load_paper
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -82,11 +85,20 @@ def test_bad_references_are_named(project: Project, table: dict[str, Any], says:
         load_paper("localscgdam")
 
 
-def test_only_a_forest_shows_gains(project: Project) -> None:
+@pytest.mark.parametrize(
+    ("figure", "says"),
+    [
+        ({"references": ["local"]}, "references go with kind forest, roc"),
+        ({"kind": "forest", "panels": "dataset", "x": "iteration", "log": "", "references": ["local", "pooled"]},
+         "gain over one reference"),
+        ({"kind": "confusion", "panels": ["metric", "method"], "references": ["local"]}, "references go with kind"),
+    ],
+)  # fmt: skip
+def test_figures_without_references_are_named(project: Project, figure: dict[str, Any], says: str) -> None:
     paper = localscgdam()
-    paper["figures"]["figure1"]["references"] = ["local"]
+    paper["figures"]["figure1"] |= figure
     project.save_paper("localscgdam", paper)
-    with pytest.raises(UserError, match="references go with kind forest"):
+    with pytest.raises(UserError, match=says):
         load_paper("localscgdam")
 
 
@@ -131,6 +143,42 @@ def test_the_gain_is_taken_seed_by_seed_with_its_interval(project: Project) -> N
     )
     assert pd.isna(gains.loc["worst_site_test_auc", "low"]), "over patients nothing is known of it"
     assert {*rows["training"]} == {"local", "pooled", "federated", "gain over local"}
+
+
+def scored(plan: Plan, cell: Cell) -> None:
+    """Write predictions of a cell's runs: Basel's patients alike in all kinds of training, Lyon's as they come."""
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=400)
+    for run in cell.runs:
+        label = np.arange(410) % 2
+        score = np.concatenate([shared + label[:400], np.random.default_rng(run.seed).normal(size=10)])
+        table = pd.DataFrame({"part": "test", "row": range(410), "site": ["Basel"] * 400 + ["Lyon"] * 10})
+        text = table.assign(label=label, score=score).to_csv(index=False).encode()
+        record = Store().load(run.key)
+        assert record is not None
+        Store().set_aside(run.key)
+        with Store().claim(run.key):
+            Store().finish(record, [], [], {"predictions.csv": text})
+
+
+def test_where_predictions_of_both_are_kept_the_interval_is_paired_over_patients(project: Project) -> None:
+    plan = finished(project)
+    before = tables.table_of(plan, "table1")
+    assert "as if the models had not shared these" in before.markdown()
+    for cell in plan.cells("table1"):
+        if cell.method == "CoDA" and cell.setting["training"] != "pooled":
+            scored(plan, cell)
+    after = tables.table_of(Plan(CONFIG, "localscgdam"), "table1")
+    at = ["training", "method", "metric"]
+    old, new = (table.rows.set_index(at) for table in (before, after))
+    basel, everyone = (("gain over local", "CoDA", metric) for metric in ("test_auc@Basel", "test_auc"))
+    seeds = float(half_width(new.loc[basel, "std"], 3))
+    ends = gain_interval(0.91, 0.72, 200, 200, seeds, 1.0)
+    assert new.loc[basel, ["low", "high"]].tolist() == pytest.approx(ends), "equal scores correlate by 1"
+    assert new.loc[basel, "mean"] == old.loc[basel, "mean"] and new.loc[basel, "low"] > old.loc[basel, "low"]
+    assert new.loc[everyone, "low"] == old.loc[everyone, "low"], "a mean over models has no scores"
+    text = after.markdown()
+    assert "paired over these (DeLong et al. 1988); that of test AUC" in text
 
 
 def test_a_table_answers_who_gains(project: Project) -> None:

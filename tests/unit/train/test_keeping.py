@@ -154,11 +154,39 @@ class TestPredictions:
         with pytest.raises(UserError, match="seed 0: what it learns has no score for each sample"):
             _ = result.predictions
 
-    def test_a_model_for_each_client_is_not_kept_yet(self, caplog: pytest.LogCaptureFixture) -> None:
-        cell = cell_of(train={"reference": "local"})
-        result = trained(cell)
-        assert "each client has a model of its own" in caplog.text and result.metrics["test_auc"] > 0
+    def test_of_hospitals_alone_each_patient_is_scored_by_the_model_of_its_own(self) -> None:
+        result = trained(cell_of(train={"reference": "local"}))
+        shown, together = result.predictions, trained(cell_of()).predictions
+        known = ["seed", "part", "row", "group", "site", "label"]
+        assert shown[known].equals(together[known]), "the same patients"
+        for run in result.runs.to_dict("records"):
+            test = shown[(shown["seed"] == run["seed"]) & (shown["part"] == "test")]
+            for site, of in test.groupby("site"):
+                assert auc(of["score"].to_numpy(), of["label"].to_numpy()) == run[f"test_auc@{site}"]
         with pytest.raises(UserError, match="each client has a model of its own"):
+            result.predict("patients.csv")
+
+    def test_a_hospital_without_a_model_has_no_scores(self) -> None:
+        cell_of()
+        healthy = patients().assign(
+            finding=lambda of: of["finding"].where(of["hospital"] != "Lyon", "control")
+        )
+        cell = cell_of(train={"reference": "local"})
+        healthy.to_csv("patients.csv", sep=";", decimal=",", index=False)
+        cell = next(iter(Plan(load_config(), "toy").cells("table1")))
+        assert {*trained(cell).predictions["site"]} == {"Basel", "Turin"}
+
+    def test_where_clients_are_no_sites_no_model_is_that_of_a_sample(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        cell = next(c for c in Plan(load_config(), "toy").cells("table1") if c.method == "Plain")
+        runs = [
+            run.model_copy(update={"train": run.train.model_copy(update={"reference": "local"})})
+            for run in cell.runs
+        ]
+        result = trained(cell.model_copy(update={"runs": runs}))
+        assert "keeps no predictions: its clients are no sites" in caplog.text
+        with pytest.raises(UserError, match="without keep_model, or its clients are no sites"):
             _ = result.predictions
 
     def test_runs_that_diverged_are_left_out_with_a_warning(self, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -13,10 +12,10 @@ from matplotlib.axes import Axes
 from fedbench.data.summary import Counts
 from fedbench.report.figures.parts import SAMPLES, Across, Content, Curve, Panel, mean_over, repeats_of
 from fedbench.report.figures.style import styles_of
+from fedbench.report.notes import shared_samples
 from fedbench.results.aggregate import measure_cells
 from fedbench.results.auc_interval import auc_interval
-from fedbench.results.combine import gains
-from fedbench.results.compare import tested
+from fedbench.results.compare import gains, tested
 from fedbench.results.frame import FINISHED, Measured
 from fedbench.results.names import axis_text
 from fedbench.results.places import place_of
@@ -36,8 +35,8 @@ BARS = (
     "positive test samples of all"
 )
 OF_GAINS = (
-    f"bars: {COVERAGE:.0%} interval over seeds and the draw of test samples, as if models had not shared these; in "
-    "brackets: positive test samples of all"
+    "bars: {:.0%} interval over seeds and the draw of test samples, {}; in brackets: positive test samples of "
+    "all"
 )
 NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 
@@ -45,7 +44,7 @@ NO_BARS = "no intervals, as the data of these numbers are not prepared here"
 def content(plan: Plan, name: str) -> Content:
     """Return a panel for each dataset with results, a curve for each method; ``x`` of its points is the row."""
     paper, spec, shipped = plan.study, plan.figure(name), Shipped(plan)
-    datasets, panels = plan.datasets(spec), []
+    datasets, panels, gained = plan.datasets(spec), [], list[Measured]()
     measure = paper.measure(_base(spec.metrics))
     several = [name for name, values in paper.values(spec).items() if len(values) > 1 and name != TRAINING]
     over = f": federated − {spec.references[0]}" if spec.references else ""
@@ -58,7 +57,8 @@ def content(plan: Plan, name: str) -> Content:
         for label, cells in groups.items():
             measured = measure_cells(cells, spec.metrics, shipped)
             if over:
-                measured = gains(measured, spec.references[0], functools.partial(tested, plan))
+                measured = gains(plan, measured, spec.references[0])
+                gained += measured
             counts = tested(plan, place_of(dataset, cells[0].setting))
             if curve := curve_of(label, measured, counts):
                 curves.append(curve)
@@ -70,7 +70,13 @@ def content(plan: Plan, name: str) -> Content:
     methods = {axis_text(paper, "method", method): method for method in spec.methods}
     styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
     counted = any(curve.points["positives"].any() for panel in panels for curve in panel.curves)
-    bars = OF_GAINS if over else BARS
+    bars = BARS
+    if over:
+        pairs = [
+            (paper.measure(gain.metric).label, gain.paired) for gain in gained if math.isfinite(gain.low)
+        ]
+        shared = shared_samples(pd.DataFrame(pairs, columns=["label", "paired"]).astype({"paired": bool}))
+        bars = OF_GAINS.format(COVERAGE, shared)
     words = mean_over(f"dots: each seed, {bars if counted else NO_BARS}", alone="")
     return Content(panels, across, styles, datasets, words, columns=1)
 

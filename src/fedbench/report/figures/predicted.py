@@ -16,6 +16,7 @@ from fedbench.store import predictions
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
+from fedbench.study.references import TRAINING
 
 GRID = np.linspace(0, 1, 101)
 """False positive rates, or recalls, at which the curves of seeds are averaged."""
@@ -104,6 +105,8 @@ def content(plan: Plan, name: str) -> Content:
 
     def draw(named: Mapping[str, list[Cell]], metric: str) -> Iterator[Curve]:
         for label, cell in ((label, cell) for label, cells in named.items() for cell in cells):
+            if cell.setting.get(TRAINING) == "local" and not metric.partition("@")[2]:
+                continue
             test, held_out = _parts(loaded[cell.name], metric) if cell.name in loaded else ([], [])
             if test and (held_out or spec.kind != "confusion"):
                 counts[metric] = int(test[0]["label"].sum()), len(test[0])
@@ -112,7 +115,9 @@ def content(plan: Plan, name: str) -> Content:
                 points = points.assign(metric=MATRIX) if spec.kind == "confusion" else points
                 yield Curve(label, points, f"{what} {np.mean(values):.3f}", seeds=len(test))
 
-    runs = mean_over(how, alone=f"one seed, {how.removesuffix(BAND)}".rstrip(", "))
+    alone = f"one seed, {how.removesuffix(BAND)}".rstrip(", ")
+    local = "; local: each site by a model of its own, none over all" * ("local" in spec.references)
+    runs = mean_over(how + local, alone + local)
     drawn = content_of(plan, name, draw, Across(x_label, matrix=spec.kind == "confusion"), runs)
     panels = [_with_samples(plan, panel, y_label, *counts[panel.metric]) for panel in drawn.panels]
     if panels and (lacking := [_samples(metric) for metric in spec.metrics if metric not in counts]):
