@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedbench import random
-from fedbench.data.batch import Batch
+from fedbench.data.round_batches import Batch
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import cross_entropy, of_network
 from fedbench.task import Task

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
 from fedbench.data.inputs import Inputs
+from fedbench.data.round_batches import Batch
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net, build_network
 from fedbench.objectives.mean import batch_mean

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fedbench.data.archives import unpack
+from fedbench.data.download import unpack
 from fedbench.errors import UserError
 from fedbench.report import pdf
 from fedbench.safe_yaml import LOADER

@@ -13,11 +13,9 @@ from torch import Tensor
 
 from fedbench.data import augment
 from fedbench.data.augment import scaled
-from fedbench.data.batch import Batch
-from fedbench.data.cycle import Cycle
 from fedbench.data.inputs import Inputs, Mapped, Where, place, size_of, stored
-from fedbench.data.pairs import Pairs
-from fedbench.data.round_batches import Work
+from fedbench.data.round_batches import Batch, Work
+from fedbench.data.samplers import Cycle, Pairs
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import TrainSpec

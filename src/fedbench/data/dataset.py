@@ -112,6 +112,14 @@ class Dataset(ABC):
         """Return the names of the sites that own its samples, sorted, before it is prepared; None: not known yet."""
         return None
 
+    def count_sites(self) -> int:
+        """Return how many sites have training samples."""
+        return len(self.site_names() or ())
+
+    def facts(self) -> tuple[tuple[int, ...], int]:
+        """Return the shape of a sample and the number of classes, empty and 0 where it has to be prepared first."""
+        return self.shape, len(self.classes)
+
     def rows(self) -> dict[str, np.ndarray] | None:
         """Return which rows of a user's file its samples are, by part (train, test); None where they have none."""
         return None

@@ -6,22 +6,27 @@ checksum agrees. A file with a wrong checksum is moved to ``<file>.corrupt`` and
 
 from __future__ import annotations
 
+import gzip
 import logging
 import shutil
+import tarfile
 import time
-from collections.abc import Callable, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from tqdm import tqdm
 
-from fedbench.data.archives import unpack
 from fedbench.data.files import checksum
 from fedbench.errors import UserError, WriteError, cannot_write, is_write_error
+from fedbench.files import atomic
 
 log = logging.getLogger(__name__)
 
@@ -238,3 +243,48 @@ def _bases(mirror: str | None, dataset: str, item: Download) -> Sequence[Path | 
 
 def _join(base: Path | str, path: str) -> Path | str:
     return base / path if isinstance(base, Path) else f"{base}/{quote(path)}"
+
+
+def unpack(archive: Path, members: Mapping[str, Path]) -> None:
+    """Copy members of a ``.zip``, ``.tar``, ``.tar.gz``/``.tgz`` or ``.gz`` file to the given paths.
+
+    The names inside an archive never become paths: a wanted member is copied to the path that the caller chose, if it
+    is a regular file. So a hostile archive cannot write elsewhere, through links, ``..`` or absolute names.
+
+    Args:
+        archive: the file to unpack.
+        members: name inside the archive -> path to write. A ``.gz`` file has one member, whatever its name.
+
+    Raises:
+        UserError: the archive is corrupt or lacks a member as a regular file.
+    """
+    missing = dict(members)
+    try:
+        if tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                for item in tar:
+                    name = item.name.removeprefix("./")
+                    content = tar.extractfile(item) if name in missing and item.isreg() else None
+                    if content is not None:
+                        _write(content, missing.pop(name))
+                    if not missing:
+                        break
+        elif zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as zipped:
+                for name in set(missing) & set(zipped.namelist()):
+                    with zipped.open(name) as content:
+                        _write(content, missing.pop(name))
+        else:
+            with gzip.open(archive) as unzipped:
+                _write(unzipped, missing.pop(next(iter(missing))))
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{archive} cannot be unpacked ({error}). Delete it and run again.") from None
+    if missing:
+        raise UserError(
+            f"{archive} lacks {', '.join(sorted(missing))}: it is not the file that is expected here."
+        )
+
+
+def _write(source: IO[bytes] | gzip.GzipFile, target: Path) -> None:
+    with atomic(target) as temporary, temporary.open("wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)

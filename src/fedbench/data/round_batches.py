@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedbench.data import augment
-from fedbench.data.batch import Batch
 from fedbench.data.inputs import Coming, Mapped
 from fedbench.random import stream
 
@@ -21,6 +20,14 @@ if TYPE_CHECKING:
 AHEAD = {"cpu": 2**17, "cuda": 2**24}
 """Numbers of inputs that are made ready in one call: on a CPU half a megabyte, which stays in a core's
 cache until it is used."""
+
+
+class Batch(NamedTuple):
+    """A mini-batch of K clients: inputs [K, B, ...], labels [K, B], each sample's share of the mean [K, B] or None."""
+
+    inputs: Tensor
+    labels: Tensor
+    weight: Tensor | None = None
 
 
 class Work:

@@ -205,9 +205,9 @@ def _own_content(dataset: str | None, folder: Path) -> str | None:
 
 def _count_sites(names: Sequence[str], folder: Path) -> int:
     """Return how many sites own the samples: each is a client."""
-    from fedbench.data import sites
+    from fedbench.data import datasets
 
-    return sites.count(names, folder)
+    return datasets.count_sites(names, folder)
 
 
 def at_scale(paper: Paper, scale: Scale) -> ScalePaper:

@@ -131,7 +131,7 @@ def _of_each_site(paper: Paper, spec: Shown) -> Shown:
 
 
 def _sites(paper: Paper, labels: Sequence[str]) -> Iterator[str]:
-    from fedbench.data.sites import site_names  # the paths of most commands do without the data
+    from fedbench.data.datasets import site_names  # the paths of most commands do without the data
 
     common: Mapping[str, Any] = paper.defaults.get("data") or {}
     for label in labels:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from fedbench.data.batch import Batch
 from fedbench.data.clients import ClientData
+from fedbench.data.round_batches import Batch
 from fedbench.errors import UserError
 from fedbench.task import Conditional, Rounds
 

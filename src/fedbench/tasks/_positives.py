@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.data.batch import Batch
 from fedbench.data.clients import ClientData
+from fedbench.data.round_batches import Batch
 from fedbench.task import Conditional, Rounds
 from fedbench.tasks._nested import Nested
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbench.data.batch import Batch
 from fedbench.data.clients import Arrays, ClientData
+from fedbench.data.round_batches import Batch
 from fedbench.errors import UserError
 from fedbench.net import Leaf, Net
 from fedbench.objectives.cross_entropy import cross_entropy

@@ -21,10 +21,8 @@ from torch import nn
 from fedbench import algorithms, models, registry, tasks
 from fedbench.data import datasets, partitions
 from fedbench.data.clients import as_seen
-from fedbench.data.custom import yaml_dataset
+from fedbench.data.datasets import count_sites, site_names
 from fedbench.data.partitions import Pool
-from fedbench.data.sites import count as count_sites
-from fedbench.data.sites import site_names
 from fedbench.engine import references
 from fedbench.engine.participation import check_method
 from fedbench.errors import ListedError, UserError, unknown
@@ -147,10 +145,7 @@ def _facts(name: str, definition: str) -> tuple[tuple[int, ...], int]:
     A file of the user's own is read once for it, until its definition changes: that takes seconds, and what shows too
     late costs a night.
     """
-    dataset = datasets.get(name)
-    if isinstance(dataset, yaml_dataset.OwnDataset):
-        return dataset.facts()
-    return dataset.shape, len(dataset.classes)
+    return datasets.get(name).facts()
 
 
 def _known(dataset: str) -> tuple[tuple[int, ...], int]:

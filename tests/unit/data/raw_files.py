@@ -5,7 +5,12 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+
+from fedbench.data.prepared import Prepared
+
+OwnTable = Callable[..., Prepared]
 
 
 def put(path: Path, content: bytes) -> None:

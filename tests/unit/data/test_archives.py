@@ -5,7 +5,7 @@ import gzip
 import pytest
 from raw_files import tar_of, zip_of
 
-from fedbench.data.archives import unpack
+from fedbench.data.download import unpack
 from fedbench.errors import UserError
 
 

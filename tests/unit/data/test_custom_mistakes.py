@@ -1,77 +1,82 @@
-"""Mistakes in the file of a dataset of one's own, and in its YAML."""
+"""Mistakes in the file of a dataset of one's own, and in its YAML, are named with their cure."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_files import OwnTable
 
 from fedbench.data import datasets
 from fedbench.data.prepared import prepare
 from fedbench.errors import UserError
 
-
-def test_bases_that_lead_in_a_circle_are_named(own_data, tmp_path):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    for name, base in (("a", "b"), ("b", "a")):
-        (tmp_path / "config" / "datasets" / f"{name}.yaml").write_text(f"base: {base}\n")
-    with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
-        datasets.get("a")
+SOUND = {"x": np.zeros((4, 2)), "y": np.zeros(4, int)}
+PAIRS = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10)}
+TESTED = {"x_test": np.zeros((4, 2)), "y_test": np.zeros(4, int)}
+INFINITE = np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
 
 
 @pytest.mark.parametrize(
-    "text, message",
+    ("text", "message"),
     [
         ("fil: x.npz", r"mine\.yaml: .*Did you mean 'file'"),
         ("title: x", r"mine\.yaml: .*give either file"),
         ("file: x.txt", r"mine\.yaml: .*\.npz, \.csv or \.xlsx"),
+        ("file: t.xls\nlabel: a", r"save the spreadsheet as \.xlsx or CSV"),
         ("file: x.csv", r"mine\.yaml: .*label names the column"),
+        ("file: x.npz\nlabel: a", r"mine\.yaml: .*label goes with a table"),
         ("file: [", r"mine\.yaml"),
         ("file: gone.npz", r"mine\.yaml: file gone\.npz does not exist"),
         ("base: mine", r"mine\.yaml: base: mine -> mine leads in a circle"),
         ("base: melanomma", r"Did you mean 'melanoma'"),
         ("base: melanoma\noptions: {size: 3}", r"option in .*mine\.yaml 'size'"),
         ("base: melanoma\nwhole_groups: true", r"mine\.yaml: .*whole_groups goes with file"),
+        ("base: melanoma\ntest_share: 0.5", r"mine\.yaml: .*test_share goes with file"),
         ("base: melanoma\noptions: {whole_groups: false}", r"option in .*mine\.yaml 'whole_groups'"),
         ("base: mnist\noptions: {known_as: CIFAR10}", r"option in .*mine\.yaml 'known_as'"),
-        ("file: mine.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
+        ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
+        ("file: x.csv\nlabel: a\nwhole_groups: true", r"mine\.yaml: .*whole_groups needs group"),
         (
             "file: mine.npz\nwhole_groups: true",
             r"whole_groups needs the group of each sample .*array 'group'",
         ),
-        ("base: melanoma\noptions: {shape: 64}", r"mine\.yaml: options: .*shape"),
+        ("file: x.csv\nlabel: a\nsize: [6, 4]", "size goes with images"),
+        ("file: x.csv\nlabel: a\nlayout: NCHW", r"layout goes with an \.npz"),
+        ("file: x.csv\nlabel: a\nimages: here\ndrop: b", "the inputs are the pictures"),
+        ("file: x.csv\nlabel: a\nsite: a", "a is named twice"),
+        ("file: x.csv\nlabel: a\nsite: b\ngroup: b", "b is named twice"),
+        ("file: x.csv\nlabel: a\ndrop: a", "a is named twice"),
+        ("file: x.csv\nlabel: a\ndrop: x\nfeatures: [y]", "not both"),
     ],
 )
-def test_a_mistake_in_the_yaml_is_named(own_data, tmp_path, text, message):
-    own_data(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10))
-    (tmp_path / "config" / "datasets" / "mine.yaml").write_text(text)
+def test_a_mistake_in_the_yaml(own_data: Callable[..., str], text: str, message: str) -> None:
+    Path(f"config/datasets/{own_data(**PAIRS)}.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         prepare("mine", "data")
 
 
-SOUND = {"x": np.zeros((4, 2)), "y": np.zeros(4, int)}
-TEXT = np.array(["a", 1, 2, 3], object)
-
-
 @pytest.mark.parametrize(
-    "changed, message",
+    ("changed", "message"),
     [
         ({"y": None}, r"mine\.npz has no array 'y'"),
         ({"x_test": np.zeros((1, 2))}, r"has no array 'y_test'"),
+        (TESTED | {"site": np.arange(4)}, r"has no array 'site_test'"),
+        ({"site_test": np.arange(4)}, r"has no array 'site', 'x_test', 'y_test'"),
+        (TESTED | {"group_test": np.arange(4)}, r"has no array 'group'"),
         ({"labels": np.zeros(4)}, r"unknown array in mine\.npz"),
         ({"y": np.zeros(3, int)}, r"4 inputs and 3 labels"),
+        ({"site": np.zeros(3, int)}, r"of \[3, 4\] samples"),
         ({"y": np.full(4, 0.5)}, r"the label 0\.5 is not a whole number"),
         ({"y": np.array([0, 1, np.inf, 1])}, r"the label inf is not a whole number"),
         ({"x": np.full((4, 2), 1e300)}, r"\[0\], are not finite in float32"),
         (
-            {
-                name: np.array([[1, 2], [3, 4], [np.nan, np.inf], [5, np.inf]])
-                for name in ("x_train", "x_test")
-            }
-            | {"y_train": np.zeros(4, int), "y_test": np.zeros(4, int), "x": None, "y": None},
+            {"x": INFINITE, "x_test": INFINITE, "y_test": np.zeros(4, int)},
             r"2 of 4 train inputs, first \[2\], are not finite in float32: replace them, or leave them out",
         ),
         ({"y": np.zeros((4, 2), int)}, r"mine\.npz: array 'y' has shape \[4, 2\], expected \[n\]"),
@@ -82,84 +87,87 @@ TEXT = np.array(["a", 1, 2, 3], object)
         ({"x": np.full((4, 8, 8), 130.5)}, r"fractions from 130.5 to 130.5; .* divide by 255"),
         ({"x_train": np.zeros((4, 2))}, r"'x_train' and another array are both x_train"),
         ({"x": np.full((4, 2), "1.5")}, r"array 'x' holds <U3, not real numbers"),
-        ({"y": TEXT}, r"text as str and not as object"),
+        ({"y": np.array(["a", 1, 2, 3], object)}, r"text as str and not as object"),
+        (TESTED | {"y": np.arange(4) % 2, "y_test": np.arange(4) % 3}, "class '2' has samples in the test part alone"),
     ],
-)
-def test_a_mistake_in_the_arrays_is_named(own_data, changed, message):
+)  # fmt: skip
+def test_a_mistake_in_the_arrays(
+    own_data: Callable[..., str], changed: dict[str, np.ndarray], message: str
+) -> None:
     arrays = {name: array for name, array in {**SOUND, **changed}.items() if array is not None}
     with pytest.raises(UserError, match=message):
         prepare(own_data(**arrays), "data")
 
 
+ROWS = [f"{n},{'ab'[n % 2]}" for n in range(20)]
+
+
 @pytest.mark.parametrize(
-    "text, message",
+    ("text", "keys", "message"),
     [
-        ("a,b\n1,2", r"unknown column in mine\.csv 'state'"),
-        ("a,state\n1,1\n,0", r"mine\.csv, line 3: column 'a' is empty"),
-        ("a,state\n1,1\n2,0,3", r"mine\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
-        ("", r"mine\.csv cannot be read as a table .*No columns"),
-        ("a,state", r"mine\.csv has 0 rows and 1 columns of features"),
-        ("a,state\n1,1\r2,0\n3,1", r"mine\.csv, line 2 has a carriage return"),
-        ("a,state\n1,1\n2,0\r3,1\n", r"mine\.csv, line 3 has a carriage return"),
-        ("state\n1\n0", r"mine\.csv has 2 rows and 0 columns of features"),
-        ("größe,state\n1,1\n2,0".encode("latin-1"), r"mine\.csv cannot be read as a table: it must be UTF-8"),
+        ("a,b\n1,2", "", r"unknown column in t\.csv 'kind'"),
+        ("dose,kind\n1,a\n,b\n3,a", "", r"t\.csv, line 3: column 'dose' is empty.*`missing: drop \(or median\)`"),
+        ("dose,kind\n1,a\n2,\n3,a", "missing: median\n", r"line 3: column 'kind' is empty.*`missing: drop`"),
+        ("dose,kind\n1,a\n<2,b\n3,a", "", r"line 3: column 'dose' has '<2', which is not numeric.*`drop: \[dose\]`"),
+        ("dose,kind\n" + "\n".join(f"w{n},{n % 2}" for n in range(60)), "", r"not numeric and has 60 different words"),
+        ("dose,kind\n1,a\n2,b", "drop: dosis\n", r"unknown column in t\.csv 'dosis'\. Did you mean 'dose'"),
+        ("a,kind\n1,1\n2,0,3", "", r"t\.csv cannot be read as a table .*line 3, saw 3\): it must have"),
+        ("dose;kind\n1;a;7\n2;b;7", "", r"length of data.*a header of 2 names, separated by ';', and as many cells"),
+        ("dose;kind\n.5;a;7;8\n1.5;b;7;8", "", "a header of 2 names"),
+        ("", "", r"t\.csv cannot be read as a table .*No columns"),
+        ("a,kind", "", r"t\.csv has 0 rows and 1 columns of features"),
+        ("kind\n1\n0", "", r"t\.csv has 2 rows and 0 columns of features"),
+        ("a,kind\n1,1\r2,0\n3,1", "", r"t\.csv, line 2 has a carriage return"),
+        ("a,kind\n1,1\n2,0\r3,1\n", "", r"t\.csv, line 3 has a carriage return"),
+        ("größe,kind\n1,1\n2,0".encode("latin-1"), "", r"t\.csv cannot be read as a table: it must be UTF-8"),
+        ("dose;kind\n1,5;a\n2.5;b\n", "", r"decimal commas \(1,5\) and decimal points \(2\.5\)"),
+        ("dose,kind\n" + "\n".join(ROWS), "positive: c\n", r"positive: unknown class 'c'"),
+        ("dose,kind\n" + "\n".join(ROWS), "positive: [a, b]\n", "positive names every class"),
+        ("dose,kind\n" + "\n".join(ROWS), "classes: {a: well}\n", r"unknown label 'b'.* Name it under classes"),
+        ("dose,kind\n" + "\n".join(ROWS), "test_share: 0.01\n", "leaves no test sample of 20: take a larger"),
+        ("dose,kind\n" + "\n".join(ROWS), "test_share: 0.99\n", "leaves no training sample of 20: take a smaller"),
+        ("dose,kind\n" + "\n".join(ROWS), "images: nowhere\n", r"images: nowhere is no folder"),
+        ("dose,kind\n" + "\n".join(ROWS), "images: config\npath: file\n", r"unknown column in t\.csv 'file'"),
+        *((f"dose,kind\n1,a\n{number},b\n", "", r"t\.csv, line 3: column 'dose' has .*`drop: \[dose\]`")
+            for number in ("1e39", "-1e39", "inf", "9" * 40)),
     ],
-)
-def test_a_mistake_in_a_csv_is_named(own_data, tmp_path, text, message):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    (tmp_path / "mine.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
-    (tmp_path / "config" / "datasets" / "mine.yaml").write_text("file: mine.csv\nlabel: state")
+)  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_a_mistake_in_a_table(own_table: OwnTable, text: str | bytes, keys: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        prepare("mine", "data")
+        own_table(text, keys)
 
 
-def test_too_few_groups_name_the_file_and_the_share(own_data):
-    arrays = {"x": np.zeros((20, 1)), "y": np.repeat([0, 1], 10), "group": np.repeat([0, 1], 10)}
+def test_too_few_groups_name_the_file_and_the_share(own_data: Callable[..., str]) -> None:
+    name = own_data(**PAIRS, group=np.repeat([0, 1], 10), extra="whole_groups: true\n")
     with pytest.raises(UserError, match=r"mine\.npz: test_share: the 10 samples of label 0 lie in 1 groups"):
-        prepare(own_data(**arrays, extra="whole_groups: true\n"), "data")
-
-
-@pytest.mark.parametrize(
-    "share, message",
-    [
-        (0.01, "leaves no test sample of 20: take a larger"),
-        (0.99, "leaves no training sample of 20: take a smaller"),
-    ],
-)
-def test_a_share_that_leaves_a_part_empty_is_named(own_data, share, message):
-    name = own_data(x=np.zeros((20, 1)), y=np.repeat([0, 1], 10), extra=f"test_share: {share}\n")
-    with pytest.raises(UserError, match=rf"mine\.npz: test_share: {share} of each of 2 classes {message}"):
         prepare(name, "data")
 
 
-def test_a_yaml_cannot_hide_a_dataset_of_the_library(own_data):
-    with pytest.raises(UserError, match=r"'mnist' is the name of a dataset that exists"):
-        datasets.get(own_data("mnist", x=np.zeros((2, 1)), y=np.array([0, 1])))
+def test_bases_that_lead_in_a_circle_and_names_that_exist_are_named(own_data: Callable[..., str]) -> None:
+    own_data(**PAIRS)
+    for name, base in (("a", "b"), ("b", "a")):
+        Path(f"config/datasets/{name}.yaml").write_text(f"base: {base}\n")
+    with pytest.raises(UserError, match=r"a\.yaml: base: a -> b -> a leads in a circle"):
+        datasets.get("a")
+    for name in ("mnist", "digits", "breastmnist"):
+        with pytest.raises(UserError, match=rf"'{name}' is the name of a dataset that exists"):
+            datasets.get(own_data(name, **PAIRS))
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_a_file_that_is_a_device_or_a_pipe_is_named_and_not_waited_for(own_data, tmp_path, ending):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    os.mkfifo(tmp_path / "pipe")
+def test_a_file_that_is_a_device_or_a_pipe_is_named_and_not_waited_for(
+    own_data: Callable[..., str], ending: str
+) -> None:
+    own_data(**PAIRS)
+    os.mkfifo("pipe")
     label = "" if ending == "npz" else "\nlabel: a"
-    (tmp_path / "config" / "datasets" / "odd.yaml").write_text(f"file: odd.{ending}{label}")
-    for target in (tmp_path / "pipe", "/dev/zero"):
-        (tmp_path / f"odd.{ending}").symlink_to(target)
+    Path("config/datasets/odd.yaml").write_text(f"file: odd.{ending}{label}")
+    for target in ("pipe", "/dev/zero"):
+        Path(f"odd.{ending}").symlink_to(target)
         code = "from fedbench.data import datasets; datasets.get('odd').definition()"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
         )
         assert f"odd.yaml: file odd.{ending} is no regular file" in done.stderr
-        (tmp_path / f"odd.{ending}").unlink()
-
-
-@pytest.mark.parametrize(
-    "text", ["a,state\r1,x\r3,x\r2,y\r4,y\r", 'a,remark,state\n1,"u\rv",x\n2,w,y\n3,w,x\n4,w,y\n']
-)
-def test_carriage_returns_that_end_all_lines_or_stand_in_quotes_are_read(own_data, tmp_path, text):
-    own_data(x=np.zeros((2, 1)), y=np.array([0, 1]))
-    (tmp_path / "mine.csv").write_bytes(text.encode())
-    (tmp_path / "config" / "datasets" / "mine.yaml").write_text(
-        "file: mine.csv\nlabel: state\ntest_share: 0.5"
-    )
-    assert len(datasets.get("mine").facts()[0]) == 1
+        Path(f"odd.{ending}").unlink()

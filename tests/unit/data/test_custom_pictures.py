@@ -133,17 +133,3 @@ def test_a_picture_outside_of_the_folder_is_refused(tmp_path: Path, place: str) 
     Path("scans.csv").write_text(Path("scans.csv").read_text().replace("ward1/7.png", place))
     with pytest.raises(UserError, match=rf"lists '{place}', which is not in scans"):
         load()
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("label: finding\nsize: [6, 4]\n", "size goes with images"),
-        ("label: finding\nimages: scans\ndrop: other\n", "the inputs are the pictures"),
-        ("label: finding\nimages: nowhere\n", r"images: nowhere is no folder"),
-        ("label: finding\nimages: scans\npath: file\n", r"unknown column in scans\.csv 'file'"),
-    ],
-)
-def test_a_slip_is_named(keys: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        load(keys)

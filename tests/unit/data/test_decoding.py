@@ -19,9 +19,8 @@ from fedbench import sealed_json
 from fedbench.data import datasets, decoding, files, prepared, stamps
 from fedbench.data.custom import yaml_dataset
 from fedbench.data.datasets._xray import XraySet
-from fedbench.data.decoding import workplace
+from fedbench.data.decoding import Pictures, workplace
 from fedbench.data.files import checksum
-from fedbench.data.images import Pictures
 from fedbench.data.picture import Form, pixels_of
 from fedbench.errors import UserError
 from fedbench.files import mark

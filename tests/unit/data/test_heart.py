@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data import datasets, sites
+from fedbench.data import datasets
 from fedbench.data.datasets._hospitals import FILES
 from fedbench.errors import UserError
 
@@ -47,7 +47,7 @@ def test_each_patient_keeps_hospital_and_diagnosis(folder: Path) -> None:
     assert prepared.x_train.shape[1:] == datasets.get("heart").shape and np.isfinite(prepared.x_train).all()
     assert (
         prepared.sites
-        == sites.site_names(["heart"])
+        == datasets.site_names(["heart"])
         == ("Budapest", "Cleveland", "Long Beach", "Switzerland")
     )
     assert prepared.site_train is not None and prepared.site_test is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data import datasets, sites
+from fedbench.data import datasets
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import Prepared, load_prepared, prepare, prepared_path
 from fedbench.data.summary import Counts, by_site
@@ -129,18 +129,6 @@ def test_an_npz_names_the_site_of_each_sample(own_data) -> None:  # type: ignore
     assert read.site_test.tolist() == (read.x_test[:, 0].astype(int) % 2).tolist()
 
 
-def test_a_test_part_needs_its_sites_too(own_data) -> None:  # type: ignore[no-untyped-def]
-    x, y = np.arange(8.0)[:, None], np.arange(8) % 2
-    with pytest.raises(UserError, match="give the arrays site and x_test with site_test"):
-        prepare(own_data(x=x, y=y, x_test=x, y_test=y, site=y), "data")
-
-
-@pytest.mark.parametrize("keys", ["site: diagnosis\n", "site: patient\ngroup: patient\n"])
-def test_a_site_is_a_column_of_its_own(project: Path, keys: str) -> None:
-    with pytest.raises(UserError, match="site names a column"):
-        table(project, keys)
-
-
 def test_numbers_of_hospitals_and_patients_are_text(project: Path) -> None:
     """007 and 7 are two hospitals, and 01 and 1 two patients."""
     table(project)
@@ -178,9 +166,11 @@ def test_clients_are_the_hospitals_with_training_samples(own_data) -> None:  # t
             own_data(name, x=x, y=y, site=more, group=group, extra=f"test_share: {test_share}\n")
         prepare(name, "data")
         trained = load_prepared(name, "data").site_train
-        assert sites.count([name]) == len(np.unique(trained))
-        assert sites.site_names([name]) == ("east", "north", "south")
-        drawn.add(sites.count([name]))
-        made = SPEC.model_copy(update={"dataset": name, "clients": sites.count([name]), "validation": 0.0})
+        assert datasets.count_sites([name]) == len(np.unique(trained))
+        assert datasets.site_names([name]) == ("east", "north", "south")
+        drawn.add(datasets.count_sites([name]))
+        made = SPEC.model_copy(
+            update={"dataset": name, "clients": datasets.count_sites([name]), "validation": 0.0}
+        )
         make_partition(made, 0, "data")
     assert drawn == {2, 3}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbench.data import datasets, sites
+from fedbench.data import datasets
 from fedbench.data.datasets._hospitals import LARGE, REST
 from fedbench.errors import UserError
 
@@ -34,7 +34,7 @@ def test_half_a_year_is_the_label_and_who_was_lost_before_is_left_out(tmp_path: 
     y, site = np.concatenate([read.y_train, read.y_test]), np.concatenate([read.site_train, read.site_test])  # type: ignore[arg-type, list-item]
     assert len(y) == 11 * 8 and y.mean() == 0.5
     assert np.bincount(site).tolist() == [8] * len(LARGE) + [16], "small institutions are one site"
-    assert read.sites == sites.site_names(["lung"]) and read.sites[-1] == REST
+    assert read.sites == datasets.site_names(["lung"]) and read.sites[-1] == REST
     assert np.isfinite(read.x_train).all() and read.x_train.shape[1:] == datasets.get("lung").shape
     np.testing.assert_allclose(read.x_train.mean(0), 0, atol=1e-5)
 

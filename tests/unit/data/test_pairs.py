@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from world import CPU, images
 
 from fedbench.data.clients import Arrays, ClientData
-from fedbench.data.cycle import Cycle
+from fedbench.data.samplers import Cycle
 from fedbench.errors import UserError
 from fedbench.random import stream
 from fedbench.spec import TrainSpec

@@ -12,7 +12,7 @@ import pytest
 from xray_corpora import SIZE, chexpert, dicom, nih, png, put, small
 
 from fedbench.data.datasets._xray import CLASSES, FINDINGS
-from fedbench.data.images import Pictures, last_parts
+from fedbench.data.decoding import Pictures, last_parts
 from fedbench.errors import UserError
 
 

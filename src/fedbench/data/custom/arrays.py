@@ -8,23 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedbench.data.custom.class_labels import checked
+from fedbench.data.custom.class_labels import check_alike, checked
 from fedbench.data.files import read_npz
 from fedbench.errors import UserError, unknown
 
 _PARTS = ("train", "val", "test")
-_OWNERS = ("group", "site")
 FORMATS = {
-    "plain": {name: f"{name}_train" for name in ("x", "y", *_OWNERS)}
-    | {f"{name}_test": f"{name}_test" for name in _OWNERS}
-    | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")},
+    "plain": {"x": "x_train", "y": "y_train", "group": "group_train", "site": "site_train"}
+    | {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in ("val", "test")}
+    | {"group_test": "group_test", "site_test": "site_test"},
     "keras": {f"{kind}_{part}": f"{kind}_{part}" for kind in "xy" for part in _PARTS}
-    | {f"{name}_{part}": f"{name}_{part}" for name in _OWNERS for part in ("train", "test")},
-    "medmnist": {
-        f"{part}_{name}s": f"{kind}_{part}"
-        for kind, name in (("x", "image"), ("y", "label"))
-        for part in _PARTS
-    },
+    | {f"{name}_{part}": f"{name}_{part}" for name in ("group", "site") for part in ("train", "test")},
+    "medmnist": {f"{part}_images": f"x_{part}" for part in _PARTS}
+    | {f"{part}_labels": f"y_{part}" for part in _PARTS},
 }
 """What the arrays of an ``.npz`` are called, by format, and what they are called here."""
 ALIASES = {name: ours for names in FORMATS.values() for name, ours in names.items()}
@@ -46,30 +42,22 @@ def npz_parts(file: Path, layout: Literal["NCHW", "NHWC"] | None, form: str | No
         UserError: it is damaged, lacks an array, or has one that is no input, label or group.
     """
     names = FORMATS[form] if form else ALIASES
-    arrays = read_npz(file, _AGAIN, delete="")
     by_name: dict[str, np.ndarray] = {}
-    for name, array in arrays.items():
+    for name, array in read_npz(file, _AGAIN, delete="").items():
         if name not in names:
-            what = f"array of format {form} in {file}" if form else f"array in {file}"
-            raise unknown(what, name, names)
+            raise unknown(f"array of format {form} in {file}" if form else f"array in {file}", name, names)
         if names[name] in by_name:
             raise UserError(f"{file}: {name!r} and another array are both {names[name]}; keep one.")
         by_name[names[name]] = array
-    if form == "medmnist" and (missing := [name for name, ours in names.items() if ours not in by_name]):
-        raise UserError(f"{file} is not a file of format medmnist: it has no array {', '.join(missing)}.")
-    pairs = [("x_train", "y_train")]
-    pairs += [
-        (f"x_{part}", f"y_{part}") for part in ("test", "val") if {f"x_{part}", f"y_{part}"} & {*by_name}
-    ]
-    for needed in (name for pair in pairs for name in pair):
-        if needed not in by_name:
-            raise UserError(f"{file} has no array {needed.removesuffix('_train')!r}.")
-    wanted = {"site_train", *(["site_test"] if "x_test" in by_name else [])}
-    given = {"site_train", "site_test"} & {*by_name}
-    if given and given != wanted:
-        raise UserError(f"{file}: give the arrays site and x_test with site_test, or site alone.")
-    if "group_test" in by_name and not {"group_train", "x_test"} <= {*by_name}:
-        raise UserError(f"{file}: group_test goes with the arrays group and x_test.")
+    needed = {*names.values()} if form == "medmnist" else {"x_train", "y_train"}
+    for name in by_name:
+        kind, _, part = name.partition("_")
+        needed |= {f"{kind}_train", f"x_{part}", f"y_{part}"}
+        if kind == "site" and "x_test" in by_name:
+            needed.add("site_test")
+    called = {ours: name for name, ours in (FORMATS[form or "plain"]).items()}
+    if lacking := sorted(called.get(name, name) for name in needed - {*by_name}):
+        raise UserError(f"{file} has no array {', '.join(map(repr, lacking))}, which belongs to the others.")
     return _parts(file, layout, by_name)
 
 
@@ -80,12 +68,12 @@ def _parts(file: Path, layout: str | None, by_name: dict[str, np.ndarray]) -> di
         where = f"{file}: array {name.removesuffix('_train')!r}"
         parts[name] = _inputs(array, layout, where) if name.startswith("x") else _one_each(array, where)
     if "site_train" in parts:
-        owned: dict[str, np.ndarray] = {
-            name: parts[name] for name in ("site_train", "site_test") if name in parts
-        }
-        parts |= numbered_sites(file, owned)
+        parts |= numbered_sites(file, {name: parts[name] for name in parts if name.startswith("site")})
     if "group_test" in parts:
-        parts |= _numbered_groups(file, parts["group_train"], parts["group_test"])
+        train, test = parts["group_train"], parts["group_test"]
+        check_alike(file, "groups", train, test)
+        number = np.unique(np.concatenate([train, test]), return_inverse=True)[1]
+        parts |= {"group_train": number[: len(train)], "group_test": number[len(train) :]}
     return _with_validation(file, parts) if "x_val" in parts else parts
 
 
@@ -141,25 +129,19 @@ def _one_each(array: np.ndarray, where: str) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         return array[:, 0]
     if array.ndim != 1:
-        raise UserError(
-            f"{where} has shape {list(array.shape)}, expected [n]: write it again with one value per sample."
-        )
+        raise UserError(f"{where} has shape {list(array.shape)}, expected [n]: a value per sample.")
     return array
 
 
 def _with_validation(file: Path, parts: dict[str, Any]) -> dict[str, Any]:
     """Append the validation part to the training part and mark it as held."""
-    x, y = parts.pop("x_val"), parts.pop("y_val")
+    x, y, like = parts.pop("x_val"), parts.pop("y_val"), parts["x_train"]
     if "group_train" in parts or "site_train" in parts:
         raise UserError(f"{file} has groups or sites and a validation part: leave out one of them.")
-    if (y.dtype.kind in "US") != (parts["y_train"].dtype.kind in "US"):
-        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
-    like = parts["x_train"]
+    check_alike(file, "labels", y, parts["y_train"])
     if x.shape[1:] != like.shape[1:] or (x.dtype == np.uint8) != (like.dtype == np.uint8):
-        raise UserError(
-            f"{file}: x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}: make "
-            "them alike"
-        )
+        shapes = f"x_val is {x.dtype} {list(x.shape)}, x is {like.dtype} {list(like.shape)}"
+        raise UserError(f"{file}: {shapes}: make them alike")
     return parts | {
         "held_train": np.repeat([False, True], [len(like), len(x)]),
         "x_train": np.concatenate([like, x]),
@@ -183,28 +165,18 @@ def npz_owners(file: Path) -> dict[str, Any]:
     """Return what an ``.npz`` says of its samples besides inputs, as :func:`npz_parts` does, with no look at these."""
     wanted = [name for name, ours in ALIASES.items() if not ours.startswith("x")]
     arrays = read_npz(file, _AGAIN, wanted, "")
-    by_name = {ALIASES[name]: array for name, array in arrays.items()}
-    return _parts(file, None, by_name)
+    return _parts(file, None, {ALIASES[name]: array for name, array in arrays.items()})
 
 
 def numbered_sites(file: Path, owned: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the names of sites, sorted, as ``sites``, and each array [n] of names as indices into them."""
-    as_integers = {
-        name: array.astype(np.int64) if array.dtype.kind == "f" and (array % 1 == 0).all() else array
-        for name, array in owned.items()
-    }
-    try:
-        texts = {name: array.astype(str) for name, array in as_integers.items()}
-    except (UnicodeError, SystemError):
-        raise UserError(f"{file}: its sites are not text; save them as str") from None
+    texts = {}
+    for name, array in owned.items():
+        counts = array.dtype.kind == "f" and (array % 1 == 0).all()
+        try:
+            texts[name] = (array.astype(np.int64) if counts else array).astype(str)
+        except (UnicodeError, SystemError):
+            raise UserError(f"{file}: its sites are not text; save them as str") from None
     names = np.unique(np.concatenate([*texts.values()]))
     numbers = {name: np.searchsorted(names, text) for name, text in texts.items()}
     return {"sites": checked(file, names.tolist(), "site"), **numbers}
-
-
-def _numbered_groups(file: Path, train: np.ndarray, test: np.ndarray) -> dict[str, np.ndarray]:
-    """Number the groups of both parts [n], [m] through, so that one of both has the same number in each."""
-    if (train.dtype.kind in "US") != (test.dtype.kind in "US") or "O" in (train.dtype.kind, test.dtype.kind):
-        raise UserError(f"{file}: groups are text in one part and numbers in the other; make them alike")
-    number = np.unique(np.concatenate([train, test]), return_inverse=True)[1]
-    return {"group_train": number[: len(train)], "group_test": number[len(train) :]}

@@ -56,33 +56,32 @@ def numbered(
 
 def _distinct(file: Path, labels: Mapping[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
     """Return the labels that there are, in their order, as words, and the place among them of each sample [n]."""
-    if len({_kind(part) for part in labels.values()}) > 1:
-        raise UserError(f"{file}: labels are text in one part and numbers in another; make them alike")
+    check_alike(file, "labels", *labels.values())
     everything = np.concatenate([*labels.values()])
-    if everything.dtype.kind not in "biufUS":
-        raise UserError(f"{file}: its labels are not text; save them as str")
     try:
         if everything.dtype.kind == "S":
             everything = everything.astype(str)
         values, place = np.unique(everything, return_inverse=True)
-        words = [str(value) for value in values] if values.dtype.kind == "U" else []
+        words = [str(value) for value in values]
     except (UnicodeError, SystemError):  # bytes that are not characters
         raise UserError(f"{file}: its labels are not text; save them as str") from None
     if len(values) > MOST_CLASSES:
         raise UserError(f"{file}: its labels are {len(values)} different ones; {MOST_CLASSES} is the most")
-    counts = (
-        np.isfinite(values) & (values == np.round(values)) if values.dtype.kind == "f" else np.array(True)
-    )
-    if not counts.all():
-        odd = values[~counts][0]
-        raise UserError(
-            f"{file}: the label {odd:g} is not a whole number; classes are whole numbers or words"
-        )
-    return words or [str(int(value) if values.dtype.kind in "iuf" else value) for value in values], place
+    if values.dtype.kind == "f":
+        if len(odd := values[~(np.isfinite(values) & (values == np.round(values)))]):
+            raise UserError(
+                f"{file}: the label {odd[0]:g} is not a whole number; classes are whole numbers or words"
+            )
+        words = [str(int(value)) for value in values]
+    return words, place
 
 
-def _kind(array: np.ndarray) -> str:
-    return "text" if array.dtype.kind in "US" else "numbers"
+def check_alike(file: Path, what: str, *parts: np.ndarray) -> None:
+    """Raise UserError unless the arrays of all parts are numbers, or all text."""
+    if any(part.dtype.kind not in "biufUS" for part in parts):
+        raise UserError(f"{file}: its {what} are not text; save them as str")
+    if len({part.dtype.kind in "US" for part in parts}) > 1:
+        raise UserError(f"{file}: {what} are text in one part and numbers in another; make them alike")
 
 
 def _named(

@@ -1,4 +1,4 @@
-"""A folder of one's own pictures, listed by a table: PNG, JPEG, DICOM, of 8 or 16 bits."""
+"""A folder of one's own pictures, listed by a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from fedbench.data.decoding import decode
 from fedbench.data.files import checksum
-from fedbench.data.picture import Form
 from fedbench.data.stamps import note, noted
 from fedbench.errors import UserError
 
@@ -31,25 +27,14 @@ def check_pictures(table: Path, folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def load_pictures(folder: Path, names: Sequence[str], form: Form) -> np.ndarray:
-    """Decode pictures by their places in a folder: [n, C, H, W] uint8.
-
-    Raises:
-        UserError: one is not a picture, a truncated one for example; it is named.
-    """
-    return decode(folder, names, [str(folder / name) for name in names], form)
-
-
 def digest_of(folder: Path) -> str:
     """Return a digest of all files of a folder. They are read for it once: a stamp beside the folder tells."""
-    listed = [
+    listed = tuple(
         (path.relative_to(folder).as_posix(), state.st_size, state.st_mtime_ns)
         for path in sorted(_files(folder))
         if path.is_file() and (state := path.stat())
-    ]
-    return _digest(
-        folder, hashlib.sha256(repr(listed).encode()).hexdigest(), tuple(name for name, _, _ in listed)
     )
+    return _digest(folder, listed)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -64,11 +49,12 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 @functools.lru_cache(maxsize=16)
-def _digest(folder: Path, listing: str, names: tuple[str, ...]) -> str:
+def _digest(folder: Path, listed: tuple[tuple[str, int, int], ...]) -> str:
+    listing = hashlib.sha256(repr([*listed]).encode()).hexdigest()
     if sha := noted(folder, listing):
         return sha
     try:
-        content = [(name, checksum(folder / name)) for name in names]
+        content = [(name, checksum(folder / name)) for name, _, _ in listed]
     except OSError as error:
         raise UserError(f"{folder}: a picture cannot be read now ({error})") from None
     sha = hashlib.sha256(repr(content).encode()).hexdigest()

@@ -10,14 +10,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import ConfigDict
 
 from fedbench.data.custom import pictures, tables
 from fedbench.data.custom.class_labels import as_number
+from fedbench.data.custom.encoding import Encoding, filled
 from fedbench.data.custom.spec import TABLES, OwnSpec
+from fedbench.data.decoding import decode
 from fedbench.data.picture import Form
 from fedbench.errors import UserError, shortened
-from fedbench.spec import Spec
 
 log = logging.getLogger(__name__)
 
@@ -36,66 +36,36 @@ class Samples:
     columns: pd.DataFrame
 
 
-class Reading(Spec):
+class Reading(Encoding):
     """What is read of a table, and what its cells become.
 
     Attributes:
         named: the columns of label, group, site and place of a picture, those that the dataset has.
         classes: the class that each label is trained as, -1 for one that is left out.
         n_classes: how many classes are told apart.
-        medians: of each column of numbers, in order: what an empty cell becomes.
-        words: of each column of words, in order: the words of the training part, each a feature.
         missing: what an empty cell is, as in the dataset's YAML.
-        scaling: of the numbers, as :class:`fedbench.data.custom.tables.Scaling`; None where they stay as they are.
         images: the folder of the pictures that the table lists; they are resized to ``size``, ``grey`` or coloured.
     """
-
-    # the scale of a constant is infinite
-    model_config = ConfigDict(**Spec.model_config, ser_json_inf_nan="constants")
 
     named: dict[Literal["label", "group", "site", "path"], str]
     classes: dict[str, int] = {}
     n_classes: int = 2
-    medians: dict[str, float] = {}
-    words: dict[str, list[str]] = {}
     missing: Literal["error", "drop", "median"] = "error"
-    scaling: list[list[float]] | None = None
     images: Path | None = None
     size: tuple[int, int] = (64, 64)
     grey: bool = False
 
     @classmethod
-    def learned(cls, spec: OwnSpec, features: pd.DataFrame, classes: dict[str, int]) -> Self:
-        """Learn from the rows of the training part what its cells became; ``classes`` is that of each label."""
-        named = {"label": spec.label, "group": spec.group, "site": spec.site}
+    def of_dataset(cls, spec: OwnSpec, train: pd.DataFrame, classes: dict[str, int]) -> Self:
+        """Return how a dataset is read; ``train`` are the rows of its training part, ``classes`` that of each label."""
+        columns = {"label": spec.label, "group": spec.group, "site": spec.site}
+        how: dict[str, Any] = {"missing": spec.missing}
         if spec.images is not None:
-            named["path"] = spec.path
-        known: dict[str, Any] = {
-            "named": {name: column for name, column in named.items() if column},
-            "classes": classes,
-        }
-        if spec.images is not None:
-            return cls(**known, images=spec.images, size=spec.size, grey=spec.grey)
-        numbers, words = tables.kinds_of(features)
-        medians = features[numbers].astype(np.float64).median().fillna(0.0)
-        cells = tables.filled(features[words], words)
-        known |= {"medians": dict(zip(numbers, medians.tolist(), strict=True)), "missing": spec.missing}
-        read = cls(**known, words={name: sorted(cells[name].unique()) for name in words})
-        if not spec.standardize or not numbers:
-            return read
-        scaling = tables.scaling_of(read.encoded(features)[:, : len(numbers)])
-        return read.model_copy(update={"scaling": [part.tolist() for part in scaling]})
-
-    def encoded(self, features: pd.DataFrame) -> np.ndarray:
-        """Return rows of features as numbers [n, F] float64, as those of the training part became."""
-        numbers, words = [*self.medians], [*self.words]
-        # scikit-learn learns the same from a table that has each median and each word as from the training part
-        rows = max([1, *map(len, self.words.values())])
-        like = pd.DataFrame(
-            {name: [median] * rows for name, median in self.medians.items()}
-            | {name: (known * rows)[:rows] for name, known in self.words.items()}
-        )
-        return tables.coded([like, features], numbers, words)[1]
+            columns["path"] = spec.path
+            how = {"images": spec.images, "size": spec.size, "grey": spec.grey}
+        else:
+            how |= dict(Encoding.learned(train, spec.standardize))
+        return cls(named={name: column for name, column in columns.items() if column}, classes=classes, **how)
 
     def read(self, file: Path, images: Path | None = None) -> Samples:
         """Read the samples of a table; columns that training did not see are passed over.
@@ -126,22 +96,18 @@ class Reading(Spec):
         folder = images or self.images
         pictures.check_pictures(file, folder, places.tolist())
         form = Form(self.size, self.grey, upright=True)
-        return Samples(pictures.load_pictures(folder, places.tolist(), form), shown)
+        return Samples(decode(folder, places.tolist(), form), shown)
 
     def _features(self, file: Path, features: pd.DataFrame) -> np.ndarray:
         for name, known in self.words.items():
-            cells = tables.filled(features, [name])[name]
+            cells = filled(features[name])
             if other := sorted({*cells} - {*known}):
                 log.warning(
                     "%s: column %r has %s in %d of %d rows, which training did not see: it counts as %s",
                     file, name, shortened(", ".join(map(repr, other)), 60), cells.isin(other).sum(), len(cells),
                     repr(known[0]) if len(known) == 2 else "none of its words",
                 )  # fmt: skip
-        x = self.encoded(features)
-        if self.scaling is not None:
-            power, *rest = map(np.array, self.scaling)
-            x = tables.Scaling(power.astype(int), *rest).of(x)
-        return x.astype(np.float32)
+        return self.of(features).astype(np.float32)
 
     def _classes(self, file: Path, labels: Sequence[str]) -> np.ndarray:
         known: Mapping[str, int] = {as_number(text): of for text, of in self.classes.items()} | {"": -1}

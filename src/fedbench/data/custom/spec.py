@@ -11,8 +11,16 @@ from fedbench.data.custom.class_labels import Word
 from fedbench.spec import Spec
 
 TABLES = (".csv", ".tsv", ".xlsx")
-OF_FILES = ("site", "positive", "classes", "features", "drop", "missing", "images", "path", "size", "grey")
-"""Keys that say how a file is read."""
+ARCHIVE, TABLE = "an .npz file", "a table (.csv, .tsv, .xlsx)"
+PICTURES = "images, the folder of the pictures that a table lists"
+GOES_WITH = {
+    "base": ("options",),
+    "file": ("positive", "classes", "whole_groups", "test_share", "standardize"),
+    ARCHIVE: ("format", "layout"),
+    TABLE: ("label", "group", "site", "features", "drop", "missing", "images"),
+    PICTURES: ("path", "size", "grey"),
+}
+"""Keys that count only beside another."""
 
 
 def _listed(value: Any) -> Any:
@@ -84,39 +92,29 @@ class OwnSpec(Spec):
     def _complete(self) -> Self:
         if (self.file is None) == (self.base is None):
             raise ValueError("give either file (an .npz or .csv) or base (a dataset to change)")
-        if self.options and self.base is None:
-            raise ValueError("options go with base")
         if self.file is not None and self.file.suffix not in (".npz", *TABLES):
             cure = "; save the spreadsheet as .xlsx or CSV" if self.file.suffix.startswith(".xls") else ""
             raise ValueError(f"file must end with .npz, .csv or .xlsx{cure}")
-        if self.file is not None and self.is_table != (self.label is not None):
-            raise ValueError("label names the column of classes of a .csv file, and only there")
-        if self.format is not None and (self.file is None or self.file.suffix != ".npz"):
-            raise ValueError("format goes with an .npz file")
-        if self.whole_groups and self.file is None:
-            raise ValueError("whole_groups goes with file; a base keeps its own")
-        if self.whole_groups and self.label is not None and self.group is None:
+        is_so = {"base": self.base, "file": self.file, TABLE: self.is_table, PICTURES: self.images}
+        is_so[ARCHIVE] = self.file is not None and not self.is_table
+        for what, keys in GOES_WITH.items():
+            if not is_so[what] and (said := [key for key in keys if key in self.model_fields_set]):
+                raise ValueError(f"{said[0]} goes with {what}")
+        if self.is_table and self.label is None:
+            raise ValueError("label names the column of classes of a table: give it")
+        if self.whole_groups and self.is_table and self.group is None:
             raise ValueError("whole_groups needs group, the column of groups")
-        if self.site is not None and (self.label is None or self.site in (self.label, self.group)):
-            raise ValueError("site names a column of a .csv file that is neither label nor group")
-        said = [name for name in type(self).model_fields if name in self.model_fields_set]
-        if self.file is None and (of_file := [name for name in said if name in OF_FILES]):
-            raise ValueError(f"{of_file[0]} goes with file")
-        for name in ("features", "drop", "missing", "images"):
-            if name in said and not self.is_table:
-                raise ValueError(f"{name} goes with a .csv file")
-        for name in ("path", "size", "grey"):
-            if name in said and self.images is None:
-                raise ValueError(f"{name} goes with images, the folder of pictures that a .csv file lists")
-        if self.images is not None and ({"features", "drop"} & {*said} or self.missing == "median"):
+        if self.images is not None and (self.features or self.drop or self.missing == "median"):
             raise ValueError(
                 "of a folder of pictures the inputs are the pictures: leave out features, drop and median"
             )
         if self.features is not None and self.drop:
             raise ValueError("give features, the columns to take, or drop, those to leave out; not both")
-        named = {*self.columns}
-        if twice := [name for name in (*self.drop, *(self.features or ())) if name in named]:
-            raise ValueError(f"{twice[0]} is label, group or site: it is not a feature, and needs no drop")
+        named = [*self.columns, *self.drop, *(self.features or ())]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(
+                f"the column {twice[0]} is named twice: each is label, group, site, path or a feature"
+            )
         return self
 
     @property

@@ -1,7 +1,4 @@
-"""Reads a table of one's own, a spreadsheet or what it saves as CSV, and turns its columns into features.
-
-What a cell becomes is learned from the training part alone (scikit-learn's ``ColumnTransformer``).
-"""
+"""Reads a table of one's own: a spreadsheet, or what it saves as CSV."""
 
 from __future__ import annotations
 
@@ -15,19 +12,16 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from fedbench.data.custom.class_labels import as_number, twins
-from fedbench.data.dataset import IMPUTED
 from fedbench.errors import UserError, cannot_read, shortened, unknown
 
 MOST_WORDS = 50
 """Different words of a column that becomes one feature for each of them."""
-ABSENT = "(missing)"
-"""The word of an empty cell in a column of words, where cells may be missing."""
 _EMPTY = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
     "NULL", "NaN", "None", "n/a", "nan", "null",
@@ -139,10 +133,9 @@ def _numbers(file: Path, column: pd.Series, name: str) -> pd.Series:
 
 
 def _text(file: Path) -> str:
-    return _sheet(file) if file.suffix == ".xlsx" else _decoded(file)
-
-
-def _decoded(file: Path) -> str:
+    """Return a table as the text of a CSV whose lines end alike."""
+    if file.suffix == ".xlsx":
+        return _sheet(file)
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -152,9 +145,7 @@ def _decoded(file: Path) -> str:
     except UnicodeError:
         raise UserError(f"{file} cannot be read as a table: it must be UTF-8; save it as CSV UTF-8") from None
     text = text.replace("\r\n", "\n")
-    if "\n" not in text:  # each line ends as on an old Macintosh
-        return text.replace("\r", "\n")
-    return text
+    return text if "\n" in text else text.replace("\r", "\n")  # as lines end on an old Macintosh
 
 
 def _sheet(file: Path) -> str:
@@ -181,40 +172,30 @@ def _parsed(file: Path, text: str, named: Sequence[str], words: Iterable[str] = 
     empty = {name: [""] if name in named else [*_EMPTY] for name in header}
     text_in = dict.fromkeys((*named, *words), str)
     try:  # the type of a column from all of its rows, not per chunk: labels of two types have no order
-        frame = pd.read_csv(
-            io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in,
-            keep_default_na=False, na_values=empty,
-        )  # fmt: skip
-    except (ValueError, KeyError) as error:  # ragged, or empty
+        with warnings.catch_warnings(
+            category=pd.errors.ParserWarning, action="error"
+        ):  # cells without a name
+            return pd.read_csv(
+                io.StringIO(text), sep=separator, decimal=decimal, low_memory=False, dtype=text_in, index_col=False,
+                keep_default_na=False, na_values=empty,
+            )  # fmt: skip
+    except (ValueError, KeyError, pd.errors.ParserWarning) as error:  # ragged, or empty
         raise UserError(
-            f"{file} cannot be read as a table ({str(error).strip()}): it must have a header and as many cells in "
-            "each row."
+            f"{file} cannot be read as a table ({str(error).strip()}): it must have a header of {len(header)} names, "
+            f"separated by {separator!r}, and as many cells in each row."
         ) from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise UserError(
-            f"{file}: its rows have more cells than its header has names ({len(header)}, separated by {separator!r})"
-        )
-    return frame
 
 
 def _header(file: Path, text: str) -> tuple[list[str], str]:
     """Return the names of the columns and what separates them."""
-    lines = text[: 1 << 20]
     names, separator = list[str](), ","
     for separator in (",", ";", "\t"):
         try:
-            names = next(csv.reader(io.StringIO(lines), delimiter=separator, skipinitialspace=False), [])
+            names = next(csv.reader(io.StringIO(text[: 1 << 20]), delimiter=separator), [])
         except csv.Error as error:
             raise UserError(f"{file} cannot be read as a table ({error})") from None
         if len(names) > 1:
             break
-    following = lines.partition("\n")[2].partition("\r")[0]
-    second = next(csv.reader(io.StringIO(following), delimiter=separator), [])
-    if len(names) > 1 == len(second) and second[0]:
-        raise UserError(
-            f"{file}, line 2: it is one cell, and the header has {len(names)} names, separated by {separator!r}; "
-            "separate all rows alike"
-        )
     if doubled := [name for name in names if names.count(name) > 1] or [name for name in names if not name]:
         raise UserError(
             f"{file}: each column needs a name of its own, not {doubled[0]!r}; numbers of rows are not "
@@ -313,102 +294,3 @@ def as_labels(text: np.ndarray) -> np.ndarray:
         return text
     exact = np.isfinite(number).all() and np.abs(number).max(initial=0) < 2**53
     return number if exact else text
-
-
-def encoded(
-    train: pd.DataFrame, test: pd.DataFrame
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], list[str]]:
-    """Turn rows of features into numbers by what the training rows say.
-
-    A column of words becomes one feature for each word of the training part, or one for two words; an empty cell among
-    numbers becomes their median.
-
-    Returns:
-        Features of both parts [n, F] float64, notes, and the names of the first features, which come from numbers.
-    """
-    numbers, words = kinds_of(train)
-    gaps = {str(name): int(train[name].isna().sum() + test[name].isna().sum()) for name in train}
-    if not words and not any(gaps.values()):
-        return train.to_numpy(np.float64), test.to_numpy(np.float64), (), numbers
-    notes = []
-    if words:
-        notes.append(f"one feature for each word of the training part: {', '.join(words)}")
-    if filled := [f"{name} ({count})" for name, count in gaps.items() if count and name in numbers]:
-        notes.append(f"{IMPUTED}: {', '.join(filled)}")
-    return *coded([train, test], numbers, words), tuple(notes), numbers
-
-
-def kinds_of(features: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the columns of numbers and those of words."""
-    words = [str(name) for name in features if not pd.api.types.is_numeric_dtype(features[name])]
-    return [str(name) for name in features if name not in words], words
-
-
-def filled(part: pd.DataFrame, words: Sequence[str]) -> pd.DataFrame:
-    """Return rows whose columns of words have a word in each cell."""
-    cells = part[[*words]].astype(object)
-    return part.assign(**cells.where(cells.notna(), ABSENT).astype(str))
-
-
-def coded(
-    parts: Sequence[pd.DataFrame], numbers: Sequence[str], words: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of two parts [n, F] float64, numbers first, by what the first part has."""
-    from sklearn.compose import ColumnTransformer  # a second to import
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    coder = OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False)
-    filler = SimpleImputer(strategy="median", keep_empty_features=True)
-    coding = ColumnTransformer([("numbers", filler, numbers), ("words", coder, words)])
-    train, test = (filled(part.astype(dict.fromkeys(numbers, np.float64)), words) for part in parts)
-    with warnings.catch_warnings():
-        # of a word that only the test part has: it is none of them
-        warnings.simplefilter("ignore", UserWarning)
-        return coding.fit_transform(train), coding.transform(test)
-
-
-class Scaling(NamedTuple):
-    """What the features of a training part are standardized by, [F] each; see :func:`scaling_of`."""
-
-    power: np.ndarray
-    first: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
-
-    def of(self, x: np.ndarray) -> np.ndarray:
-        """Return features [n, >= F], the first F standardized, in float64."""
-        count = len(self.power)
-        with np.errstate(invalid="ignore"):  # what is not finite is said later
-            numbers = np.ldexp(x[:, :count].astype(np.float64), self.power) - self.first
-            return np.hstack([(numbers - self.mean) / self.scale, x[:, count:]])
-
-
-def scaling_of(train: np.ndarray) -> Scaling:
-    """Return the training rows' mean of each feature [n, F] and their standard deviation, in float64.
-
-    One whose spread is that of rounding is a constant: it becomes 0.
-    """
-    rounding = np.finfo(train.dtype if train.dtype.kind == "f" else np.float64).eps
-    x = train.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        # a power of two changes no digit, and squares of what is below 1 are finite
-        power = -np.frexp(np.abs(x).max(0))[1]
-        x = np.ldexp(x, power)
-        first = x[0].copy()  # subtracted first: the mean of what is far from 0 would lose digits
-        x = x - first
-        std = x.std(0)
-        return Scaling(power, first, x.mean(0), np.where(std <= rounding, np.inf, std))
-
-
-def standardized(
-    train: np.ndarray, test: np.ndarray, numeric: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Standardize each feature [n, F] of both parts by the training rows (:func:`scaling_of`).
-
-    With ``numeric`` only so many features, the first, are changed: others are words, 0 or 1.
-    """
-    if not len(train) or numeric == 0:
-        return train, test
-    scaling = scaling_of(train[:, :numeric])
-    return scaling.of(train), scaling.of(test)

@@ -1,31 +1,17 @@
-"""Datasets without code: ``config/datasets/<name>.yaml`` points at an ``.npz``, ``.csv`` or ``.tsv`` file.
+"""Datasets without code: ``config/datasets/<name>.yaml`` describes a file, or changes a dataset of the library.
 
-    file: my/measurements.csv     # or an .npz with x, y (and x_test, y_test; x_val, y_val; group), Keras' or MedMNIST's
-    format: medmnist              # which of the three names the arrays have, to have it checked: plain, keras, medmnist
-    layout: NHWC                  # images whose channels come last, where the shape does not say so
-    label: diagnosis              # csv: the column of classes; the others are features
-    positive: malignant           # the class, or a list of classes, that is positive; the others are negative
-    classes: {0: benign, 1: malignant}   # names for labels
-    images: my/pictures           # csv: the folder of the pictures that the column `path` lists; they become `size`
-    size: [64, 64]                # height and width; grey: true makes them of one channel
-    features: [age, dose]         # csv: the columns that are features
-    drop: [id]                    # csv: or those that are not used
-    missing: drop                 # csv: rows with empty cells are left out; median: numbers become the median
-    group: patient                # csv: the column of groups, if any
-    site: hospital                # csv: the column of who owns each sample; groups are patients then and stay whole
-    whole_groups: true            # never a group in two of the parts: for patients, not for hospitals
-    test_share: 0.2               # share of each class that becomes the test part, if the file has none
-    standardize: true             # features less their mean, over their standard deviation, both of the training part
-    title, licence, source        # what the tables and the record say
-
-or changes a dataset of the library, e.g. the size its images are stored at:
+    file: my/measurements.csv
+    label: diagnosis
 
     base: melanoma
     options: {shape: [3, 128, 128]}
+
+:class:`fedbench.data.custom.spec.OwnSpec` has all keys.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -41,6 +27,7 @@ from fedbench.data.custom import pictures as picture_files
 from fedbench.data.custom.arrays import npz_has_both, npz_owners, npz_parts, numbered_sites
 from fedbench.data.custom.spec import OwnSpec
 from fedbench.data.dataset import Arrays, Dataset
+from fedbench.data.decoding import decode
 from fedbench.data.labels import hold_out
 from fedbench.data.picture import Form
 from fedbench.data.stamps import sha256
@@ -98,7 +85,7 @@ def _dataset(name: str, spec: OwnSpec) -> OwnDataset:
 
 @functools.lru_cache(maxsize=64)
 def _sites(name: str, spec: str, _mark: Mark | None) -> tuple[tuple[str, ...], int]:
-    """Return the sites in a file, and how many have training samples; read again when the file or its YAML changes."""
+    """Return what :meth:`OwnDataset.read_sites` does; the file is read again when it or its YAML changes."""
     return _dataset(name, OwnSpec.model_validate_json(spec)).read_sites()
 
 
@@ -128,6 +115,18 @@ class OwnDataset(Dataset):
             raise UserError(f"config/datasets/{self.name}.yaml: file {self.spec.file} {problem}.")
         return self.spec.file
 
+    @property
+    def _images(self) -> Path | None:
+        folder = self.spec.images
+        if folder is not None and not folder.is_dir():
+            raise UserError(f"config/datasets/{self.name}.yaml: images: {folder} is no folder.")
+        return folder
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether the table lists pictures."""
+        return self.spec.images is not None
+
     def definition(self) -> str:
         """Change with the YAML file and with the data it points at."""
         return f"{self!r} {self._data()}"
@@ -139,15 +138,12 @@ class OwnDataset(Dataset):
 
     def _data(self) -> str:
         """Return the checksum of the file, and of the pictures that it lists."""
-        pictures = "" if self.spec.images is None else f" {picture_files.digest_of(self._images)}"
+        pictures = "" if self._images is None else f" {picture_files.digest_of(self._images)}"
         return f"{sha256(self._file)}{pictures}"
 
-    @property
-    def _images(self) -> Path:
-        assert self.spec.images is not None
-        if not self.spec.images.is_dir():
-            raise UserError(f"config/datasets/{self.name}.yaml: images: {self.spec.images} is no folder.")
-        return self.spec.images
+    def sources(self, folder: Path) -> list[Path]:
+        """The user's file, wherever it lies."""
+        return [self._file]
 
     def site_names(self) -> tuple[str, ...]:
         """Return the sites of the file's samples, none where it does not say them."""
@@ -163,33 +159,26 @@ class OwnDataset(Dataset):
 
     def read_sites(self) -> tuple[tuple[str, ...], int]:
         """Read the sites of the file's samples, and count those with training samples."""
-        parts = self._table() if self.spec.is_table else npz_owners(self._file)
+        parts = self._columns() if self.spec.is_table else npz_owners(self._file)
         site = parts.get("site_train")
         if site is None:
             return (), 0
         if "site_test" not in parts:
-            group = parts.get("group_train") if self.whole_groups else None
             labels, _ = self._numbered(parts)
-            site = np.delete(site, self._test_part(labels["y_train"], group, site)[0])
+            site = np.delete(site, self._test_part(labels["y_train"], parts.get("group_train"), site)[0])
         return parts["sites"], len(np.unique(site))
 
-    def _numbered(self, parts: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the classes, the labels of each part as indices into them, and remarks."""
-        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
-        return class_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
-
-    @property
-    def of_pictures(self) -> bool:
-        """Whether the table lists pictures."""
-        return self.spec.images is not None
-
-    def sources(self, folder: Path) -> list[Path]:
-        """The user's file, wherever it lies."""
-        return [self._file]
+    def facts(self) -> tuple[tuple[int, ...], int]:
+        """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
+        if self.spec.images is None:
+            arrays = self.prepare(Path())
+            top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
+            return arrays.x_train.shape[1:], int(top) + 1
+        classes, _ = self._numbered(self._columns())
+        return self.shape, len(classes["classes"])
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the file and, if it has no test part, split one off (stratified, the same always)."""
-        spec = self.spec
         parts, remarks = self._parts()
         del parts["row_train"], parts["row_test"]
         only = np.setdiff1d(parts["y_test"], parts["y_train"])
@@ -198,43 +187,77 @@ class OwnDataset(Dataset):
             raise UserError(
                 f"{self._file}: the class {name!r} has samples in the test part alone; leave them out"
             )
-        remarks += parts.get("remarks", ())
-        notes, numbers = parts.get("notes", ()), None
-        if spec.images is not None:
-            form = Form(spec.size, spec.grey, upright=True)
-            for name in ("x_train", "x_test"):
-                parts[name] = picture_files.load_pictures(self._images, parts[name].tolist(), form)
-        elif spec.is_table:
-            from fedbench.data.custom.tables import encoded
-
-            remarks += tuple(leaks.identifiers(parts["x_train"]))
-            parts["x_train"], parts["x_test"], more, numbers = encoded(parts["x_train"], parts["x_test"])
-            notes += more
-        features = parts["x_train"]
-        if spec.standardize:
-            from fedbench.data.custom.tables import standardized
-
-            parts["x_train"], parts["x_test"] = standardized(
-                parts["x_train"], parts["x_test"], None if numbers is None else len(numbers)
-            )
-            notes += ("features standardized by the training part",)
-        cure = "its logarithm, or its rank" if spec.standardize else "`standardize: true`"
-        remarks += tuple(leaks.rounded(features, parts["x_train"], numbers or (), cure))
+        encoded = self._encoded(parts["x_train"], parts["x_test"])
+        notes = (*parts.get("notes", ()), *encoded.pop("notes"))
+        remarks += (*parts.get("remarks", ()), *encoded.pop("remarks"))
+        parts |= encoded
         remarks += tuple(leaks.remarks(parts, self.whole_groups))
         return Arrays(**parts | {"notes": notes, "remarks": remarks})
+
+    def _encoded(self, train: Any, test: Any) -> dict[str, Any]:
+        """Return the inputs of both parts as numbers, with notes and remarks on how they became that."""
+        spec, names, notes, remarks = self.spec, list[str](), tuple[str, ...](), tuple[str, ...]()
+        if self._images is not None:
+            form = Form(spec.size, spec.grey, upright=True)
+            train, test = (decode(self._images, part.tolist(), form) for part in (train, test))
+        before = train
+        if spec.is_table and spec.images is None:
+            from fedbench.data.custom.encoding import Encoding
+
+            encoding = Encoding.learned(train, spec.standardize)
+            names, notes = [*encoding.medians], encoding.notes(train, test)
+            remarks, before = tuple(leaks.identifiers(train)), encoding.plain(train)
+            train, test = encoding.of(train), encoding.of(test)
+        elif spec.standardize:
+            from fedbench.data.custom.encoding import standardized
+
+            train, test = standardized(train, test)
+        if spec.standardize:
+            notes += ("features standardized by the training part",)
+        cure = "its logarithm, or its rank" if spec.standardize else "`standardize: true`"
+        remarks += tuple(leaks.rounded(before, train, names, cure))
+        return {"x_train": train, "x_test": test, "notes": notes, "remarks": remarks}
 
     def _parts(self) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the training and the test part, not encoded yet, with the row of each sample, and remarks."""
         spec = self.spec
-        parts = self._table() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
+        parts = self._columns() if spec.is_table else npz_parts(self._file, spec.layout, spec.format)
         classes, remarks = self._numbered(parts)
-        parts = {
-            f"row_{part[2:]}": np.arange(len(y)) for part, y in classes.items() if part[:2] == "y_"
-        } | parts
-        parts |= classes
-        if "x_test" not in parts:
-            parts |= self._split(parts)
-        return parts, remarks
+        rows = {f"row_{part[2:]}": np.arange(len(y)) for part, y in classes.items() if part[:2] == "y_"}
+        parts = rows | parts | classes
+        return parts if "x_test" in parts else parts | self._split(parts), remarks
+
+    def _numbered(self, parts: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the classes, the labels of each part as indices into them, and remarks."""
+        labels: dict[str, np.ndarray] = {name: parts[name] for name in ("y_train", "y_test") if name in parts}
+        return class_labels.numbered(self._file, labels, self.spec.classes, self.spec.positive)
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the rows of a table as a training part whose features are columns still."""
+        from fedbench.data.custom import tables
+
+        spec, images, table = self.spec, self._images, self._table()
+        assert spec.label is not None
+        words = {
+            str(name): cells.dropna()
+            for name, cells in table.features.select_dtypes(exclude=["number", "bool"]).items()
+        }
+        parts: dict[str, Any] = {"x_train": table.features, "row_train": table.rows, "notes": table.notes}
+        parts["y_train"] = tables.as_labels(table.named[spec.label])
+        if images is not None:
+            parts["x_train"] = table.named[spec.path]
+            picture_files.check_pictures(self._file, images, table.named[spec.path].tolist())
+        if spec.group is not None:
+            words[spec.group] = table.named[spec.group].tolist()
+            parts["group_train"] = table.numbered(spec.group)
+        if spec.site is not None:
+            parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
+        return parts | {"remarks": tuple(leaks.alike(words))}
+
+    def _table(self) -> Table:
+        spec = self.spec
+        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
+        return _table(self._file, mark(self._file), *how)
 
     def rows(self) -> dict[str, np.ndarray]:
         """Return which rows of the file the training and the test samples are."""
@@ -254,100 +277,59 @@ class OwnDataset(Dataset):
         parts, label = self._parts()[0], self._named_rows(self.spec.label)
         rows, numbers = (np.concatenate([parts[f"{of}_train"], parts[f"{of}_test"]]) for of in ("row", "y"))
         classes = {label[row]: int(number) for row, number in zip(rows, numbers, strict=True)}
-        return Reading.learned(self.spec, parts["x_train"], classes)
+        return Reading.of_dataset(self.spec, parts["x_train"], classes)
 
     def _named_rows(self, column: str | None) -> dict[int, str]:
         """Return what a table has in a column, by row."""
-        table = self._read()
+        table = self._table()
         return {} if column is None else dict(zip(table.rows, table.named[column], strict=True))
-
-    def _table(self) -> dict[str, Any]:
-        """Return the rows of a table as a training part whose features are columns still."""
-        from fedbench.data.custom import tables
-
-        spec, images = self.spec, self._images if self.spec.images is not None else None
-        table = self._read()
-        assert spec.label is not None
-        inputs: Any = table.features
-        if images is not None:
-            inputs = table.named[spec.path]
-            picture_files.check_pictures(self._file, images, inputs.tolist())
-        labels = tables.as_labels(table.named[spec.label])
-        words = {
-            str(name): cells.dropna()
-            for name, cells in table.features.select_dtypes(exclude=["number", "bool"]).items()
-        }
-        if spec.group is not None:
-            words[spec.group] = table.named[spec.group].tolist()
-        remarks = tuple(leaks.alike(words))
-        parts = {"x_train": inputs, "y_train": labels, "row_train": table.rows}
-        parts |= {"notes": table.notes, "remarks": remarks}
-        if spec.group is not None:
-            parts["group_train"] = table.numbered(spec.group)
-        if spec.site is not None:
-            parts |= numbered_sites(self._file, {"site_train": table.named[spec.site]})
-        return parts
-
-    def _read(self) -> Table:
-        spec = self.spec
-        how = (tuple(spec.columns), spec.chosen, spec.drop, spec.missing)
-        return _table(self._file, mark(self._file), *how)
-
-    def facts(self) -> tuple[tuple[int, ...], int]:
-        """Return the shape of a sample and the number of classes; of pictures the table alone is read for it."""
-        if self.spec.images is None:
-            arrays = self.prepare(Path())
-            top = max(arrays.y_train.max(initial=0), arrays.y_test.max(initial=0))
-            return arrays.x_train.shape[1:], int(top) + 1
-        classes, _ = self._numbered({"y_train": self._table()["y_train"]})
-        return self.shape, len(classes["classes"])
 
     def _split(self, parts: dict[str, Any]) -> dict[str, Any]:
         """Return a training and a test part."""
-        x, y, row, group, site = (parts.get(f"{name}_train") for name in ("x", "y", "row", "group", "site"))
-        assert x is not None and y is not None
-        if len(x) != len(y) or len(y if group is None else group) != len(y):
-            raise UserError(f"{self._file} has {len(x)} inputs and {len(y)} labels, or other groups.")
-        if site is not None and len(site) != len(y):
-            raise UserError(f"{self._file} has {len(y)} labels and {len(site)} sites.")
-        test, how = self._test_part(y, group if self.whole_groups else None, site)
-        train = np.setdiff1d(np.arange(len(y)), test)
+        if len(parts["x_train"]) != len(parts["y_train"]):
+            raise UserError(
+                f"{self._file} has {len(parts['x_train'])} inputs and {len(parts['y_train'])} labels."
+            )
+        arrays = {
+            name: parts[f"{name}_train"]
+            for name in ("x", "y", "row", "group", "site", "held")
+            if f"{name}_train" in parts
+        }
+        test, how = self._test_part(parts["y_train"], arrays.get("group"), arrays.get("site"))
+        train = np.setdiff1d(np.arange(len(parts["y_train"])), test)
         how += ", in whole groups" if self.whole_groups else ""
         note = f"test part: {self.spec.test_share:.0%} of each class{how}, drawn once"
         result: dict[str, Any] = {"notes": (*parts.get("notes", ()), note)}
-        for name, array in (("x", x), ("y", y), ("row", row), ("group", group), ("site", site)):
-            if array is not None:
-                rows = getattr(array, "iloc", array)
-                result |= {f"{name}_train": rows[train], f"{name}_test": rows[test]}
-        if "held_train" in parts:
-            result["held_train"] = parts["held_train"][train]
+        for name, array in arrays.items():
+            rows = getattr(array, "iloc", array)
+            result |= {f"{name}_train": rows[train], f"{name}_test": rows[test]}
+        result.pop("held_test", None)
         return result
 
     def _test_part(
         self, y: np.ndarray, group: np.ndarray | None, site: np.ndarray | None
     ) -> tuple[np.ndarray, str]:
         """Return the positions of the test part, and where each class is held out: at each site if its groups do."""
-        share, how = self.spec.test_share, ""
+        sizes = {len(array) for array in (y, group, site) if array is not None}
+        if len(sizes) > 1:
+            raise UserError(f"{self._file}: its labels, groups and sites are of {sorted(sizes)} samples")
+        share, whole = self.spec.test_share, group if self.whole_groups else None
+        test, how = (
+            None,
+            "" if site is None else " over all sites together, as a site has too few groups of a class",
+        )
+        if site is not None:
+            with contextlib.suppress(UserError):  # a site has a class in one group alone
+                classes = site * (int(y.max(initial=0)) + 1) + y
+                test, how = hold_out(classes, share, stream(0, "own test part"), whole), " at each site"
         try:
-            if site is None:
-                test = hold_out(y, share, stream(0, "own test part"), group)
-            else:
-                try:
-                    classes = site * (int(y.max(initial=0)) + 1) + y
-                    test = hold_out(classes, share, stream(0, "own test part"), group)
-                    how = " at each site"
-                except UserError:  # a site has a class in one group alone
-                    test = hold_out(y, share, stream(0, "own test part"), group)
-                    how = " over all sites together, as a site has too few groups of a class"
+            test = hold_out(y, share, stream(0, "own test part"), whole) if test is None else test
         except UserError as error:
             raise UserError(f"{self._file}: test_share: {error}") from None
-        for size, part, cure in (
-            (len(test), "test", "a larger"),
-            (len(y) - len(test), "training", "a smaller"),
-        ):
-            if len(y) and not size:
-                raise UserError(
-                    f"{self._file}: test_share: {share:.4g} of each of {len(np.unique(y))} classes leaves no "
-                    f"{part} sample of {len(y)}: take {cure} share, or labels of fewer classes"
-                )
+        if len(y) and len(test) in (0, len(y)):
+            part, cure = ("training", "a smaller") if len(test) else ("test", "a larger")
+            raise UserError(
+                f"{self._file}: test_share: {share:.4g} of each of {len(np.unique(y))} classes leaves no "
+                f"{part} sample of {len(y)}: take {cure} share, or labels of fewer classes"
+            )
         return test, how

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedbench import registry
@@ -50,6 +51,34 @@ def content(name: str, folder: Path | Folder = yaml_dataset.FOLDER) -> str | Non
     """
     known = any(path.stem == name for path in folder.glob("*.yaml"))
     return digest(get(name, folder).content()) if known else None
+
+
+def site_names(of: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> tuple[str, ...] | None:
+    """Return the sites of a dataset's samples, or of several datasets that are joined, in the order of their numbers.
+
+    None where they are not known before the dataset is prepared, none where its samples have no sites.
+
+    Raises:
+        UserError: the dataset's file cannot be read.
+    """
+    if len(of) > 1:
+        return tuple(of)
+    sites = get(of[0], folder).site_names()
+    return () if sites is None and of[0] not in registry.origins(_HERE) else sites
+
+
+def count_sites(of: Sequence[str], folder: Path | Folder = yaml_dataset.FOLDER) -> int:
+    """Return how many sites have training samples, for ``clients: sites``.
+
+    Raises:
+        UserError: the samples have no sites, or these are not known yet.
+    """
+    if not site_names(of, folder):
+        raise UserError(
+            f"data.clients is sites, but {of[0]!r} does not say who owns its samples: name the column with `site:` "
+            "in its YAML, or give a number"
+        )
+    return len(of) if len(of) > 1 else get(of[0], folder).count_sites()
 
 
 def get(name: str, folder: Path | Folder = yaml_dataset.FOLDER, _above: tuple[str, ...] = ()) -> Dataset:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedbench.data.datasets._xray import FINDINGS, XraySet, labelled, read_table
-from fedbench.data.images import Pictures, last_parts
+from fedbench.data.decoding import Pictures, last_parts
 from fedbench.errors import UserError, unknown
 
 COLUMNS = dict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedbench.data.custom.tables import encoded, standardized
+from fedbench.data.custom.encoding import Encoding
 from fedbench.data.dataset import Arrays, Dataset
 from fedbench.data.download import Download, RawFile
 from fedbench.data.labels import hold_out
@@ -34,17 +35,39 @@ NEVER_ZERO = ("trestbps", "chol")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heart(Dataset):
-    """A sample is a patient; positive is a narrowed vessel (``num`` above 0).
-
-    What was not measured becomes the training part's median, or a kind of its own; kinds become a feature each, and
-    numbers are standardized by the training part. Each patient has one row.
+class HospitalSet(Dataset):
+    """A table with a row for each patient, standardized by the training part.
 
     Attributes:
         test_share: the share of each class of each hospital that is the test part.
     """
 
     test_share: float = 0.2
+
+    @abstractmethod
+    def site_names(self) -> tuple[str, ...]:
+        """Return the names of the hospitals, by their numbers."""
+
+    def _split(self, table: pd.DataFrame, y: np.ndarray, site: np.ndarray) -> Arrays:
+        """Hold out a test part of each class ``[n]`` 0 or 1 at each hospital ``[n]``, and encode the columns."""
+        test = hold_out(2 * site + y, self.test_share, stream(0, f"{self.raw or self.name} test part"))
+        train = np.setdiff1d(np.arange(len(y)), test)
+        parts = table.iloc[train], table.iloc[test]
+        encoding = Encoding.learned(parts[0], standardize=True)
+        note = f"test part: {self.test_share:.0%} of each class at each hospital, drawn once"
+        return Arrays(
+            encoding.of(parts[0]), y[train], encoding.of(parts[1]), y[test], site_train=site[train],
+            site_test=site[test], sites=self.site_names(), notes=(note, *encoding.notes(*parts)),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heart(HospitalSet):
+    """A sample is a patient; positive is a narrowed vessel (``num`` above 0).
+
+    What was not measured becomes the training part's median, or a kind of its own; kinds become a feature each, and
+    numbers are standardized by the training part. Each patient has one row.
+    """
 
     def downloads(self) -> tuple[Download, ...]:
         """One archive; four of its files are wanted."""
@@ -66,15 +89,7 @@ class Heart(Dataset):
         table[[*NEVER_ZERO]] = table[[*NEVER_ZERO]].replace(0, np.nan)
         for name in KINDS:
             table[name] = table[name].map(lambda kind: f"{kind:g}", na_action="ignore").astype(object)
-        test = hold_out(2 * site + y, self.test_share, stream(0, "heart test part"))
-        train = np.setdiff1d(np.arange(len(y)), test)
-        x_train, x_test, notes, numbers = encoded(table.iloc[train], table.iloc[test])
-        x_train, x_test = standardized(x_train, x_test, len(numbers))
-        note = f"test part: {self.test_share:.0%} of each class at each hospital, drawn once"
-        return Arrays(
-            x_train, y[train], x_test, y[test], site_train=site[train], site_test=site[test], sites=tuple(FILES),
-            notes=(note, *notes),
-        )  # fmt: skip
+        return self._split(table, y, site)
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -100,14 +115,11 @@ DAYS = 180
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lung(Dataset):
+class Lung(HospitalSet):
     """A sample is a patient of the North Central Cancer Treatment Group; positive is a death within half a year.
 
     Patients who were followed for less, and one without an institution, are left out. What was not measured becomes the
     training part's median.
-
-    Attributes:
-        test_share: the share of each class of each institution that is the test part.
     """
 
     test_share: float = 0.3
@@ -135,16 +147,7 @@ class Lung(Dataset):
         number = table["inst"].astype(int).astype(str)
         site = number.map({name: place for place, name in enumerate(LARGE)}).fillna(len(LARGE))
         site, y = site.to_numpy(np.int64), (dead & (table["time"] <= DAYS)).to_numpy(np.int64)
-        test = hold_out(2 * site + y, self.test_share, stream(0, "lung test part"))
-        train = np.setdiff1d(np.arange(len(y)), test)
-        parts = (table.iloc[at][[*FEATURES]].astype(np.float64) for at in (train, test))
-        x_train, x_test, notes, _ = encoded(*parts)
-        x_train, x_test = standardized(x_train, x_test)
-        note = f"test part: {self.test_share:.0%} of each class at each institution, drawn once"
-        return Arrays(
-            x_train, y[train], x_test, y[test], site_train=site[train], site_test=site[test],
-            sites=self.site_names(), notes=(note, *notes),
-        )  # fmt: skip
+        return self._split(table[[*FEATURES]], y, site)
 
 
 DATASETS = (

@@ -12,8 +12,8 @@ import pandas as pd
 
 from fedbench.data.dataset import Arrays, PictureSet
 from fedbench.data.datasets._xray import read_table
+from fedbench.data.decoding import Pictures, last_parts
 from fedbench.data.download import Download, RawFile
-from fedbench.data.images import Pictures, last_parts
 from fedbench.errors import UserError
 
 _NAME = re.compile(r"(cat|dog)\.(\d+)\.jpg")

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fedbench.data.dataset import Arrays, PictureSet
+from fedbench.data.decoding import Pictures
 from fedbench.data.download import Download
-from fedbench.data.images import Pictures
 from fedbench.errors import UserError, unknown
 from fedbench.random import stream
 
@@ -38,7 +38,7 @@ class XraySet(PictureSet):
     Attributes:
         tables: the names a table may have; one has to be there, and ``tables[0]`` is asked for.
         test_share: the share of the patients in the test part.
-        depth: how many last parts of a path name a picture (:class:`fedbench.data.images.Pictures`).
+        depth: how many last parts of a path name a picture (:class:`fedbench.data.decoding.Pictures`).
     """
 
     tables: tuple[str, ...]
