@@ -210,7 +210,7 @@ class ClientData:
             return [np.empty(0, dtype=np.int64)] * len(steps)
         place = (purpose, client, len(members), size)
         if place not in self._cycles:
-            shuffled = functools.partial(self._shuffled, purpose, client, n=len(members))
+            shuffled = functools.partial(_shuffled, self.seed, purpose, client, n=len(members))
             self._cycles[place] = Cycle(len(members), size, shuffled)
         return [members[self._cycles[place].batch(step)] for step in steps]
 
@@ -225,14 +225,9 @@ class ClientData:
     def _order(self, purpose: str, client: int, epoch: int) -> np.ndarray:
         known = self._orders.get((purpose, client))
         if known is None or known[0] != epoch:
-            known = (epoch, self._shuffled(purpose, client, epoch, self.sizes[client]))
+            known = (epoch, _shuffled(self.seed, purpose, client, epoch, self.sizes[client]))
             self._orders[purpose, client] = known
         return known[1]
-
-    def _shuffled(self, purpose: str, client: int, time: int, n: int) -> np.ndarray:
-        if n == 1:  # clients with one positive ask for it thousands of times
-            return np.zeros(1, dtype=np.int64)
-        return stream(self.seed, purpose, client, time).permutation(n)
 
     def work(self, clients: Sequence[int], round_index: int, purpose: str) -> Work:
         """Collect the batches of several clients for one round, padded to equal shape where they differ."""
@@ -262,7 +257,7 @@ class ClientData:
         return self.gather(torch.from_numpy(chosen + self.offsets[client])[None])
 
     def _drawn(self, client: int, n: int, purpose: str, time: int) -> np.ndarray:
-        return np.sort(self._shuffled(purpose, client, time, self.sizes[client])[:n])
+        return np.sort(_shuffled(self.seed, purpose, client, time, self.sizes[client])[:n])
 
     def passes(self, most: int, time: int | None = None) -> Iterator[Batch]:
         """Yield all clients' samples in their order, up to ``most`` at a time, [1, n, ...] each.
@@ -341,3 +336,10 @@ class ClientData:
     def normalize(self, inputs: Tensor) -> Tensor:
         """Subtract the mean of each channel and divide by its standard deviation, if asked for."""
         return inputs if self.spec.normalize is None else (inputs - self._mean) / self._std
+
+
+def _shuffled(seed: int, purpose: str, client: int, time: int, n: int) -> np.ndarray:
+    """Return a permutation; no method, as a cycle that held its data would keep them beyond the run."""
+    if n == 1:  # clients with one positive ask for it thousands of times
+        return np.zeros(1, dtype=np.int64)
+    return stream(seed, purpose, client, time).permutation(n)

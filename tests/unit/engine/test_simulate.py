@@ -160,9 +160,12 @@ def test_a_run_starts_from_the_weights_that_it_names() -> None:
     assert start[xavier.key][-1] == 1 and not torch.equal(start[plain.key], start[xavier.key])
 
 
-def test_a_run_that_ended_holds_no_data() -> None:
+@pytest.mark.parametrize(
+    "train", [{}, {"positives": 0.5}, {"participation": {"rule": "random", "clients": 2}}]
+)
+def test_a_run_that_ended_holds_no_data(train: dict[str, Any]) -> None:
     """Trials run one after another in a process: Python looks for cycles only now and then, gigabytes later."""
-    simulation = Simulation(spec(), images((20, 26, 31), side=8), CPU)
+    simulation = Simulation(spec(**train), images((20, 26, 31), side=8), CPU)
     data = weakref.ref(simulation.data)
     gc.disable()
     try:
