@@ -313,7 +313,7 @@ class OwnDataset(Dataset):
         sizes = {len(array) for array in (y, group, site) if array is not None}
         if len(sizes) > 1:
             raise UserError(f"{self._file}: its labels, groups and sites are of {sorted(sizes)} samples")
-        share, whole = self.spec.test_share, group if self.whole_groups else None
+        share, kept = self.spec.test_share, group if self.whole_groups else None
         test, how = (
             None,
             "" if site is None else " over all sites together, as a site has too few groups of a class",
@@ -321,9 +321,9 @@ class OwnDataset(Dataset):
         if site is not None:
             with contextlib.suppress(UserError):  # a site has a class in one group alone
                 classes = site * (int(y.max(initial=0)) + 1) + y
-                test, how = hold_out(classes, share, stream(0, "own test part"), whole), " at each site"
+                test, how = hold_out(classes, share, stream(0, "own test part"), kept), " at each site"
         try:
-            test = hold_out(y, share, stream(0, "own test part"), whole) if test is None else test
+            test = hold_out(y, share, stream(0, "own test part"), kept) if test is None else test
         except UserError as error:
             raise UserError(f"{self._file}: test_share: {error}") from None
         if len(y) and len(test) in (0, len(y)):
