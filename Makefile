@@ -85,6 +85,7 @@ docs: $(INSTALLED)  ## the documentation and all reference results as a site, in
 	$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet "mkdocs-material>=9.6"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .github/mkdocs.yml  # --quiet would hide the warnings that --strict counts
 	cd site && $(BIN)/fedbench report  # of reproduced/ alone: there is no project in site/
+	$(BIN)/python docs/pack.py site/report.html
 
 numbers: $(INSTALLED)  ## tables and generated pages of README.md and docs/; names each sentence whose numbers are others
 	$(BIN)/python benchmarks/documents.py

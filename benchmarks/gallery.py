@@ -17,7 +17,7 @@ from fedbench.report import text
 from fedbench.report.document import Table
 from fedbench.report.figures import build as figures
 from fedbench.report.figures.build import Drawing
-from fedbench.report.figures.plot import render
+from fedbench.report.figures.svg import small_svg
 from fedbench.results.names import target_name
 from fedbench.study.configuration import paper_keys, study_path
 from fedbench.study.schema import Config
@@ -41,7 +41,7 @@ class Example(NamedTuple):
     study: str
     name: str
     scale: str
-    forms: dict[str, str | bytes]
+    forms: dict[str, str]
     shown: str
 
     @property
@@ -87,7 +87,7 @@ def figure(study: str, name: str) -> Example | None:
         best = drawn[scale]
         if best.points.empty:
             return None
-        example = Example(study, name, scale, {"svg": render(best.picture, "svg")}, "")
+        example = Example(study, name, scale, {"svg": small_svg(best.picture)}, "")
     return example._replace(shown=f"![{best.title}](../../{example.stem}.svg)\n")
 
 
@@ -123,7 +123,7 @@ def write(root: Path) -> None:
         for form, content in example.forms.items():
             path = root / f"{example.stem}.{form}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            path.write_text(content, encoding="utf-8")
     (root / PAGE).parent.mkdir(parents=True, exist_ok=True)
     (root / PAGE).write_text("".join(sections), encoding="utf-8")
 

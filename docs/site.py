@@ -24,6 +24,8 @@ EXAMPLES = {
     )
 }
 """Likewise the files of the gallery; its Markdown is no page."""
+GALLERY = "reference/gallery.md"
+"""Its tables are no texts to search in."""
 REPORT = "report.html"
 """All reference results on one page, which `make docs` puts beside the pages."""
 UNUSED = ("**/*.map", "assets/javascripts/lunr")
@@ -40,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Let links to the pages lead to where they are in the site."""
     folder = Path(page.file.src_uri).parent
-
+    page.meta["search"] = {"exclude": page.file.src_uri == GALLERY}
     known = PAGES | EXAMPLES
 
     def moved(link: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from projects import ROOT
 
 PLACES = ("tables/gallery", "figures/gallery", "docs/reference/gallery.md")
-MOST = 3_000_000
+MOST = 1_500_000
 """Bytes of all examples."""
 
 

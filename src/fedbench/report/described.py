@@ -77,7 +77,7 @@ def caption(plan: Plan, name: str, run: str = "") -> str:
 
 
 def chosen(plan: Plan, cells: Sequence[Cell]) -> list[str]:
-    """Say where hyper-parameters come from, cells alike together, and which are on an edge of what was tried."""
+    """Say where hyper-parameters come from, cells alike together, and which are the least or largest value tried."""
     ways: dict[str, list[Cell]] = {}
     edges: dict[str, dict[str, None]] = {}
     for cell in cells:
@@ -149,7 +149,7 @@ def _one_class(site: str, counts: Counts) -> str:
 
 
 def other_data(cells: Sequence[Cell], made: Mapping[str, Sequence[str]], data_dir: Path) -> str:
-    """Name the datasets of which runs were ``made`` from other data than each other, or than are prepared here now.
+    """Name the datasets whose runs were ``made`` from data unlike each other's, or unlike those prepared here now.
 
     Silent about what is not prepared on this machine.
     """

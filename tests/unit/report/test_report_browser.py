@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -287,6 +289,26 @@ def test_text_stands_out_from_its_ground(browser: Reader, scheme: str) -> None:
     """)
     assert len(ratios) > 200
     assert [entry for entry in ratios if entry[0] < 4.5] == []
+
+
+def test_the_numbers_of_a_table_are_saved_as_csv(desk: Reader, tmp_path: Path) -> None:
+    desk.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    desk.click("article[id='reduced/localscgdam/table1'] .files a")
+    saved = tmp_path / "localscgdam-table1.csv"
+    WebDriverWait(desk.driver, 20).until(lambda _: saved.exists() and saved.stat().st_size)
+    assert saved.read_text().startswith("paper,table,dataset,")
+
+
+def test_the_packed_page_of_the_site_is_the_page(browser: Reader) -> None:
+    page = Path(shutil.copy(browser.path, browser.path.with_name("packed.html")))
+    subprocess.run([sys.executable, Path(__file__).parents[3] / "docs/pack.py", page], check=True)
+    assert page.stat().st_size < browser.path.stat().st_size / 3
+    browser.driver.get(f"{page.as_uri()}#reduced/{CELL}CoDA")
+    browser.until("document.getElementById('dialog')?.open")
+    assert "CoDA" in browser.only("#dialog-body .cell:not([hidden]) h4").text
+    browser.open(DESK)
 
 
 def test_nothing_is_fetched(browser: Reader) -> None:

@@ -6,7 +6,9 @@ server and without a network. The same results give the same bytes.
 
 from __future__ import annotations
 
+import base64
 import functools
+import gzip
 import itertools
 import math
 from collections import Counter
@@ -22,7 +24,7 @@ from fedbench import __version__, metric_table
 from fedbench.outputs import write_output
 from fedbench.report.claim_words import effect_text, seeds_text
 from fedbench.report.figures.style import style_of
-from fedbench.report.page.curves import address, picture
+from fedbench.report.page.curves import picture
 from fedbench.report.page.gather import chapters, studies
 from fedbench.report.page.states import CARDS, ELSEWHERE, NO_RESULT, STATES, TROUBLE, in_order
 from fedbench.report.page.view import Chapter, Number
@@ -185,6 +187,11 @@ def sent(metrics: Mapping[str, float | None]) -> str:
     return " / ".join(f"{4 * side / 1e6:.3g}" for side in sides if side is not None)
 
 
+def packed(text: str) -> str:
+    """Return a file's text as a data address, compressed; the page's script unpacks it when it is saved."""
+    return f"data:application/gzip;base64,{base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()}"
+
+
 def short(value: float | None) -> str:
     """Return a metric of one run."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.4f}"
@@ -204,7 +211,7 @@ TEMPLATES.filters |= {
     "colour_of_claim": colour_of_claim,
     "effect": effect_text,
     "seeds": seeds_text,
-    "csv": lambda text: Markup(address("text/csv", text)),
+    "packed": packed,
     "picture": picture,
     "colour": lambda method: style_of(method).colour,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,8 +15,9 @@ from matplotlib.figure import Figure
 from fedbench.errors import UserError
 from fedbench.report.figures.panels import Printed, curve_of
 from fedbench.report.figures.parts import Across, Content, Panel
-from fedbench.report.figures.plot import draw, render
+from fedbench.report.figures.plot import draw
 from fedbench.report.figures.style import styles_of
+from fedbench.report.figures.svg import small_svg
 from fedbench.results import collect
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Paper
@@ -27,12 +27,6 @@ PIXELS = 130
 """Of the page for an inch of a figure."""
 POINTS, TICKS = 50, 4
 """At most, of a curve and of an axis of a cell's panels, which are some 200 pixels wide."""
-
-
-UNUSED = re.compile(
-    r"^.*?(?=<svg)|<metadata>.*?</metadata>| id='[\w.]+_\d+'| transform='rotate\(-0 .*?\)'", re.DOTALL
-)
-"""Of an SVG: what stands before it, whose it is, names that nothing refers to, turns by nothing."""
 
 
 PLAIN = " <>/:;,=()!*+-@[]{}|'"
@@ -52,11 +46,8 @@ def address(kind: str, content: str) -> str:
 
 
 def picture(figure: Figure) -> Picture:
-    """Return a figure as lines and text, to a tenth of a point: letters as lines would take the most room."""
-    drawn = render(figure, "svg", text=True).decode()
-    drawn = re.sub(r"'([\w ]+)'(?=[,;\"])", r"\1", drawn).replace('"', "'").replace("xlink:href", "href")
-    drawn = re.sub(UNUSED, "", drawn)
-    drawn = " ".join(re.sub(r"(\.\d)\d{3,}", r"\1", drawn).split())
+    """Return a figure as small SVG in an address."""
+    drawn = small_svg(figure).replace('"', "'")
     return Picture(address("image/svg+xml", drawn), round(figure.get_figwidth() * PIXELS))
 
 

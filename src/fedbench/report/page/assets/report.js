@@ -52,6 +52,21 @@
     });
   });
 
+  // ---- the numbers of a table: packed in the page, saved as CSV
+  const unpacked = async (link) => {
+    const bytes = Uint8Array.from(atob(link.href.split(",")[1]), (letter) => letter.charCodeAt(0));
+    const content = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Blob([await new Response(content).text()], { type: "text/csv" });
+  };
+  for (const link of all("a[download$='.gz']"))
+    link.addEventListener("click", async (event) => {
+      event.preventDefault();
+      const saved = document.createElement("a");
+      saved.href = URL.createObjectURL(await unpacked(link));
+      saved.download = link.download.replace(/\.gz$/, "");
+      saved.click();
+    });
+
   // ---- one cell: the address names it, the dialog shows it with the curves of its setting
   let opener = null, place = null; // the link that was followed; where the cell's group stands in the page
   const target = () => {
