@@ -14,10 +14,10 @@ from fedbench.report.layout import Entry, listed
 from fedbench.report.results_table import state_text
 from fedbench.results import compare
 from fedbench.results.claims.judge import FEWEST
+from fedbench.results.collect import provenance
 from fedbench.results.frame import NOT_REACHED, Compared
 from fedbench.results.leaderboard import COSTS, Board, Line, boards
 from fedbench.results.names import ABSENT, DECIMALS, SHIPPED, axis_text
-from fedbench.results.origin import provenance
 from fedbench.study.plan import Plan
 from fedbench.study.schema import BoardSpec, Paper, TableSpec
 

@@ -13,9 +13,8 @@ from fedbench.report.layout import METRIC
 from fedbench.results import compare, degenerate_runs, rates, verdicts
 from fedbench.results.frame import DIVERGED, FAILED, INCOMPLETE, NOT_RUN, UNDEFINED
 from fedbench.results.names import AVERAGE, SHIPPED, SLOPE, axis_name, axis_text
-from fedbench.results.published_verdicts import MATCHES, ONE_SEED
 from fedbench.results.statistics import COVERAGE
-from fedbench.results.verdicts import BOUND
+from fedbench.results.verdicts import BOUND, MATCHES, ONE_SEED
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan, methods_by_dataset
 from fedbench.study.schema import Paper, TableSpec

@@ -11,6 +11,7 @@ from fedbench.report.document import Table, origin, stamp
 from fedbench.report.layout import METRIC, Axes, Block, Entry, Grid, arranged
 from fedbench.results import compare, verdicts
 from fedbench.results.axes import axes_placed
+from fedbench.results.collect import provenance
 from fedbench.results.degenerate_runs import NO_MODEL
 from fedbench.results.frame import (
     DIVERGED,
@@ -24,7 +25,6 @@ from fedbench.results.frame import (
     records,
 )
 from fedbench.results.names import ABSENT, MADE_OF, SHIPPED, axis_name, axis_text, signed
-from fedbench.results.origin import provenance
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec
 

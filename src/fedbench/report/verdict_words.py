@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fedbench.results.published_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
 from fedbench.results.statistics import COVERAGE
-from fedbench.results.verdicts import BOUND, NO_REFERENCE
+from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
 
 LEVEL_TEXT = f"{COVERAGE:.0%} interval".replace("%", " %")
 INTERVAL = f"{LEVEL_TEXT} of the difference"

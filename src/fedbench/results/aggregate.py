@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from fedbench.results.frame import (
     UNDEFINED,
     Measured,
     Row,
-    Run,
     device_metrics,
 )
 from fedbench.results.places import Place
@@ -96,7 +94,11 @@ def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measure
         ended = {seed: row for seed, row in rows.items() if row.status not in (DIVERGED, FAILED)}
         n_wanted = first.planned if local else len(rows)
         status, reason = _status(metric, [*rows.values()], n_wanted, lacking)
-        devices = [_mean(runs[seed].get(name) for seed in ended) for name in device_metrics(metric)]
+        of_ended = [runs[seed] for seed in ended]
+        floats_up, floats_down, samples, seconds = (
+            _mean(run.get(name) for run in of_ended) for name in COSTS
+        )
+        devices = [_mean(run.get(name) for run in of_ended) for name in device_metrics(metric)]
         yield Measured(
             scale=first.scale, place=first.place, method=first.method, metric=metric,
             status=status, reason=reason, n_wanted=n_wanted, n_bad=len(rows) - len(ended),
@@ -106,7 +108,9 @@ def _of_cell(of_cell: Sequence[Row], metrics: Sequence[str]) -> Iterator[Measure
             device_mean=devices[0], device_variance=devices[1],
             key=first.cell if local else key_of([row.key for row in rows.values()]),
             commit=_words((row.commit for row in rows.values()), " "),
-            **_costs([runs[seed] for seed in ended]),
+            floats_up=floats_up, floats_down=floats_down, samples=samples, seconds=seconds,
+            hardware=_words((row.hardware for run in of_ended for row in run.values()), "; "),
+            equal_costs=" ".join(name for name in COSTS if _equal(name, [run.get(name) for run in of_ended])),
             shipped=any(row.origin == SHIPPED for row in rows.values()),
             source=_sources(row.source for row in rows.values()),
         )  # fmt: skip
@@ -143,15 +147,6 @@ def _mean(rows: Iterable[Row | None]) -> float:
     """Return the mean of the numbers that are known, NaN where none is."""
     known = [row.value for row in rows if row is not None and math.isfinite(row.value)]
     return float(np.mean(known)) if known else NAN
-
-
-def _costs(runs: Sequence[Run]) -> dict[str, Any]:
-    by_name = {name: [run.get(name) for run in runs] for name in COSTS}
-    return {
-        **{name: _mean(rows) for name, rows in by_name.items()},
-        "hardware": _words((row.hardware for run in runs for row in run.values()), "; "),
-        "equal_costs": " ".join(name for name, rows in by_name.items() if _equal(name, rows)),
-    }
 
 
 def _equal(name: str, rows: Sequence[Row | None]) -> bool:

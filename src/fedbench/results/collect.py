@@ -1,26 +1,27 @@
-"""Results on disk: the rows of runs that were trained here, and their curves as frames with a row for each point."""
+"""Results on disk: the runs that were trained here, where they come from, and their curves as frames."""
 
 from __future__ import annotations
 
 import functools
 import io
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fedbench import metric_table
+from fedbench.data.prepared import FORM
 from fedbench.errors import UserError
-from fedbench.results import degenerate_runs
-from fedbench.results.frame import COSTS, FINISHED, NAN, UNDEFINED, Row, device_metrics
+from fedbench.results.frame import NOT_RUN
 from fedbench.store import cell_files
-from fedbench.store.record import Facts, Record
+from fedbench.store.record import Record
 from fedbench.store.runs import Store
 from fedbench.study.cells import Cell
 
 Tables = Mapping[str, pd.DataFrame]
 """Tables of shipped runs by key, such as curves (:func:`fedbench.results.shipped.load_curves`)."""
+
+OF_RUN = ["seed", "status", "here"]
+"""Columns of curves that tell the run."""
 
 
 class Trained(NamedTuple):
@@ -57,90 +58,34 @@ def runs_of(cell: Cell) -> Trained:
     return Trained(records, missing, "; ".join(damaged))
 
 
-def rows_of(cell: Cell, records: Mapping[int, Record], metrics: Sequence[str]) -> dict[int, dict[str, Row]]:
-    """Return what runs trained here give of some metrics and what they cost, by seed and metric."""
-    by_seed: dict[int, dict[str, Row]] = {}
-    for seed, run in records.items():
-        fact = Row(
-            key=run.key,
-            seed=seed,
-            metric="",
-            status=run.status,
-            reason=run.reason,
-            commit=run.provenance.get("commit", ""),
-            hardware=run.provenance.get("hardware", ""),
-            source=str(cell.path),
-        )
-        if run.status != FINISHED:
-            by_seed[seed] = {"": fact}
-            continue
-        given = {**run.metrics, "seconds": run.provenance.get("seconds") or None}
-        curve = functools.partial(curve_of, cell, run.key)
-        by_seed[seed] = _rows(fact, given, metrics, run.facts, curve)
-    return by_seed
-
-
-def _rows(
-    fact: Row, given: dict[str, Any], metrics: Sequence[str], facts: Facts, curve: Callable[[], pd.DataFrame]
-) -> dict[str, Row]:
-    """Return the rows of a finished run, each made of ``fact``: costs, metrics, and those over clients."""
-    beside = [*COSTS, *(name for metric in metrics for name in device_metrics(metric))]
-    rows = {
-        name: fact._replace(metric=name, value=float(given[name]))
-        for name in beside
-        if given.get(name) is not None
+def provenance(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Say what was trained here for cells: commits, versions, hardware, data, seconds, key of every run."""
+    listed, commits, hardware, seconds = [], set(), set(), 0.0
+    versions: dict[str, set[str]] = {}
+    data: dict[str, set[str]] = {}
+    for cell in cells:
+        records = runs_of(cell).records
+        entries = []
+        for spec in cell.runs:
+            run = records.get(spec.seed)
+            made = run.provenance if run else {}
+            commits.add(made.get("commit", ""))
+            hardware.add(made.get("hardware", ""))
+            seconds += made.get("seconds", 0.0)
+            for name, version in made.get("versions", {}).items():
+                versions.setdefault(name, set()).add(str(version))
+            if (digest := made.get("data", "")).startswith(FORM):  # runs of earlier versions have others
+                data.setdefault(cell.dataset, set()).add(digest)
+            entries.append({"seed": spec.seed, "key": spec.key, "status": run.status if run else NOT_RUN})
+        listed.append({"cell": cell.name, "runs": entries})
+    return {
+        "commits": sorted(commits - {""}),
+        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
+        "hardware": sorted(hardware - {""}),
+        "data": {name: sorted(found) for name, found in sorted(data.items())},
+        "training_seconds": round(seconds, 1),
+        "cells": listed,
     }
-    known = sorted(name for name in given if not name.startswith("device_") and name != "seconds")
-    for metric in metrics:
-        value = NAN if given.get(metric) is None else float(given[metric])
-        read = {"value": value} if metric in given else _read_off(metric, curve)
-        if read is None:
-            reason = f"the runs have no {metric}, only {', '.join(known)}"
-            of_all, _, site = metric.partition("@")
-            if any(name.startswith(f"{of_all}@") for name in known):  # names of sites were checked beforehand
-                reason = f"no test sample of {site}"
-            rows[metric] = fact._replace(metric=metric, status=UNDEFINED, reason=reason)
-            continue
-        known_facts: Mapping[str, Any] = facts.get(metric) or _sign_within(metric, facts)
-        of_metric = {name: known_facts[name] for name in ("pace", "sign") if name in known_facts}
-        rows[metric] = fact._replace(metric=metric, **read, **of_metric)
-    return rows
-
-
-def _read_off(metric: str, curve_of_run: Callable[[], pd.DataFrame]) -> dict[str, Any] | None:
-    """Read off a curve what a target took, what was reached within a budget, or the mean; None where it has no such.
-
-    Of a target it is said how much of it the run spent; what no evaluation reaches is infinite, with the best value.
-    """
-    target, budget, mean = (
-        metric_table.target(metric),
-        metric_table.budget(metric),
-        metric_table.curve_mean(metric),
-    )
-    if not (target or budget or mean):
-        return None
-    curve = curve_of_run()
-    asked = target or budget
-    if asked is None:
-        return {"value": float(curve[mean].mean())} if mean in curve else None
-    name, x = asked.metric, metric_table.SPENT[asked.spent]
-    if name not in curve or x not in curve:
-        return None
-    if budget:
-        kept = curve.loc[curve[x] <= budget.amount, name]
-        return {"value": float(kept.iloc[-1]) if len(kept) else NAN}
-    assert target
-    sign = metric_table.sign(name)
-    reached = curve.loc[sign * curve[name] >= sign * target.value, x]
-    best = "" if len(reached) else f"best {sign * (sign * curve[name]).max():.4g}"
-    return {"value": float(next(iter(reached), math.inf)), "reason": best, "tried": float(curve[x].iloc[-1])}
-
-
-def _sign_within(metric: str, facts: Facts) -> dict[str, str]:
-    """Return the sign of a run that learned nothing at all for what it reached within a budget."""
-    budget = metric_table.budget(metric)
-    sign = facts.get(budget.metric, {}).get("sign") if budget else None
-    return {"sign": str(sign)} if sign in (degenerate_runs.FLAT, degenerate_runs.ONE_CLASS) else {}
 
 
 def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
@@ -149,27 +94,26 @@ def curves(cell: Cell, metric: str, x: str, shipped: Tables) -> pd.DataFrame:
     A run without a curve, or whose curve lacks the metric or x, contributes no row; a damaged one is an error. ``here``
     tells which were trained here, and are not from ``shipped``.
     """
+    columns = [*OF_RUN, "x", "value"]
     parts = [
-        pd.DataFrame({**run, "x": curve[x], "value": curve[metric]})
-        for run, curve in _curves(cell, shipped)
+        curve.rename(columns={x: "x"}).assign(value=curve[metric])[columns]
+        for curve in _curves(cell, shipped)
         if metric in curve and x in curve
     ]
-    columns = ["seed", "status", "here", "x", "value"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def _curves(cell: Cell, shipped: Tables) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def _curves(cell: Cell, shipped: Tables) -> Iterator[pd.DataFrame]:
     """Yield the curve of each run of a cell, shipped where it was not trained here, with its seed and status."""
     trained = runs_of(cell).records
     for run in cell.runs:
         if run.seed in trained:
-            status, curve = trained[run.seed].status, curve_of(cell, run.key)
+            curve = curve_of(cell, run.key).assign(status=trained[run.seed].status)
         elif run.key in shipped:
             curve = _with_cycles(cell, shipped[run.key])
-            status = str(curve["status"].iloc[0])
         else:
             continue
-        yield {"seed": run.seed, "status": status, "here": run.seed in trained}, curve
+        yield curve.assign(seed=run.seed, here=run.seed in trained)
 
 
 def curve_of(cell: Cell, key: str) -> pd.DataFrame:
@@ -205,7 +149,7 @@ def _parsed(content: bytes) -> pd.DataFrame:
 
 def lacking(cells: Sequence[Cell], names: Sequence[str], shipped: Tables) -> tuple[list[str], list[str]]:
     """Return which columns no curve on file has, and those they have; nothing is lacking where there is no curve."""
-    curves = (curve for cell in cells for _, curve in _curves(cell, shipped))
+    curves = (curve.drop(columns=OF_RUN) for cell in cells for curve in _curves(cell, shipped))
     known = list(dict.fromkeys(str(name) for curve in curves for name in curve.columns))
     return [name for name in names if known and name not in known], known
 

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def _interval(
 
 
 def by_seed(
-    parts: Sequence[Mapping[Repeat, float]], made_of: Callable[[list[float]], Any]
+    parts: Sequence[Mapping[Repeat, float]], made_of: Callable[[list[float]], SupportsFloat]
 ) -> dict[Repeat, float]:
     """Return what is ``made_of`` the numbers of several parts for each seed that all of them have."""
     seeds = [seed for seed in parts[0] if all(seed in part for part in parts)]

@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -36,7 +35,7 @@ OF_SCORES = (*OF_RANKS, "loss", "gradient_norm")
 
 
 def sign(
-    metric: str, metrics: Mapping[str, Any], curve: pd.DataFrame, counts: Mapping[str, Iterable[int]]
+    metric: str, metrics: Mapping[str, float | None], curve: pd.DataFrame, counts: Mapping[str, Iterable[int]]
 ) -> str:
     """Return the word for what shows that a finished run learned nothing; empty where nothing does.
 
@@ -76,7 +75,7 @@ def constant(metric: str, value: float) -> bool:
     return metric.partition("_")[2].startswith("auc") and "@" not in metric and value == 0.5
 
 
-def _one_class(part: str, metrics: Mapping[str, Any], counts: list[int]) -> bool:
+def _one_class(part: str, metrics: Mapping[str, float | None], counts: list[int]) -> bool:
     """Say whether every accuracy of a run is exactly that of a prediction that never changes."""
     present = [n for n in counts if n]
     if len(present) < 2:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fedbench.results import collect
 from fedbench.results.frame import FINISHED, NOT_RUN, UNDEFINED, Row
 from fedbench.results.places import Place, place_of
-from fedbench.results.runs import of_cells, runs_of_cells
+from fedbench.results.runs import placed, runs_of_cells
 from fedbench.results.shipped import Shipped, joint_key
 from fedbench.results.statistics import LEAST, slope
 from fedbench.study.cells import Cell
@@ -65,8 +65,7 @@ def rates_of_cells(cells: Sequence[Cell], spec: TableSpec, shipped: Shipped | No
         groups.setdefault((place_of(cell.dataset, rest), cell.method), []).append(cell)
     rows = []
     for (place, _), group in groups.items():
-        of_group = of_cells(group, place)
-        rows += [row._replace(**of_group) for row in _rows(group, spec, shipped)]
+        rows += placed(_rows(group, spec, shipped), group, place)
     return rows
 
 

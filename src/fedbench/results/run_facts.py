@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,10 @@ ROUNDING = 1e-9
 
 
 def run_facts(
-    metrics: Mapping[str, Any], curve: pd.DataFrame, train: TrainSpec, counts: Mapping[str, Iterable[int]]
+    metrics: Mapping[str, float | None],
+    curve: pd.DataFrame,
+    train: TrainSpec,
+    counts: Mapping[str, Iterable[int]],
 ) -> Facts:
     """Return the facts of a finished run for each of its final metrics that has any.
 

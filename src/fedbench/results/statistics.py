@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,17 +26,17 @@ LEAST = 3
 """Fewest points that a slope is fitted to, and methods that an order is made of."""
 
 
-def quantile(share: ArrayLike, freedom: ArrayLike) -> Any:
+def quantile(share: ArrayLike, freedom: ArrayLike) -> Array:
     """Return the value that a ``share`` of Student's t lies below, NaN unless ``freedom`` is positive.
 
     `scipy.stats` takes a second to import.
     """
-    return special.stdtrit(freedom, share)
+    return np.asarray(special.stdtrit(freedom, share))
 
 
-def tail(t: ArrayLike, freedom: ArrayLike) -> Any:
+def tail(t: ArrayLike, freedom: ArrayLike) -> Array:
     """Return the share of Student's t above each ``t``, infinite ones included."""
-    return special.stdtr(freedom, -np.asarray(t, dtype=float))
+    return np.asarray(special.stdtr(freedom, -np.asarray(t, dtype=float)))
 
 
 def least_spread(values: ArrayLike) -> float:
@@ -54,15 +53,15 @@ def least_spread(values: ArrayLike) -> float:
     return OF_STEP * float(apart.min(initial=math.inf)) if len(apart) else 0.0
 
 
-def half_width(std: ArrayLike, n: ArrayLike) -> Any:
+def half_width(std: ArrayLike, n: ArrayLike) -> Array:
     """Return half the t-interval of a mean of ``n`` values, ``std`` with ddof 1; NaN below two values."""
     n = np.asarray(n, dtype=float)
-    return quantile(1 - LEVEL, n - 1) * np.asarray(std, dtype=float) / np.sqrt(n)
+    return np.asarray(quantile(1 - LEVEL, n - 1) * np.asarray(std, dtype=float) / np.sqrt(n))
 
 
 def prediction_half_width(
     std: ArrayLike, n: ArrayLike, print_std: ArrayLike = np.nan, print_n: ArrayLike = np.nan
-) -> Any:
+) -> Array:
     """Return half the interval of the difference between a mean of ours and a printed one; NaN below two seeds.
 
     Print is uncertain too. It counts as the mean of ``print_n`` runs, one where the paper does not say (two where it
@@ -79,7 +78,7 @@ def prediction_half_width(
     with np.errstate(divide="ignore", invalid="ignore"):
         both = variance**2 / (ours**2 / (n - 1) + theirs**2 / (m - 1))
     freedom = np.where(welch & (variance > 0), both, n - 1)
-    return quantile(1 - LEVEL, freedom) * np.sqrt(variance)
+    return np.asarray(quantile(1 - LEVEL, freedom) * np.sqrt(variance))
 
 
 def p_positive(d: Array, among: int = 1, least: float = 0.0) -> Array:

@@ -1,20 +1,25 @@
 """How numbers stand to print and to each other: functions from the frame of a table to more columns of it, or a count.
 
-The frame is that of :func:`~fedbench.results.compare.comparisons`.
+Our means are within a tolerance of printed numbers, above, below, or not to be told. The frame is that of
+:func:`~fedbench.results.compare.comparisons`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from fedbench.results.frame import FINISHED
-from fedbench.results.published_verdicts import Verdicts, hold_against_print
-from fedbench.results.statistics import rank_agreement
+from fedbench.results.statistics import ROUNDING, Array, prediction_half_width, rank_agreement
 
+MATCHES, ABOVE, BELOW, INCONCLUSIVE = "matches", "above published", "below published", "inconclusive"
+ONE_SEED = "one seed"
+"""The basis of a verdict without an interval: the tolerance alone decided."""
 NO_REFERENCE = "no reference"
 """The verdict on a number that the paper has no value for."""
 BOUND = "bound"
@@ -27,10 +32,42 @@ OF_PRINT = ("comparable_std", "print_seeds")
 """What tells how certain print is."""
 
 
+class Verdicts(NamedTuple):
+    """Arrays of one shape: ours less print, half the 90 % interval of that (NaN without one), kind and basis."""
+
+    difference: Array
+    half_width: Array
+    kind: NDArray[np.str_]
+    basis: NDArray[np.str_]
+
+
+def hold_against_print(
+    mean: ArrayLike, std: ArrayLike, n: ArrayLike, printed: ArrayLike, tolerance: float,
+    print_std: ArrayLike = np.nan, print_n: ArrayLike = np.nan,
+) -> Verdicts:  # fmt: skip
+    """Judge means over ``n`` seeds of spread ``std`` against printed values.
+
+    A mean matches when the interval of the difference (:func:`~fedbench.results.statistics.prediction_half_width`) lies
+    within the tolerance, and is above or below the published value when it lies outside; else it is inconclusive.
+    With one seed the difference alone is compared with the tolerance.
+    """
+    difference = np.asarray(mean, dtype=float) - np.asarray(printed, dtype=float)
+    half = prediction_half_width(std, n, print_std, print_n)
+    alone = np.isnan(half)
+    width, off = np.where(alone, 0.0, half), np.abs(difference)
+    side = np.where(difference > 0, ABOVE, BELOW)
+    kind = np.select(
+        [off + width <= tolerance + ROUNDING, off - width > tolerance + ROUNDING],
+        [MATCHES, side],
+        INCONCLUSIVE,
+    )
+    return Verdicts(difference, half, kind, np.where(alone, ONE_SEED, ""))
+
+
 def judged(frame: pd.DataFrame, tolerance: float, bound: bool = False) -> pd.DataFrame:
     """Add ``difference``, ``half_width``, ``verdict`` and ``basis``, as print and ours give them.
 
-    The verdict is a word of :mod:`~fedbench.results.published_verdicts`, :data:`NO_REFERENCE`, :data:`BOUND`, or the
+    The verdict is a word of :func:`hold_against_print`, :data:`NO_REFERENCE`, :data:`BOUND`, or the
     status of a number without a mean over all wanted seeds; where nothing is compared there is no difference.
     """
     said = _held(frame, tolerance)
@@ -64,7 +101,7 @@ def agreements(frame: pd.DataFrame) -> pd.DataFrame:
     """
     compares = (frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)
     known = frame.loc[compares, [*GROUP, "printed"]].assign(ours=rounded(frame["mean"], frame["digits"]))
-    taus: dict[Any, tuple[float, int]] = {}
+    taus: dict[Hashable, tuple[float, int]] = {}
     for at, part in known.groupby(GROUP, sort=False):
         taus[at] = rank_agreement(np.array(part["ours"]), np.array(part["printed"])), len(part)
     of_rows = [taus.get(at, (math.nan, 0)) for at in zip(*(frame[name] for name in GROUP), strict=True)]

@@ -14,7 +14,7 @@ from fedbench import sealed_json
 from fedbench.data.partition import partition_path
 from fedbench.report import tables
 from fedbench.report.page import build as page
-from fedbench.results import collect, degenerate_runs
+from fedbench.results import degenerate_runs, runs
 from fedbench.results.aggregate import summarised
 from fedbench.results.combine import averages, pool
 from fedbench.results.export import export_reproduced
@@ -207,7 +207,7 @@ def test_neither_a_pool_nor_an_average_hides_them() -> None:
 @pytest.mark.parametrize("word", degenerate_runs.MEANING)
 def test_within_a_budget_a_run_is_idle_that_never_learned_anything(word: str) -> None:
     """What its scores were when it ended says nothing of them before."""
-    said = collect._sign_within("test_auc_within_rounds_10", {"test_auc": {"sign": word}})
+    said = runs._facts_within("test_auc_within_rounds_10", {"test_auc": {"sign": word}})
     assert said == ({"sign": word} if word in (degenerate_runs.FLAT, degenerate_runs.ONE_CLASS) else {})
 
 

@@ -11,8 +11,8 @@ from error_draws import DRAWS, slack
 from scipy import stats
 
 from fedbench.results.claims.rules import Rule, p_values
-from fedbench.results.published_verdicts import ABOVE, BELOW, MATCHES, hold_against_print
 from fedbench.results.statistics import OF_STEP
+from fedbench.results.verdicts import ABOVE, BELOW, MATCHES, hold_against_print
 
 Array = np.ndarray
 RULES = (Path(__file__).parents[3] / "docs/background/verdicts.md").read_text(encoding="utf-8")

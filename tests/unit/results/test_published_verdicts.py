@@ -10,7 +10,7 @@ import pytest
 from error_draws import DRAWS, KINDS, lognormal, slack, third_failing
 
 from fedbench.report import verdict_words
-from fedbench.results.published_verdicts import (
+from fedbench.results.verdicts import (
     ABOVE,
     BELOW,
     INCONCLUSIVE,

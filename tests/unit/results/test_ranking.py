@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.results.ranking import Rank, dominators, ranks
+from fedbench.results.leaderboard import Rank, dominators, ranks
 from fedbench.results.statistics import holm
 
 

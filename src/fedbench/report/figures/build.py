@@ -17,8 +17,8 @@ from fedbench.report.document import stamp
 from fedbench.report.figures import forest, panels, pareto, predicted
 from fedbench.report.figures.parts import Content, points
 from fedbench.report.figures.plot import draw, render
+from fedbench.results.collect import provenance
 from fedbench.results.names import phrase
-from fedbench.results.origin import provenance
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import FigureSpec

@@ -17,8 +17,7 @@ from fedbench.results.frame import (
     UNDEFINED,
     Compared,
 )
-from fedbench.results.published_verdicts import ABOVE, BELOW, INCONCLUSIVE, MATCHES, ONE_SEED
-from fedbench.results.verdicts import BOUND, NO_REFERENCE
+from fedbench.results.verdicts import ABOVE, BELOW, BOUND, INCONCLUSIVE, MATCHES, NO_REFERENCE, ONE_SEED
 
 TRAINING, UNFINISHED, ELSEWHERE = "in training", logs.UNFINISHED, "not in scale"
 COLOURS = {MATCHES: "match", ABOVE: "above", BELOW: "below", INCONCLUSIVE: "open"}
