@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import os
 import random
 import shutil
@@ -21,16 +20,14 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from bounds import TooMuch, bounded
+from bounds import bounded
 
 from fedbench.data.files import write_npz
 from fedbench.data.partition import load_partition, make_partition
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.engine import checkpoint
 from fedbench.errors import UserError
-from fedbench.results import collect, published
-from fedbench.results.published import PublishedTable
-from fedbench.results.shipped import Shipped
+from fedbench.results import collect
 from fedbench.spec import DataSpec, NetworkSpec, RunSpec, TrainSpec
 from fedbench.store import cell_files
 from fedbench.store.exchange import import_runs
@@ -39,11 +36,10 @@ from fedbench.store.runs import Store
 from fedbench.study import configuration
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
-from fedbench.study.schema import Config
 from fedbench.train.initial_weights import model_bytes
 
 PART = 1 if os.environ.get("FEDBENCH_FUZZ") else 20
-TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "tables": 200, "datasets": 200}
+TRIED = {"flips": 1000, "configurations": 1000, "archives": 200, "datasets": 200}
 ROOT = Path(__file__).parents[2]
 RULE = DataSpec(dataset="digits", clients=3)
 RUN = RunSpec(
@@ -51,7 +47,6 @@ RUN = RunSpec(
     train=TrainSpec(rounds=1, period=1, batch_size=1), seed=0,
 )  # fmt: skip
 CELL = Cell(paper="toy", scale="demo", dataset="Digits", setting={"p": 4}, method="CoDA", runs=[RUN])
-SHIPPED = "reproduced/demo/localscgdam.csv"
 NUMBERS = {"test_auc": 0.942, "test_ap": None, "device_var_test_auc": 2.5e-7}
 
 
@@ -92,9 +87,6 @@ def project(tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
         clients: list[dict[str, float | str]] = [{"round": 1, "quantity": "dual", "client0": 0.25}]
         kept = {"model.pt": model_bytes({"x": torch.rand(9)})}
         cell_files.write_cell(CELL, [store.finish(record, curve, clients, kept)])
-    shutil.copytree(ROOT / "published", "published")
-    Path(SHIPPED).parent.mkdir(parents=True)
-    shutil.copy(ROOT / SHIPPED, SHIPPED)
     torch.manual_seed(0)
     checkpoint.save(Path("checkpoint.pt"), "k", {"x": torch.rand(300)})
     return tmp_path
@@ -133,19 +125,6 @@ def read_checkpoint() -> Any:
     return loaded["x"].tolist()
 
 
-def read_published() -> Any:
-    table = published.load_published("localscgdam", "localscgdam_table1.csv")
-    return table.values, table.rows
-
-
-def read_shipped() -> Any:
-    shipped = Shipped(Plan(configuration.load_config(overrides={"scale": "demo"})))
-    cells = (
-        shipped.cell("demo", "Digits", {"p": 4, "imratio": 0.1}, name) for name in ("CoDA", "LocalSCGDAM")
-    )
-    return [repr(shipped.runs(cell)) for cell in cells if cell is not None]
-
-
 READERS: dict[str, tuple[str, Callable[[], Any]]] = {
     "run.json": (f"results/runs/{RUN.key}/run.json", read_run),
     "curve.csv": (f"results/runs/{RUN.key}/curve.csv", read_run),
@@ -172,24 +151,6 @@ def test_a_changed_byte_is_the_same_number_or_an_error(kind: str) -> None:
         assert line or result == right, "another number"
         for left in path.parent.glob("*.unusable"):
             left.unlink()
-
-
-TRACKED: dict[str, Callable[[], Any]] = {
-    SHIPPED: read_shipped,
-    "published/localscgdam/localscgdam_table1.csv": read_published,
-    "published/index.csv": read_published,
-}
-
-
-@pytest.mark.usefixtures("project")
-@pytest.mark.parametrize("name", TRACKED)
-def test_a_changed_byte_of_a_tracked_file_is_read_or_one_line(name: str) -> None:
-    """Whether it is what was committed says git: what is asked here is that it never ends in a traceback."""
-    path, read = Path(name), TRACKED[name]
-    content = path.read_bytes()
-    for draw in rounds("flips"):
-        path.write_bytes(flipped(content, draw))
-        said(read)
 
 
 @pytest.mark.usefixtures("project")
@@ -263,43 +224,6 @@ def test_odd_archives_bring_whole_runs_or_none() -> None:
     assert read_run()[0] == NUMBERS
 
 
-def test_odd_published_tables_are_right_or_one_line(tmp_path: Path) -> None:
-    """Whatever is accepted says what the text says: each mean is the decimal that stands in its cell."""
-    odd = [
-        "",
-        "nan",
-        "inf",
-        "8_0",
-        "0x1",
-        "1e400",
-        "-1",
-        "2.5",
-        "\ufeff",
-        '"',
-        ";",
-        "0,9",
-        "²",
-        "\0",
-        "0.5 ",
-        " 0.5",
-    ]
-    for draw in rounds("tables"):
-        header = ["dataset", "method", "p", "metric", "mean", "std", "n_seeds"]
-        rows = [header, *([["A", "M", str(n), "test_auc", "0.5", "0.1", "3"] for n in range(3)])]
-        row = draw.choice(rows)
-        row[draw.randrange(len(row))] = draw.choice(odd)
-        if draw.random() < 0.3:
-            row.append("more")
-        path = tmp_path / "t.csv"
-        text = "\n".join(",".join(cells) for cells in rows)
-        path.write_text(text, encoding=draw.choice(["utf-8", "utf-8-sig", "utf-16", "utf-8"]))
-        table, line = said(lambda path=path: PublishedTable(path))  # type: ignore[misc]
-        if not line:
-            for value in table.values:
-                assert math.isnan(value.printed) or value.printed == float(value.printed_text)
-                assert math.isnan(value.print_seeds) or value.print_seeds >= 1
-
-
 @pytest.mark.usefixtures("project")
 def test_odd_own_datasets_are_prepared_or_one_line() -> None:
     Path("config/datasets").mkdir(exist_ok=True)
@@ -325,18 +249,3 @@ def test_odd_own_datasets_are_prepared_or_one_line() -> None:
         if not line:
             prepared = load_prepared("mine", "data")
             assert path.is_file() and np.isfinite(prepared.x_train).all() and prepared.y_train.min() >= 0
-
-
-def test_a_case_has_its_bounds() -> None:
-    with pytest.raises(TooMuch), bounded(seconds=0.05):
-        while True:
-            pass
-    with pytest.raises(MemoryError), bounded(size=1 << 24):
-        bytearray(1 << 26)
-
-
-def test_the_counts_are_those_of_the_documentation() -> None:
-    text = (ROOT / "docs/background/developers/reliability.md").read_text()
-    assert all(f"{count:,}" in text for count in TRIED.values())
-    assert f"{TRIED['flips'] * len(READERS):,}" in text
-    assert Config().scale  # the configuration of the defaults is one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import shutil
@@ -21,61 +20,6 @@ from fedbench.report import pdf
 from fedbench.safe_yaml import LOADER
 from fedbench.study.configuration import load_config
 from projects import ROOT
-
-SOURCES = sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "data_prep").rglob("*.py")])
-FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
-FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
-FORBIDDEN_METHODS = {"extractall", "extract", "unpack_archive", "full_load", "unsafe_load"}
-
-
-def dangers(tree: ast.AST) -> list[str]:
-    """List what in a program could execute code from a file, or write where an archive says."""
-    collected = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = (
-                [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else [name.name for name in node.names]
-            )
-            collected += [f"import {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES]
-        if not isinstance(node, ast.Call):
-            continue
-        given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
-        if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
-            collected.append(node.func.id)
-        if isinstance(node.func, ast.Attribute):
-            place = f"{ast.unparse(node.func.value)}.{node.func.attr}"
-            filtered = place.startswith("tar.") and given.get("filter") == "data"
-            if node.func.attr in FORBIDDEN_METHODS and not filtered:
-                collected.append(place)
-            if place == "torch.load" and given.get("weights_only") is not True:
-                collected.append("torch.load without weights_only=True")
-            if place == "np.load" and given.get("allow_pickle") is not False:
-                collected.append("np.load without allow_pickle=False")
-            if place == "yaml.load" and [ast.unparse(word) for word in node.args[1:]] != ["LOADER"]:
-                collected.append("yaml.load without the LOADER")
-            if place == "yaml.safe_load":
-                collected.append("YAML without bounds")
-            if given.get("shell") is True:
-                collected.append(place)
-    return collected
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_program_executes_what_it_reads(path: Path) -> None:
-    assert dangers(ast.parse(path.read_text(encoding="utf-8"))) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import pickle", "from joblib import load", "torch.load(p)", "torch.load(p, weights_only=False)", "np.load(p)",
-        "tar.extractall(p)", "tar.extract(p, filter='tar')", "yaml.load(t)", "eval(t)", "subprocess.run(t, shell=True)",
-    ],
-)  # fmt: skip
-def test_the_check_above_sees_it(text: str) -> None:
-    assert len(dangers(ast.parse(text))) == 1
 
 
 @pytest.mark.parametrize(

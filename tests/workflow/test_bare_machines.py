@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
-import sys
 import tomllib
 
-from projects import BIN, ROOT
+from projects import ROOT
 
 README = (ROOT / "README.md").read_text()
 DOCKER = (ROOT / "containers/Dockerfile").read_text()
@@ -66,14 +63,3 @@ def test_what_is_built_here_stays_out_of_the_docker_image() -> None:
         for lines in ignored
     )
     assert docker == git
-
-
-def test_uv_knows_the_command_of_the_documentation() -> None:
-    """Nothing is fetched: offline, uv reads its arguments and stops; it tells its usage only for a slip in them."""
-    text = (ROOT / "docs/tutorial/install.md").read_text()
-    (command,) = re.findall(r"^uv pip install (.*)$", text, flags=re.M)
-    arguments = [BIN / "uv", "pip", "install", "--offline", "--dry-run", "--python", sys.executable]
-    done = subprocess.run(
-        [*arguments, *shlex.split(command)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert "Usage:" not in done.stderr, done.stderr

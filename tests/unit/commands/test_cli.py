@@ -60,19 +60,6 @@ def test_a_cells_name_names_its_paper_but_a_pattern_need_not() -> None:
     assert "[1/1] toy/Digits/p2_imratio0.2/Proximal" in result.stdout
 
 
-def test_run_takes_finished_runs_from_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fedbench.engine.simulate import Simulation
-
-    first = call("run", ONE, "--set", "seeds=3")
-    monkeypatch.setattr(Simulation, "run", lambda self: pytest.fail("trained again"))
-    again = call("run", ONE, "--set", "seeds=3")
-    lines = [line for result in (first, again) for line in result.stdout.splitlines() if "finished" in line]
-    said = [line.split(": finished ")[1].split("  ") for line in lines]
-    scores = [sorted(metrics.split(", ")) for metrics, _ in said]
-    assert scores[0] == scores[1] and len(scores[0]) == 2
-    assert said[0][1] == said[1][1] and said[0][1].startswith("(results/runs/"), "one run, where it lies"
-
-
 def test_options_reach_the_cells() -> None:
     assert call("list", "--set", "seeds=0,1,2", ONE).stdout == f"{ONE}  0/3 runs, not tuned\n"
     assert call("list", "--set", "seeds=[4]", ONE).stdout == f"{ONE}  0/1 runs, not tuned\n"
@@ -121,19 +108,6 @@ def test_mistakes_end_with_one_line_and_status_2(arguments: list[str], says: str
     assert says in error_of(call(*arguments))
 
 
-def test_a_damaged_run_is_a_message() -> None:
-    call("run", ONE, "--set", "seeds=0")
-    (key,) = Store().keys()
-    (Store().path(key) / "run.json").write_text("{")
-    message = error_of(call("run", ONE, "--set", "seeds=0"))
-    assert key in message and "store verify --set-aside" in message
-
-
-def test_bad_hyper_parameters_are_a_message() -> None:
-    write_yaml(Path("config/tuned/toy/Digits.yaml"), {"chosen": {"Plain": {"lrr": 1.0}}})
-    assert "unknown hyper-parameter 'lrr'. Did you mean 'lr'?" in error_of(call("run", ONE))
-
-
 def test_tune_writes_the_choice_that_run_uses() -> None:
     result = call("tune", "Digits", "Plain")
     assert result.exit_code == 0, result.output
@@ -158,11 +132,6 @@ def test_a_broken_dataset_hides_no_other_from_doctor(monkeypatch: pytest.MonkeyP
     lines = {line.split()[0]: line for line in result.stdout.splitlines() if line.startswith("  ")}
     assert lines["cifar10"].endswith("broken: ZeroDivisionError: in its own code")
     assert "prepared: " in lines["digits"] and "melanoma" in lines
-
-
-def test_no_arguments_show_help() -> None:
-    result = call()
-    assert "list" in result.output and "tune" in result.output
 
 
 def test_the_installed_command_ends_the_same_way() -> None:

@@ -136,21 +136,6 @@ def test_a_damaged_run_is_named_with_the_cure(
     assert finish(store) == store.load(KEY)
 
 
-def test_a_run_under_another_ones_key_is_damage(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    finish(store)
-    shutil.copytree(store.path(KEY), store.path("f" * 16))
-    with pytest.raises(UserError, match=f"holds the run {KEY}"):
-        store.load("f" * 16)
-
-
-def test_a_copied_folder_is_the_run(tmp_path: Path) -> None:
-    this_store, other_store = Store(tmp_path / "here"), Store(tmp_path / "there")
-    finish(other_store)
-    shutil.copytree(other_store.path(KEY), this_store.path(KEY))
-    assert this_store.load(KEY) == other_store.load(KEY) and this_store.keys() == [KEY]
-
-
 def test_unfinished_runs_are_no_runs(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.claim(KEY) as folder:

@@ -189,15 +189,3 @@ def test_a_training_that_is_killed_ends_the_others_with_a_line() -> None:
     assert tuning.returncode == 2
     assert err.splitlines()[-1].startswith("error: a training was killed") and "Traceback" not in err
     assert not any(map(alive, pids)) and len([*RUNS.glob("*.unfinished/checkpoint.pt")]) == 1
-
-
-def test_with_a_session_of_tests_that_is_killed_what_it_began_ends() -> None:
-    session = subprocess.Popen(["sleep", "600"])
-    programs, _ = forks.group(session.pid)
-    began = [programs / "python", "-c", "import time; print('begun', flush=True); time.sleep(200)"]
-    with subprocess.Popen(began, stdout=subprocess.PIPE, text=True) as left:
-        assert left.stdout is not None and left.stdout.readline() == "begun\n"
-        session.kill()
-        session.wait()
-        assert left.communicate(timeout=120)[0] == "", "the last that could write has ended"
-    assert not programs.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import json
 import os
 import shlex
@@ -240,18 +239,6 @@ def test_a_dry_run_checks_each_cell_without_a_result_once(monkeypatch: pytest.Mo
         shown = call.table_inputs(SimpleNamespace(paper="toy", table="table1"))
         assert shown == call.inputs.of_table("toy", "table1")
     assert asked == [[cell.name for cell in others]]
-
-
-def test_garbage_is_collected_again_when_jobs_begin() -> None:
-    snakemake = workflow()
-    training = Training(snakemake, RuleFunctions(snakemake, {}))
-    gc.disable()
-    try:
-        training.begin()
-        training.tell_the_end()
-        assert gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_what_is_trained_is_checked_before_and_explained_by_its_own_log(

@@ -1,0 +1,192 @@
+"""The shipped studies as they are configured: what papers and their programs say that no key of a run can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedbench import tasks
+from fedbench.algorithms import make_method
+from fedbench.spec import RunSpec, TrainSpec
+from fedbench.study.cells import Cell, resolve
+from fedbench.study.configuration import load_config, load_paper, load_scale
+from fedbench.study.plan import Plan
+from fedbench.study.tuned import read_tuned_file, tuned_path
+from fedbench.train.tune.trials import trial_specs, trials_of
+
+SCALES = ("demo", "reduced", "paper")
+
+
+def cells(study: str, scale: str, target: str | None = None) -> list[Cell]:
+    return Plan(load_config(overrides={"scale": scale}), study).cells(target)
+
+
+class TestArena:
+    """Every method meets the others on the same data, network, batches and schedule, with as many trials."""
+
+    @pytest.mark.parametrize("dataset", load_paper("arena").datasets)
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_methods_share_partitions_batches_and_schedule(self, dataset: str, scale: str) -> None:
+        paper = load_paper("arena")
+        entered = [name for name, method in paper.methods.items() if method.has({"dataset": dataset})]
+        runs = {name: resolve(paper, load_scale(scale), dataset, {}, name, tuned={}) for name in entered}
+        first = runs["FedAvg"]
+        for name, run in runs.items():
+            assert run.network == first.network, name
+            if name != "Pooled":
+                train = run.train.model_copy(update={"prior": first.train.prior})  # of the min-max loss alone
+                assert run.data == first.data and train == first.train, name
+        pooled, full = runs["Pooled"], first.train.participation.clients or first.data.clients
+        assert pooled.data.clients == 1 and pooled.data.imbalance == first.data.imbalance
+        assert pooled.train.batch_size == full * (first.train.batch_size or 0)
+        assert pooled.train.iterations == first.train.iterations
+
+    def test_every_method_has_the_same_number_of_trials_everywhere(self) -> None:
+        paper = load_paper("arena")
+        for name, method in paper.methods.items():
+            trials = trials_of(paper, method, name) if name != "Random" else []
+            for dataset in paper.datasets:
+                if trials and method.has({"dataset": dataset}):
+                    tried = [trial_specs(paper, dataset, name, params)[0] for params in trials]
+                    assert len({run.key for run in tried}) == paper.tune.trials
+                    assert tried[0].data.validation == 0.1
+        assert not paper.methods["Random"].grid
+
+
+class TestClimb:
+    def test_each_method_has_the_rounds_and_clients_of_the_authors_script(self) -> None:
+        """run_ICLR2022.sh, lines 4-33."""
+        runs = {
+            (cell.setting["horizon"], cell.method): cell.runs[0]
+            for cell in cells("climb", "paper", "tableA5")
+        }
+        short, long = (100, 5000), (500, 1000)
+        mixture = {"Baseline": short, "CLIMB": short, "Ratio-Loss": long, "Focal-Loss": long}
+        for method, (clients, rounds) in mixture.items():
+            run, equal = runs["authors", method], runs["scale", method]
+            assert (run.data.clients, run.train.rounds) == (clients, rounds)
+            assert run.train.participation.clients == (100 if clients == 500 else None)
+            assert (equal.data.clients, equal.train.rounds) == (100, 1000)
+            assert run.params == equal.params and run.data.imbalance == equal.data.imbalance
+
+    @pytest.mark.parametrize("scale", ["demo", "reduced"])
+    def test_rounds_that_no_scale_shortens_are_not_run_at_the_short_ones(self, scale: str) -> None:
+        assert {cell.setting["horizon"] for cell in cells("climb", scale)} <= {"scale", 300}
+
+
+class TestCodasca:
+    @pytest.mark.parametrize("scale", ["demo", "reduced"])
+    def test_npa_is_coda_plus_with_a_window_of_one_and_the_run_is_shared(self, scale: str) -> None:
+        shown = [cell for cell in cells("codasca", scale, "table1") if cell.setting["I"] == 1]
+        keys = {(cell.method, cell.setting["split"]): cell.key for cell in shown}
+        for split in ("silos", "even"):
+            assert keys["NPA", split] == keys["CODA+", split] != keys["CODASCA", split]
+
+    @pytest.mark.parametrize(
+        ("scale", "figure"), [("reduced", "figureA2"), ("demo", "figureA3"), ("paper", "figure1")]
+    )
+    def test_all_windows_of_a_method_see_equally_many_samples(self, scale: str, figure: str) -> None:
+        for cell in cells("codasca", scale, figure):
+            train = cell.runs[0].train
+            assert train.iterations is not None and train.period is not None
+            assert train.iterations % train.period == 0
+            assert train.stage_every is None or train.stage_every % train.period == 0
+
+    def test_one_pre_training_serves_all_findings_and_numbers_of_sources(self) -> None:
+        chosen = cells("codasca", "paper", "table4")
+        starts = {run.start.run.key for cell in chosen for run in cell.runs if run.start and run.start.run}
+        assert len(starts) == len(chosen[0].runs) and len({cell.key for cell in chosen}) == 25
+        first = chosen[0].runs[0]
+        assert first.start is not None and first.start.drop_head and first.start.run is not None
+        before = first.start.run
+        assert before.method == "adam" and before.data.clients == 1 and before.params["lr"] == 1e-5
+        assert before.data.labels.rule == "original" and before.train.epochs == 2
+        by_sources = {c.setting["k_sources"]: c.runs[0] for c in chosen if c.setting["disease"] == "C1"}
+        assert by_sources[3].data.datasets == ("chexpert_valid", "chestxray14", "padchest")
+        assert by_sources[3].data.labels.positive == ("edema",) and by_sources[3].data.clients == 3
+
+    def test_each_window_has_the_steps_that_were_tuned_for_it(self) -> None:
+        for cell in cells("codasca", "reduced", "tableA1"):
+            path = tuned_path(load_paper("codasca"), cell.dataset, cell.setting)
+            assert path.name == f"{cell.dataset}_I{cell.setting['I']}.yaml"
+            assert read_tuned_file(path)["chosen"][cell.method].items() <= cell.runs[0].params.items()
+
+
+class TestCycp:
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_every_run_is_a_whole_number_of_cycles(self, scale: str) -> None:
+        for cell in cells("cycp", scale):
+            train = cell.runs[0].train
+            groups = train.participation.groups
+            assert train.iterations and train.period and groups and train.participation.clients
+            rounds, rest = divmod(train.iterations, train.period)
+            assert rest == 0 and rounds % groups == 0, cell.name
+            train.participation.check(cell.runs[0].data.clients)
+
+    @pytest.mark.parametrize("table", ["table1", "table2", "table3", "table4", "table5", "table8", "table9"])
+    def test_100_epochs_are_100_cycles_whatever_the_number_of_groups(self, table: str) -> None:
+        for cell in cells("cycp", "paper", table):
+            train = cell.runs[0].train
+            assert train.iterations and train.period and train.participation.groups
+            assert train.iterations / train.period / train.participation.groups == 100, cell.name
+
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_methods_of_a_table_differ_in_what_they_are_alone(self, scale: str) -> None:
+        """The same data, rounds, steps and numbers of clients for all; RS draws at random, CyCp by group."""
+        shared = ("iterations", "period", "batch_size", "evaluations", "select", "augment", "normalize")
+        firsts = dict[str, RunSpec]()
+        for cell in cells("cycp", scale, "table1"):
+            mine = cell.runs[0]
+            first = firsts.setdefault(cell.dataset, mine)
+            assert mine.data == first.data and mine.network == first.network
+            assert all(getattr(mine.train, name) == getattr(first.train, name) for name in shared)
+            who, others = mine.train.participation, first.train.participation
+            assert who.rule == ("random" if cell.method.startswith("RS") else "cyclic")
+            assert (who.clients, who.groups) == (others.clients, others.groups)
+        rs, cycp = (
+            next(cell.runs[0] for cell in cells("cycp", "paper", "table1") if cell.method == name)
+            for name in ("RS-Pairwise", "CyCp-Pairwise")
+        )
+        assert {name for name in rs.params if rs.params[name] != cycp.params[name]} == {"pool"}
+        fields = TrainSpec.model_fields
+        assert [name for name in fields if getattr(rs.train, name) != getattr(cycp.train, name)] == [
+            "participation"
+        ]
+
+
+class TestFcsg:
+    @pytest.mark.parametrize("scale", SCALES)
+    def test_every_cell_has_a_task_that_its_method_takes(self, scale: str) -> None:
+        kinds = {"ILR": "invariant", "ILR-norm": "invariant", "Omniglot": "maml", "Sinusoids": "sinusoids"}
+        for cell in cells("fcsg", scale):
+            run, plain = cell.runs[0], cell.method in ("FedAvg", "CODASCA")
+            wanted = "more_positives" if plain else kinds.get(cell.dataset, "average_precision")
+            assert run.task is not None and run.task.name == wanted
+            tasks.check_fit(
+                make_method(run.method, run.params), tasks.make_task(run.task), run.method, run.task
+            )
+
+    @pytest.mark.parametrize(
+        ("method", "slopes"),
+        [
+            ("FCSG", (-1 / 2, None, 1 / 4, 1 / 2)),
+            ("FCSG-M", (-1 / 2, -1 / 2, 1 / 4, 1 / 2)),
+            ("Acc-FCSG-M", (-1 / 3, -2 / 3, 1 / 3, 2 / 3)),
+        ],
+    )
+    def test_budgets_follow_the_theory(self, method: str, slopes: tuple[float | None, ...]) -> None:
+        """Slopes over T of alpha, beta, q and m."""
+        shown = [cell.runs[0] for cell in cells("fcsg", "paper", "table1") if cell.method == method]
+        runs = [run for run in shown if (run.train.iterations or 0) >= 1024]
+        values = [
+            [run.params["lr"] for run in runs],
+            [run.params.get("beta", 1.0) for run in runs],
+            [run.train.period for run in runs],
+            [run.task.options["copies"] for run in runs if run.task],
+        ]
+        log_t = np.log([run.train.iterations or 1 for run in runs])
+        assert len(runs) == 4
+        for value, slope in zip(values, slopes, strict=True):
+            if slope is not None:
+                fitted = np.polyfit(log_t, np.log(np.array(value, float)), 1)[0]
+                assert fitted == pytest.approx(slope, abs=0.02)
