@@ -6,16 +6,13 @@ import difflib
 import json
 from collections.abc import Mapping
 
-from fedbench.errors import UserError, unknown
+from fedbench.errors import unknown
 from fedbench.spec import RunSpec
-from fedbench.study.cells import Cell, matching
+from fedbench.study.cells import Cell, single
 from fedbench.study.configuration import file_of
 from fedbench.study.layers import Layer, origins, overrides, places
 from fedbench.study.plan import Plan
 from fedbench.study.unread import read_parts
-
-MOST = 4
-"""Cells that are named where a pattern fits several."""
 
 
 def described_figure(plan: Plan, name: str) -> list[str]:
@@ -65,12 +62,7 @@ def _one_cell(plan: Plan, pattern: str) -> Cell:
     others, wanted = [*plan.study.tables, *plan.study.figures], pattern.removeprefix(f"{plan.study.key}/")
     if difflib.get_close_matches(wanted, others, n=1):
         raise unknown("table or figure", wanted, others)
-    fitting = matching(plan.cells(), pattern)
-    if len(fitting) > 1:
-        named = ", ".join(cell.name for cell in fitting[:MOST])
-        more = f" and {len(fitting) - MOST} more" if len(fitting) > MOST else ""
-        raise UserError(f"{pattern!r} is {len(fitting)} cells; show takes one of them: {named}{more}")
-    return fitting[0]
+    return single(plan.cells(), pattern)
 
 
 def _values(run: RunSpec, from_layer: Mapping[str, str]) -> list[str]:

@@ -51,7 +51,7 @@ def kept_correlation(
 ) -> float:
     """Return the correlation of the AUCs of federated training and a reference; NaN where predictions lack.
 
-    The local number of all test samples is a mean over models, of which predictions do not tell.
+    The local number of all test samples is a mean over models, and predictions do not tell of these.
     """
     name, _, site = metric.partition("@")
     if name != "test_auc" or (reference == "local" and not site):

@@ -97,7 +97,7 @@ def test_a_diverged_run_ends_with_status_3_after_all_others() -> None:
         (["list", "--set", "train.iteration=3"], "Did you mean 'iterations'?"),
         (["list", "--set", "trian.iterations=3"], "unknown place of a run 'trian.iterations'"),
         (["list", "--set", "train.period=3"], "that is the setting p of toy"),
-        (["show", "Plain"], "cells; show takes one of them"),
+        (["show", "Plain"], "give the name of one"),
         (["table", "toy/table9"], "table9"),
         (["figure", "toy/figure9"], "figure9"),
         (["table", "toy/claims"], "`fedbench claims toy` prints them"),

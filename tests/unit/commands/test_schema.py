@@ -12,7 +12,6 @@ import yaml
 from pydantic import BaseModel
 
 from fedbench.commands import schema
-from fedbench.commands.docstrings import docstrings
 from fedbench.spec import RunSpec
 from fedbench.study.configuration import paper_keys, study_path
 
@@ -98,7 +97,7 @@ def test_every_key_says_what_it_means(model: type[BaseModel]) -> None:
         f"{part.__name__}.{name}"
         for part in models(model)
         for name in part.model_fields
-        if not docstrings(part).get(name)
+        if not schema.docstrings(part).get(name)
     ]
     assert silent == []
 
