@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from bounds import bounded
 
-from fedbench.data import datasets
-from fedbench.data.datasets import _medmnist as medmnist
 from fedbench.data.prepared import load_prepared, prepare
 from fedbench.errors import LINE, UserError, explain
 
@@ -142,29 +140,3 @@ def test_the_name_of_a_file_stays_on_its_line(name: str) -> None:
         prepare("mine", "data")
     said = explain(caught.value)
     assert "\n" not in said and len(said) < LINE and said.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("part", "array", "message"),
-    [
-        ("train_images", np.zeros((9, 28), np.uint8), r"images are uint8 \[9, 28\], expected uint8"),
-        ("test_images", np.zeros((9, 28, 28)), "images are float64"),
-        ("val_labels", np.array(["a"] * 9), "labels are <U1, expected whole numbers"),
-        ("train_labels", np.array([["0"], ["1"]], object), "Object arrays cannot be loaded"),
-        ("train_labels", np.full((9, 1), 99), "labels must be whole numbers from 0 to 1"),
-        ("val_images", np.zeros((9, 28, 28, 3), np.uint8), "images are uint8"),
-    ],
-)
-def test_an_archive_of_medmnist_with_other_arrays_is_refused(
-    part: str, array: np.ndarray, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its checksum would be refused before; here it is not looked at."""
-    pytest.importorskip("medmnist")
-    arrays = {f"{each}_images": np.zeros((9, 28, 28), np.uint8) for each in medmnist.PARTS}
-    arrays |= {f"{each}_labels": np.zeros((9, 1), np.uint8) for each in medmnist.PARTS} | {part: array}
-    Path("data/raw/breastmnist").mkdir(parents=True)
-    np.savez("data/raw/breastmnist/breastmnist.npz", **arrays)
-    monkeypatch.setattr(medmnist.MedSet, "fetch", lambda self, folder, mirror: self.raw_dir(folder))
-    assert datasets.get("breastmnist").raw_dir(Path("data")) == Path("data/raw/breastmnist")
-    with bounded(), pytest.raises(UserError, match=message):
-        prepare("breastmnist", "data")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -11,7 +10,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,24 +90,18 @@ def read_npz(
     Raises:
         UserError: the file is missing, truncated or corrupt; the message names it and ends with ``cure``.
     """
-    with _mistakes_named(path, f"{delete}{cure}", cure), np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files if only is None or name in only}
-
-
-@contextlib.contextmanager
-def _mistakes_named(path: Path, mend: str, make: str) -> Iterator[None]:
-    """Raise what is wrong with an archive that is read as a UserError: how to ``mend`` it, or to ``make`` it."""
     if not path.is_file():
-        raise UserError(f"{path} is missing. {make}")
+        raise UserError(f"{path} is missing. {cure}")
     try:
-        yield
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if only is None or name in only}
     except MemoryError:
         raise UserError(f"{path} does not fit into the memory that is free") from None
     except (OSError, *_BROKEN) as error:
         # a torn archive can end in a seek before its beginning
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise cannot_read(path, error) from None
-        raise UserError(f"{path} is truncated or corrupt ({error}). {mend}") from None
+        raise UserError(f"{path} is truncated or corrupt ({error}). {delete}{cure}") from None
 
 
 def read_json(path: Path, cure: str) -> dict[str, Any]:

@@ -92,37 +92,32 @@ def load_partition(spec: DataSpec, seed: int, data_dir: str | Path) -> Partition
     Raises:
         UserError: it was not made, or a file is damaged; the message names the file and the cure.
     """
-    read_facts(spec, seed, data_dir)
     return read_partition(partition_path(spec, seed, data_dir))
 
 
 def read_facts(spec: DataSpec, seed: int, data_dir: str | Path) -> dict[str, Any]:
-    """Read the JSON beside the partition of a data rule and seed.
-
-    Raises:
-        UserError: it was not made, is damaged, or is that of another rule or seed.
-    """
-    path = partition_path(spec, seed, data_dir).with_suffix(".json")
-    facts = read_json(path, _CURE)
-    if facts.get("key") != path.stem:
-        raise UserError(f"{path} is that of the partition {facts.get('key')}. Delete it. {_CURE}")
-    return facts
+    """Read the JSON beside the partition of a data rule and seed; errors as in :func:`load_partition`."""
+    return _facts(partition_path(spec, seed, data_dir))
 
 
 def read_partition(path: str | Path) -> Partition:
     """Read a partition by the path of its ``.npz``; errors as in :func:`load_partition`."""
     path = Path(path)
-    summary = read_json(path.with_suffix(".json"), _CURE)
-    if path.is_file() and not intact(path, summary.get("sha256")):
+    summary = _facts(path)
+    if path.is_file() and not intact(path, summary["sha256"]):
         raise UserError(
             f"{path}: it is not what {path.with_suffix('.json').name} was written for. Delete it. {_CURE}"
         )
-    arrays = read_npz(path, _CURE)
-    try:
-        return Partition(**arrays, summary=summary)
-    except (KeyError, TypeError) as error:
-        problem = f"it does not hold what it should ({error})"
-    raise UserError(f"{path}: {problem}. Delete it. {_CURE}")
+    return Partition(**read_npz(path, _CURE), summary=summary)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """Read the JSON beside a partition; one of another rule or seed is none."""
+    place = path.with_suffix(".json")
+    facts = read_json(place, _CURE)
+    if facts.get("key") != path.stem:
+        raise UserError(f"{place} is that of the partition {facts.get('key')}. Delete it. {_CURE}")
+    return facts
 
 
 def split(pool: Pool, spec: DataSpec, rng: np.random.Generator) -> Deal:
@@ -277,11 +272,11 @@ def _current(path: Path, spec: DataSpec, data_dir: str | Path, whole_groups: boo
     """Say whether an undamaged partition is there that was made in this way from the arrays as they are now."""
     try:
         summary = read_partition(path).summary
-        same = summary["whole_groups"] == whole_groups and summary["key"] == path.stem
+        same = summary["whole_groups"] == whole_groups
         return bool(same and summary["prepared_sha256"] == multi_source.checksum(spec, data_dir))
     except DiskError:
         raise
-    except (UserError, KeyError):
+    except UserError:
         if path.exists():
             log.warning("%s is not what was written: it is made again", path)
         return False

@@ -122,12 +122,9 @@ def load_prepared(name: str, data_dir: str | Path, inputs: bool = True) -> Prepa
         UserError: it is not prepared, or a file is damaged; the message names the file and the cure.
     """
     summary, path = read_summary(name, data_dir), prepared_path(name, data_dir)
-    try:
-        wanted = [part for part in summary["arrays"] if inputs or part not in INPUTS]
-        fields: dict[str, Any] = {"sites": tuple(summary.get("sites", ()))}
-        fields |= {fact: tuple(summary[fact]) for fact in ("notes", "classes")}
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{path} does not hold what it should ({error}). {_cure(name, data_dir)}") from None
+    wanted = [part for part in summary["arrays"] if inputs or part not in INPUTS]
+    fields: dict[str, Any] = {"sites": tuple(summary.get("sites", ()))}
+    fields |= {fact: tuple(summary[fact]) for fact in ("notes", "classes")}
     for part in wanted:
         file = array_path(path, part)
         if not intact(file, summary["arrays"][part]):
@@ -237,28 +234,22 @@ def _content(dataset: Dataset, arrays: Arrays) -> dict[str, np.ndarray]:
 
 def _owners(dataset: Dataset, arrays: Arrays, check: Callable[[bool, str], None]) -> dict[str, np.ndarray]:
     """Likewise for what is known of each sample besides: group, official validation part, site."""
-    content = dict[str, np.ndarray]()
-    group, held, n = arrays.group_train, arrays.held_train, len(arrays.y_train)
-    lacking = dataset.whole_groups and group is None
+    given = {name: getattr(arrays, name) for name in ("group_train", "held_train", "site_train", "site_test")}
+    content: dict[str, np.ndarray] = {name: array for name, array in given.items() if array is not None}
+    lacking = dataset.whole_groups and "group_train" not in content
     check(not lacking, "whole_groups needs the group of each sample (of an .npz: the array 'group')")
-    if group is not None:
-        check(group.shape == (n,), f"groups {list(group.shape)}, expected one per sample")
+    for name, array in content.items():
+        n = len(arrays.y_test if name == "site_test" else arrays.y_train)
+        check(array.shape == (n,), f"{name} has shape {list(array.shape)}, expected one value per sample")
+        if name.startswith("site"):
+            check(0 <= array.min() <= array.max() < len(arrays.sites), f"{name} must be an index into sites")
+            content[name] = array.astype(np.int64)
+    if (group := content.get("group_train")) is not None:
         if group.dtype.kind in "USO":  # names
             group = np.unique(group, return_inverse=True)[1]
-        check(group.dtype.kind in "biuf", "groups must be whole numbers or names")
         with np.errstate(invalid="ignore"):  # 1e300 and nan become a number, which is not theirs
             content["group_train"] = group.astype(np.int64)
         check(np.array_equal(content["group_train"], group), "groups must be whole numbers or names")
-    if held is not None:
-        fits = held.dtype == bool and held.shape == (n,) and held.any() and not held.all()
-        check(bool(fits), "held_train must be true for some training samples and false for the others")
-        content["held_train"] = held
-    for part, site, size in (("train", arrays.site_train, n), ("test", arrays.site_test, len(arrays.y_test))):
-        if site is not None:
-            known = site.shape == (size,) and site.dtype.kind in "iu"
-            known = known and 0 <= site.min() <= site.max() < len(arrays.sites)
-            check(known, f"site_{part} must hold an index into sites for each {part} sample")
-            content[f"site_{part}"] = site.astype(np.int64)
     return content
 
 

@@ -1,4 +1,4 @@
-"""Pictures are decoded by several processes, once each however often the preparation is killed."""
+"""Pictures are decoded by several processes, once each however often it is killed; what changed is made again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import io
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,7 @@ from fedbench.errors import UserError
 from fedbench.files import mark
 
 COUNT = 12
+HEADER = "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position\n"
 NAMES = [f"{i:08}_000.png" for i in range(1, COUNT + 1)]
 
 
@@ -45,9 +47,8 @@ def picture(seed: int, width: int = 20, height: int = 16, form: str = "PNG") -> 
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> XraySet:
     """Twelve X-rays of as many patients, found by the name of their dataset; each is noted once it is decoded."""
     rows = [f"{name},Edema,0,{i},58,M,PA\n" for i, name in enumerate(NAMES)]
-    header = "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position\n"
     folder = tmp_path / "raw" / "chestxray14"
-    put(folder, {"Data_Entry_2017.csv": header + "".join(rows)})
+    put(folder, {"Data_Entry_2017.csv": HEADER + "".join(rows)})
     put(folder, {name: picture(i) for i, name in enumerate(NAMES)})
     dataset = small("chestxray14")
     monkeypatch.setattr(datasets, "get", lambda name: dataset)
@@ -219,3 +220,59 @@ def test_a_disk_that_is_full_is_said_before_a_picture_is_decoded(
     with pytest.raises(UserError, match=r"cannot write .*No space left"):
         prepared.prepare("chestxray14", tmp_path)
     assert not decoded and mark(prepared.prepared_path("chestxray14", tmp_path)) is None
+
+
+def table_of(finding: str) -> str:
+    return HEADER + "".join(
+        f"{name},{finding if i % 2 else 'No Finding'},0,{i},58,M,PA\n" for i, name in enumerate(NAMES)
+    )
+
+
+def written_later(path: Path, than: Path) -> None:
+    when = than.stat().st_mtime + 1
+    os.utime(path, (when, when))
+
+
+def test_a_raw_file_that_was_changed_counts_and_one_that_was_copied_or_removed_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, folder = small("chestxray14"), tmp_path / "raw" / "chestxray14"
+    monkeypatch.setattr(datasets, "get", lambda name: dataset)
+    table = folder / "Data_Entry_2017.csv"
+    put(folder, {table.name: table_of("Edema")} | {name: picture(i) for i, name in enumerate(NAMES)})
+    assert not prepared.outdated("chestxray14", tmp_path), "nothing is prepared yet"
+    path = prepared.prepare("chestxray14", tmp_path)
+    before, summary = path.read_bytes(), path.with_suffix(".json")
+    written_later(table, summary)
+    assert not prepared.outdated("chestxray14", tmp_path)
+    assert prepared.prepare("chestxray14", tmp_path).read_bytes() == before
+
+    time.sleep(0.02)  # of a file system's clock
+    table.write_text(table_of("Cardiomegaly"))
+    os.utime(table, (0, 0))  # a copy that keeps its date, as cp -p makes it
+    assert prepared.outdated("chestxray14", tmp_path)
+    assert prepared.prepare("chestxray14", tmp_path).read_bytes() != before
+    assert not prepared.outdated("chestxray14", tmp_path)
+
+    table.unlink()
+    assert not prepared.outdated("chestxray14", tmp_path)
+
+
+def test_what_another_version_prepared_or_was_damaged_since_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = prepared.prepare("digits", tmp_path)
+    sound = prepared.array_path(path, "x_test").read_bytes()
+    assert not prepared.outdated("digits", tmp_path)
+    monkeypatch.setattr(prepared, "VERSION", prepared.VERSION + 1)
+    assert prepared.outdated("digits", tmp_path)
+    prepared.prepare("digits", tmp_path)
+    assert not prepared.outdated("digits", tmp_path)
+    for damaged in (path, prepared.array_path(path, "x_test")):
+        content = bytearray(damaged.read_bytes())
+        content[len(content) // 2] ^= 1
+        damaged.write_bytes(content)
+        assert prepared.outdated("digits", tmp_path)
+        prepared.prepare("digits", tmp_path)
+        assert not prepared.outdated("digits", tmp_path)
+        assert prepared.array_path(path, "x_test").read_bytes() == sound

@@ -1,3 +1,5 @@
+"""Raw files: fetched, resumed, verified, unpacked."""
+
 from __future__ import annotations
 
 import gzip
@@ -5,9 +7,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from raw_files import tar_of, zip_of
 
 from fedbench.data import download as module
-from fedbench.data.download import Download, RawFile, download, obtain
+from fedbench.data.download import Download, RawFile, download, obtain, unpack
 from fedbench.errors import UserError
 
 CONTENT = bytes(range(256)) * 3000
@@ -186,3 +189,33 @@ def test_a_file_without_checksum_is_only_taken_from_the_folder_of_its_dataset(tm
 def test_a_mirror_that_is_no_folder_is_named(tmp_path):
     with pytest.raises(UserError, match=r"mirror: .*nowhere is neither a folder nor"):
         fetch(ITEM, tmp_path / "raw", tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("make, name", [(tar_of, "a.tar.gz"), (zip_of, "a.zip")])
+def test_only_what_is_wanted_is_unpacked(tmp_path, make, name):
+    hostile = {"../../evil": b"1", "/tmp/evil": b"2", "d/wanted": b"good", "d/other": b"3"}
+    (tmp_path / name).write_bytes(make(hostile))
+    unpack(tmp_path / name, {"d/wanted": tmp_path / "out" / "here"})
+    assert (tmp_path / "out" / "here").read_bytes() == b"good"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted([name, "out", "here"])
+
+
+def test_leading_dot_of_a_tar_made_from_a_folder_is_ignored(tmp_path):
+    (tmp_path / "a.tgz").write_bytes(tar_of({"./d/x": b"1"}))
+    unpack(tmp_path / "a.tgz", {"d/x": tmp_path / "x"})
+    assert (tmp_path / "x").read_bytes() == b"1"
+
+
+def test_a_gzip_has_one_member_whatever_its_name(tmp_path):
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"data"))
+    unpack(tmp_path / "x.gz", {"any": tmp_path / "x"})
+    assert (tmp_path / "x").read_bytes() == b"data"
+
+
+@pytest.mark.parametrize("make", [tar_of, zip_of, lambda files: gzip.compress(files["x"])])
+def test_a_truncated_archive_is_named_and_leaves_nothing(tmp_path, make):
+    path = tmp_path / "an.archive"
+    path.write_bytes(make({"x": bytes(range(256)) * 400})[:-40])
+    with pytest.raises(UserError, match=r"an\.archive"):
+        unpack(path, {"x": tmp_path / "x"})
+    assert [*tmp_path.iterdir()] == [path]

@@ -1,11 +1,10 @@
+"""Files of data are whole or absent; a large one is read once for its checksum, by all processes together."""
+
 from __future__ import annotations
 
 import errno
-import io
-import json
 import os
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import numpy as np
 import pytest
 
 from fedbench import sealed_json
+from fedbench.data import stamps
 from fedbench.data.files import checksum, read_json, read_npz, write_npy, write_npz
+from fedbench.data.stamps import intact, stamp_path
 from fedbench.errors import ReadError, UserError
 from fedbench.files import atomic
 
@@ -31,12 +32,6 @@ def test_npz_comes_back_and_its_bytes_do_not_depend_on_the_day(tmp_path, monkeyp
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(back[name], array)
         assert back[name].dtype == array.dtype
-
-
-def test_npz_of_a_strided_view_is_stored_by_value(tmp_path):
-    view = np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)
-    write_npz(tmp_path / "view.npz", {"x": view})
-    np.testing.assert_array_equal(read_npz(tmp_path / "view.npz", "")["x"], view)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
@@ -89,20 +84,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_reader_of_the_old_file_never_sees_a_mixture(tmp_path):
-    path = tmp_path / "x.json"
-    sealed_json.write(path, {"old": 1})
-    with path.open() as reader:
-        sealed_json.write(path, {"new": 2})
-        assert json.load(reader)["old"] == 1
-    assert read_json(path, "") == {"new": 2}
-
-
-def test_atomic_makes_the_folder(tmp_path: Path):
-    sealed_json.write(tmp_path / "a" / "b" / "c.json", {"a": 1})
-    assert (tmp_path / "a" / "b" / "c.json").read_text().startswith('{\n "a": 1,')
-
-
 def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):
     path = tmp_path / "x.npz"
     write_npz(path, {"x": np.zeros(10)})
@@ -113,28 +94,6 @@ def test_what_cannot_be_read_now_is_not_called_corrupt(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "load", fails)
     with pytest.raises(ReadError, match="It is kept"):
         read_npz(path, "Do this.")
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.arange(3 * 2**17, dtype=np.uint8).reshape(3, -1),  # more than is written at a time
-        np.arange(6.0)[::2],
-        np.array(["", "zwölf"]),
-        np.zeros((0, 3)),
-        np.array([[True], [False]]),
-        np.float32(2),
-    ],
-    ids=["blocks", "strided", "text", "empty", "truth", "number"],
-)
-def test_an_array_is_written_as_numpy_writes_it(tmp_path: Path, array: np.ndarray) -> None:
-    write_npz(tmp_path / "a.npz", {"x": array})
-    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
-        content = archive.read("x.npy")
-    expected = io.BytesIO()
-    np.lib.format.write_array(expected, np.ascontiguousarray(array), allow_pickle=False)
-    assert content == expected.getvalue()
-    np.testing.assert_array_equal(read_npz(tmp_path / "a.npz", "")["x"], np.ascontiguousarray(array))
 
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 1, 9, 11), np.uint8)
@@ -170,3 +129,78 @@ def test_an_array_that_is_not_all_of_a_file_is_copied(
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), part(PIXELS))
     write_npy(tmp_path / "y.npy", decoded, tmp_path / "another")
     assert not (tmp_path / "y.npy").samefile(tmp_path / "decoded/a.npy")
+
+
+CONTENT = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that are read; nothing is remembered in this process, as if each question came from another."""
+    collected: list[Path] = []
+    monkeypatch.setattr(stamps, "checksum", lambda path: collected.append(path) or checksum(path))
+    monkeypatch.setattr(stamps, "_sha256", stamps._sha256.__wrapped__)
+    monkeypatch.setattr(stamps, "LARGE", 1000)
+    return collected
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "a.npz"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def test_a_file_is_read_by_the_first_process_alone(large: Path, reads: list[Path]) -> None:
+    sha = checksum(large)
+    assert [intact(large, sha) for _ in range(3)] == [True] * 3
+    assert reads == [large] and not intact(large, "0" * 64)
+
+
+@pytest.mark.parametrize("what", ["byte", "touched", "replaced", "kept time"])
+def test_a_file_that_has_changed_is_read_again(large: Path, reads: list[Path], what: str) -> None:
+    sha, times = checksum(large), large.stat()
+    assert intact(large, sha)
+    time.sleep(0.02)  # a clock tick of the file system
+    changed = b"x" + CONTENT[1:]
+    if what == "touched":
+        large.touch()
+    elif what == "replaced":
+        other = large.with_name("other")
+        other.write_bytes(changed)
+        os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+        other.replace(large)
+    else:
+        large.write_bytes(changed)
+        if what == "kept time":
+            os.utime(large, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert intact(large, sha) == (what == "touched") and len(reads) == 2
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"mark": 1}'])
+def test_a_damaged_stamp_counts_for_nothing(large: Path, reads: list[Path], content: str) -> None:
+    sha = checksum(large)
+    stamp_path(large).write_text(content)
+    assert intact(large, sha) and reads == [large]
+    assert intact(large, sha) and reads == [large]  # it was written anew
+
+
+def test_a_folder_that_takes_no_stamp_is_no_obstacle(
+    large: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, fields: object) -> None:
+        raise stamps.UserError("no space")
+
+    monkeypatch.setattr(stamps.sealed_json, "write", full)
+    assert intact(large, checksum(large)) and not stamp_path(large).exists()
+
+
+def test_small_files_have_no_stamp(large: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stamps, "LARGE", len(CONTENT) + 1)
+    assert intact(large, checksum(large)) and not stamp_path(large).exists()
+
+
+def test_a_note_without_a_state_vouches_for_no_missing_file(tmp_path: Path) -> None:
+    sealed_json.write(stamp_path(tmp_path / "x"), {"sha256": "0" * 64})
+    with pytest.raises(FileNotFoundError):
+        stamps.sha256(tmp_path / "x")

@@ -75,24 +75,6 @@ def test_another_finding_is_an_option(mirror: Path, tmp_path: Path) -> None:
         dataclasses.replace(dataset, finding="efusion").prepare(folder)
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (lambda content: content.pop("val_labels"), "has no array val_labels"),
-        (
-            lambda content: content.update(test_labels=np.zeros((20, 13), np.uint8)),
-            r"shape \[20, 13\], expected \[n, 14\]",
-        ),
-    ],
-)
-def test_a_file_that_is_none_of_medmnist_is_refused(tmp_path: Path, change: Any, message: str) -> None:
-    content = arrays()
-    change(content)
-    np.savez(tmp_path / "chestmnist.npz", **content)
-    with pytest.raises(UserError, match=message):
-        datasets.get("chestmnist").prepare(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["breastmnist", "bloodmnist_64"])
 def test_every_set_and_size_is_known_by_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

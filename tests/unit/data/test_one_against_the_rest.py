@@ -216,10 +216,7 @@ def test_a_dataset_without_a_validation_part_says_so(partition: Callable[..., Pa
     [
         (LabelSpec, {"rule": "named"}, "go together"),
         (LabelSpec, {"positive": [0]}, "go together"),
-        (LabelSpec, {"flip": 1.0}, "less than 1"),
-        (LabelSpec, {"flip": -0.1}, "greater than or equal to 0"),
         (ImbalanceSpec, {"rule": "remove_positives"}, "needs share"),
-        (ImbalanceSpec, {"rule": "remove_positives", "share": 1}, "less than 1"),
         (DataSpec, {"dataset": "digits", "clients": 2, "validation": 1.0}, "from 0 to less than 1"),
     ],
 )

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,8 @@ class Heart(HospitalSet):
 
     def prepare(self, raw_dir: Path) -> Arrays:
         """Read the four tables and hold out a test part at each hospital."""
-        tables = [_read(raw_dir / name) for name, _ in FILES.values()]
+        how: dict[str, Any] = {"header": None, "names": [*COLUMNS], "na_values": "?", "index_col": False}
+        tables = [pd.read_csv(raw_dir / name, **how, dtype=np.float64) for name, _ in FILES.values()]
         site = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         table = pd.concat(tables, ignore_index=True)
         y = (table.pop("num") > 0).to_numpy(np.int64)
@@ -90,21 +92,6 @@ class Heart(HospitalSet):
         for name in KINDS:
             table[name] = table[name].map(lambda kind: f"{kind:g}", na_action="ignore").astype(object)
         return self._split(table, y, site)
-
-
-def _read(path: Path) -> pd.DataFrame:
-    """Read a table without a header, in which ? is what was not measured."""
-    try:
-        table = pd.read_csv(
-            path, header=None, names=[*COLUMNS], na_values="?", index_col=False, dtype=np.float64
-        )
-    except ValueError as error:
-        raise UserError(
-            f"{path} is not a table of {len(COLUMNS)} numbers a row ({error}). Fetch it again."
-        ) from None
-    if table["num"].isna().any():
-        raise UserError(f"{path} has a row without a diagnosis. Fetch it again.")
-    return table
 
 
 FEATURES = ("age", "sex", "ph.ecog", "ph.karno", "pat.karno", "meal.cal", "wt.loss")
