@@ -8,7 +8,6 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from fedbench.files import Mark, mark
 from fedbench.results.places import Place
@@ -40,9 +39,9 @@ def correlation(labels: np.ndarray, scores: np.ndarray, others: np.ndarray) -> f
 
 def _placements(positive: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return of each sample the share of the other class that it is on the right side of, ties by half."""
-    placed, ranks = np.empty(len(scores)), rankdata(scores)
+    placed, ranks = np.empty(len(scores)), pd.Series(scores).rank().to_numpy()
     for of in (positive, ~positive):
-        placed[of] = (ranks[of] - rankdata(scores[of])) / (~of).sum()
+        placed[of] = (ranks[of] - pd.Series(scores[of]).rank().to_numpy()) / (~of).sum()
     return np.where(positive, placed, 1 - placed)
 
 
