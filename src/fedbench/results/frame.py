@@ -54,7 +54,6 @@ class Row(NamedTuple):
     source: str = ""  # the file it was read from, with the line of one that was shipped
     tried: float = NAN  # of a target, how much the run spent as a whole, NaN where it is not known
     origin: str = HERE  # trained here or shipped; empty in a row that says why runs of its cell lack
-    study: str = ""  # whose cell it is
     scale: str = ""  # at which it ran
     place: Place = ()  # dataset and setting, all of them
     method: str = ""  # its name in the study

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from fedbench.metric_table import Measure
 from fedbench.results import compare
@@ -107,13 +108,12 @@ class Board:
         """Return what its runs were made on."""
         return {line.first.hardware for line in self.ranked if line.shown} - {""}
 
-    def dominator(self, method: str, cost: str) -> str | None:
-        """Return the best method that reaches as much for no more of ``cost``; None on the Pareto front."""
-        lines = self.ranked
-        costs = [float(getattr(line.first, cost)) for line in lines]
-        over = dominators(costs, [line.mean for line in lines])
-        at = over[[line.method for line in lines].index(method)]
-        return None if at is None else lines[at].method
+    def front(self, cost: str) -> set[str]:
+        """Return the methods that none dominates: as good for no more of ``cost``, or better for as much."""
+        best = on_front(
+            [getattr(line.first, cost) for line in self.ranked], [line.mean for line in self.ranked]
+        )
+        return {line.method for line, on in zip(self.ranked, best, strict=True) if on}
 
 
 def boards(plan: Plan, spec: TableSpec, cells: Sequence[Cell]) -> list[Board]:
@@ -234,19 +234,14 @@ def ranks(values: Array) -> list[Rank]:
     return [Rank(1 + int(ahead[:, i].sum()), count - int(ahead[i].sum())) for i in range(count)]
 
 
-def dominators(costs: Sequence[float], values: Sequence[float]) -> list[int | None]:
-    """Return for each method the best that is as good for no more, or better for as much; None on the Pareto front.
+def on_front(costs: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
+    """Say which methods are on the Pareto front: none is as good for no more, or better for as much.
 
     Args:
-        costs: what each spends; NaN where it is not known, which neither dominates nor is dominated.
-        values: what each reaches, larger is better.
+        costs: [methods], what each spends; NaN where it is not known, which neither dominates nor is dominated.
+        values: [methods], what each reaches, larger is better.
     """
-    best: list[int | None] = []
-    for cost, value in zip(costs, values, strict=True):
-        over = [
-            j
-            for j, (c, v) in enumerate(zip(costs, values, strict=True))
-            if c <= cost and v >= value and (c < cost or v > value)
-        ]
-        best.append(max(over, key=lambda j: values[j]) if over else None)
-    return best
+    cost, value = np.asarray(costs, dtype=float), np.asarray(values, dtype=float)
+    no_worse = (cost[:, None] <= cost) & (value[:, None] >= value)
+    better = (cost[:, None] < cost) | (value[:, None] > value)
+    return np.asarray(~(no_worse & better).any(axis=0))

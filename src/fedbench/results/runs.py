@@ -74,7 +74,7 @@ def placed(rows: Iterable[Row], cells: Sequence[Cell], place: Place) -> list[Row
     first, key = cells[0], " ".join(cell.key for cell in cells)
     return [
         row._replace(
-            study=first.paper, scale=first.scale, place=place, method=first.method, cell=key,
+            scale=first.scale, place=place, method=first.method, cell=key,
             planned=len(first.runs),
         )
         for row in rows

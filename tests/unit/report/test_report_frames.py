@@ -340,7 +340,7 @@ def test_a_figure_is_a_function_of_one_frame() -> None:
 def runs_of(rows: list[tuple[str, Row]]) -> list[Row]:
     """The runs of cells of three seeds, by the cells' keys, which are their methods too."""
     place = (("dataset", "FashionMNIST"), ("p", 4))
-    of_cells = {"study": "localscgdam", "scale": "demo", "place": place, "planned": 3}
+    of_cells = {"scale": "demo", "place": place, "planned": 3}
     return [row._replace(method=cell, cell=cell, **of_cells) for cell, row in rows]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbench.results.leaderboard import Rank, dominators, ranks
+from fedbench.results.leaderboard import Rank, on_front, ranks
 from fedbench.results.statistics import holm
 
 
@@ -75,6 +75,6 @@ def test_holm_is_what_it_is_by_hand() -> None:
 
 def test_the_front_is_what_nobody_dominates() -> None:
     costs, values = [1.0, 2.0, 3.0, 2.0, float("nan")], [0.5, 0.8, 0.7, 0.8, 0.9]
-    assert dominators(costs, values) == [None, None, 1, None, None]
-    assert dominators([1.0, 1.0], [0.5, 0.6]) == [1, None]
-    assert dominators([1.0, 2.0, 3.0], [0.5, 0.6, 0.4]) == [None, None, 1], "by the best"
+    assert on_front(costs, values).tolist() == [True, True, False, True, True]
+    assert on_front([1.0, 1.0], [0.5, 0.6]).tolist() == [False, True]
+    assert on_front([1.0, 2.0, 3.0], [0.5, 0.6, 0.4]).tolist() == [True, True, False]

@@ -60,7 +60,7 @@ def content(plan: Plan, name: str) -> Content:
 
 
 def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
-    curves, front = [], []
+    curves, front, best = [], [], board.front(spec.x)
     for line in board.ranked:
         measured, cost = line.first, float(getattr(line.first, spec.x))
         if line.lost or math.isnan(cost):
@@ -70,7 +70,7 @@ def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
         curves.append(
             Curve(label, pd.DataFrame([point]), repeats=repeats_of(cost, measured), shipped=measured.shipped)
         )
-        if board.dominator(line.method, spec.x) is None:
+        if line.method in best:
             front.append({**point, "low": measured.mean, "high": measured.mean})
     if front:
         points = pd.DataFrame(front).sort_values("x", ignore_index=True)
