@@ -91,11 +91,11 @@ def test_a_leaderboard_says_it_and_names_datasets_that_were_prepared_anew(prepar
     tune(Proximal={"mu": 0.1})
     call("run", PLACE)
     shown = " ".join(call("show", "board").split())
-    assert f"{NOTE} (Digits: Plain, Plain_too)." in shown and "Trained on other data" not in shown
+    assert f"{NOTE} (Digits: Plain, Plain_too)." in shown and "do not compare" not in shown
 
     summary = read_summary("digits", "data")
     sealed_json.write(Path("data/prepared/digits.json"), {**summary, "sha256": "0" * 64})
     tune(Plain={"lr": 0.1}, Proximal={"mu": 0.1}, Plain_too={"lr": 0.1})
     shown = " ".join(call("show", "board").split())
     assert NOTE not in shown
-    assert "Trained on data other than those prepared here now: Digits (`fedbench forget DATASET`" in shown
+    assert "Numbers that do not compare: Digits (" in shown and "`fedbench forget DATASET`" in shown
