@@ -198,6 +198,39 @@ def test_a_logarithmic_axis_leaves_out_what_it_has_no_place_for(project: Project
     assert len(drawing.points) == 3, "the CSV keeps them"
 
 
+def test_a_run_that_diverged_before_its_second_evaluation_has_no_line_on_a_logarithmic_axis(
+    project: Project, reduced: Config
+) -> None:
+    """All that it has is round 0, of which there is no logarithm."""
+    figure(project, BASE | {"settings": {"p": [4]}, "x": "round", "log": "x"})
+    known = cells(project, reduced)
+    with_curves(project, known["LocalSGDM", 4, 0.1], {"round": [0, 1, 2], "test_auc": [0.5, 0.6, 0.7]})
+    broken = known["CoDA", 4, 0.1]
+    for run in broken.runs:
+        project.write_curve(run.key, {"round": [0], "test_auc": [0.5]})
+    project.write(broken, [run_result(run.seed, run.key, {}, "diverged", "nan") for run in broken.runs])
+    drawing = make(reduced)
+    lines = [line.get_xdata().tolist() for line in drawing.picture.axes[0].lines if len(line.get_xdata())]
+    assert lines and all(x[0] >= 1 for x in lines)
+    assert {*drawing.points["curve"]} == {"CoDA", "LocalSGDM"}, "the CSV keeps both"
+    figures.save_figure(Plan(reduced), "figure1")
+
+
+@pytest.mark.parametrize(
+    "label", ["CoDA {}", "LocalSGDAM, federated {}", "a method {0} of a very long name" * 2]
+)
+def test_a_legend_of_long_names_stays_within_the_page(label: str) -> None:
+    curve = pd.DataFrame({"x": [0, 1], "mean": [0.5, 0.6], "low": [0.5, 0.6], "high": [0.5, 0.6]})
+    names = [label.format(number) for number in range(6)]
+    looks = {name: style.Style("#000000", "-", "", 1.0) for name in names}
+    curves = [Curve(name, curve) for name in names]
+    page = draw(Content([Panel("", "auc", "", curves)], Across(""), looks, [], str, 1))
+    page.canvas.draw()
+    (legend,) = page.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= page.bbox.x1
+
+
 def test_a_metric_that_falls_begins_above_what_is_shown() -> None:
     falling = [9.0, 0.4, 0.3]
     curve = Curve("a", pd.DataFrame({"x": [0, 1, 2], "mean": falling, "low": falling, "high": falling}))

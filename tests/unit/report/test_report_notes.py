@@ -45,6 +45,15 @@ def test_where_nothing_was_run_print_is_laid_out_with_blanks(project: Project, r
     assert "Not run" not in table.markdown() and table.tex().count("--") >= 90 and "0.936" in table.tex()
 
 
+@pytest.mark.parametrize(("scale", "marked"), [("paper", True), ("reduced", False)])
+def test_verdicts_on_values_from_the_edge_of_a_grid_are_marked(scale: str, marked: bool) -> None:
+    """On reference results: tuning for scale paper chose such values, that for reduced none."""
+    table = tables.table_of(Plan(Config(scale=scale), "localscgdam"), "table1")
+    symbols = [entry.symbol for entry in table.shown.entries if entry.symbol]
+    assert len(symbols) >= 12 and all(symbol.endswith("°") == marked for symbol in symbols)
+    assert ("°: a tuned value" in table.markdown()) == marked
+
+
 @pytest.mark.parametrize("target", ["localscgdam/table1", "climb/table2", "cycp/table1", "arena/leaderboard"])
 def test_few_words_stand_below_a_table_and_no_note_is_lost(target: str) -> None:
     study, name = target.split("/")

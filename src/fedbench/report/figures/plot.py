@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 import matplotlib
@@ -27,7 +28,7 @@ NO_DATES: dict[str, dict[str, Any]] = {
 WIDTH, HEIGHT, LINE = 6.4, 2.1, 0.16
 """Inches: of a figure, of a row of panels, of a line of text."""
 LETTERS, ENTRIES = 100, 4
-"""In a line of text; in a row of the legend."""
+"""In a line of text; in a row of the legend at most."""
 MARKS = 6
 """Markers along a curve."""
 PUBLISHED = "published"
@@ -44,7 +45,7 @@ def draw(content: Content, title: str = "", words: str = "") -> Figure:
     columns = max(1, min(content.columns, len(panels)))
     rows = math.ceil(len(panels) / columns)
     head, below = textwrap.fill(title, LETTERS * 3 // 4), textwrap.fill(words, LETTERS)
-    lines = f"{head}\n{below}".count("\n") + 3 + len(content.styles) / ENTRIES
+    lines = f"{head}\n{below}".count("\n") + 3 + len(content.styles) / _entries(content.styles)
     high = forest.height(panels, across) if across.rows else HEIGHT
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(WIDTH, high * rows + LINE * lines), layout="constrained")
@@ -179,6 +180,11 @@ def _remark(axes: Axes, panel: Panel) -> None:
         axes.text(0.5, 0.5, "no result yet", transform=axes.transAxes, ha="center", color="#777777")
 
 
+def _entries(labels: Iterable[str]) -> int:
+    """Return how many labels fit into a row of the legend, each after its line."""
+    return min(ENTRIES, max(1, LETTERS // (max(map(len, labels), default=0) + 9)))
+
+
 def _legend(figure: Figure, content: Content, words: str) -> None:
     """Put words and a legend below the panels."""
     entries = {
@@ -188,7 +194,7 @@ def _legend(figure: Figure, content: Content, words: str) -> None:
     if any(len(curve.published) for panel in content.panels for curve in panel.curves):
         entries[PUBLISHED] = Line2D([], [], color=GREY, **THIN)
     figure.legend(
-        entries.values(), entries.keys(), loc="outside lower center", ncols=ENTRIES, handlelength=2.8,
+        entries.values(), entries.keys(), loc="outside lower center", ncols=_entries(entries), handlelength=2.8,
         title=words, title_fontsize=7,
     )  # fmt: skip
 
