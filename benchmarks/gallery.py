@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,8 @@ Every table and figure for which there are reference results, built from these a
 `make gallery` builds them again. The files are in `tables/gallery/` and `figures/gallery/`; what you build yourself
 goes beside them, to `tables/<study>/` and `figures/<study>/`. [What the signs mean](../background/verdicts.md).
 """
+SIGN = re.compile(r"(?<=\d) (?=[≈↑↓?])")
+"""Before a sign, which stays beside its number."""
 LABELS = {"md": "Markdown with all notes", "tex": "LaTeX", "svg": "SVG"}
 """What the page calls a form."""
 
@@ -125,7 +128,8 @@ def write(root: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8")
     (root / PAGE).parent.mkdir(parents=True, exist_ok=True)
-    (root / PAGE).write_text("".join(sections), encoding="utf-8")
+    page = SIGN.sub("\N{NO-BREAK SPACE}", "".join(sections))
+    (root / PAGE).write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
     result = fedbench.run("localscgdam/Digits/p4_imratio0.1/CoDA", scale="demo", seeds=[0])
     result.metrics["test_auc"], result.curve
 
-The run store is that of the working directory: what was trained there is not trained again. So is the configuration if
-the directory holds ``config/``, as for the command line (:mod:`fedbench.project`).
+The run store is that of the working directory: runs that were trained there are not trained again. The configuration is
+that of the directory, too, if it holds ``config/``, as for the command line (:mod:`fedbench.project`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def cells(
         paper: its key; default: the paper a full name begins with, else the configuration's.
         scale: ``demo``, ``reduced`` or ``paper``; default: the configuration's.
         **config: any other key of ``config/config.yaml``, such as ``seeds=[0]`` or ``device="cpu"``, and
-            ``set={"train.iterations": 200}``: places of a run, which gives the cells keys of their own.
+            ``set={"train.iterations": 200}``: values of a run, which change the keys of the cells.
 
     Raises:
         UserError: nothing matches, or a name or value is wrong; the message says which.
@@ -106,10 +106,10 @@ def run(cell: str | Cell, *, paper: str | None = None, scale: str | None = None,
         cell: a cell of :func:`cells`, or a pattern that fits exactly one.
         paper: as for :func:`cells`.
         scale: as for :func:`cells`.
-        **config: as for :func:`cells`; of a resolved cell only what changes no result, such as ``device``.
+        **config: as for :func:`cells`; with a resolved cell only keys that change no result, such as ``device``.
 
     Raises:
-        UserError: the pattern fits no cell or several, or something that the user gave is wrong.
+        UserError: the pattern fits no cell or several, or an argument is wrong.
     """
     from fedbench.store.runs import Store
     from fedbench.train import preflight  # here, since they import torch

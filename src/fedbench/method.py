@@ -22,33 +22,33 @@ __all__ = [
 
 
 class FederatedMethod:
-    """A method: what the server keeps, one local step, and what a synchronisation does with the results.
+    """A method: the server's state, one local step of a client, and how the server aggregates the results.
 
-    A subclass is a frozen dataclass whose fields are its hyper-parameters; all of them are written in the
-    configuration, but for those that came after runs had been stored: their default is what was built in before
+    A subclass is a frozen dataclass; its fields are the hyper-parameters. The configuration gives a value to each of
+    them. Only fields that were added after runs had been stored have a default, the value that was built in before
     (``fedbench.spec.LATE_PARAMS``). Tensors of a client state have a leading client axis K, tensors of the server
-    state have none. Steps are pure: they return a new state. What changes in place is batch-norm statistics, and what a
-    method ``overwrites``. A client's state says which ``client`` it is and in which ``round``, [K] int64 each.
+    state have none. Steps are pure: they return a new state. Only batch-norm statistics and the tensors that a method
+    ``overwrites`` change in place. A client's state holds the numbers of the ``client`` and ``round``, [K] int64 each.
 
     Attributes:
         averaged: names that a synchronisation sends up, averages and sends down.
         own: names each client keeps for itself between rounds.
         broadcast: further names that the server sends down with ``averaged``.
         uploaded: further names that clients send up with ``averaged``.
-        gathered: names of what clients send and the server keeps as it comes, [K, n] or [K, n, ...], nan where there is
-            nothing. ``server`` gets the participants' entries joined in their order, nan left out, without axis K, and
-            as ``<name>_counts`` [K] how many of them are whose.
-        memory: of a method that gathers: the most floats the server may hold besides what is averaged.
+        gathered: names of tensors that clients send and the server keeps unchanged, [K, n] or [K, n, ...], nan where an
+            entry is empty. ``server`` gets the participants' entries joined in their order, without nan and axis K, and
+            the number of entries of each participant as ``<name>_counts`` [K].
+        memory: the most floats that the server of a gathering method may hold besides the averaged tensors.
         running: names of batch-norm statistics, averaged and counted apart.
-        overwrites: names that a step hands to ``problem.descend``, which may overwrite them, and does not look at
-            again. A subclass with a step of its own has to say so itself.
+        overwrites: names that a step hands to ``problem.descend`` and does not read again, so that ``descend`` may
+            overwrite them. A subclass that defines ``step`` has to set it.
         batches: independent mini-batches per local step.
-        task: the kind of task it works on: any whose loss it takes from ``problem.loss`` (``Task``), those that label
-            samples, or those with nested draws (``ConditionalTask``).
+        task: the kind of task it works on: any task, if it takes the loss from ``problem.loss`` (``Task``), tasks with
+            labelled samples (``LabelledTask``), or tasks with nested draws (``ConditionalTask``).
         partial: whether rounds may leave clients out.
-        binary: whether it is for two classes alone, as methods that maximise an AUC are.
+        binary: whether it works on two classes only, as methods that maximise an AUC do.
         weighs: whether all its averages weigh clients as ``train.weights`` says: by :meth:`mean`, :func:`average` and
-            ``problem.share``. A subclass with a server step of its own has to say so itself.
+            ``problem.share``. A subclass that defines ``server`` has to set it.
     """
 
     averaged: ClassVar[tuple[str, ...]] = ("x",)
@@ -73,7 +73,7 @@ class FederatedMethod:
             cls.weighs = False
 
     def needs_smooth(self) -> str:
-        """Say what takes a network with a second derivative, as a hyper-parameter may; empty where any will do."""
+        """Name the hyper-parameter that requires a network with a second derivative; empty if none does."""
         return ""
 
     def init(self, problem: Problem, w: Tensor) -> State:
@@ -81,14 +81,14 @@ class FederatedMethod:
         return {"x": w}
 
     def init_own(self, problem: Problem, server: State) -> State:
-        """Return what each client keeps for itself before its first round, without client axis."""
+        """Return the tensors that each client keeps for itself before its first round, without client axis."""
         return {}
 
     def before_training(self, problem: Problem, server: State) -> State:
-        """Prepare the server's state before round 0, e.g. with what clients send; the method charges what is sent.
+        """Prepare the server's state before round 0, e.g. from data of the clients; the method charges what they send.
 
-        Called once: a run that goes on from a checkpoint has it in its state. A tensor that grows later is empty
-        in what ``init`` returns.
+        Called once: a run that continues from a checkpoint has the result in its state. A tensor that grows later
+        is empty in the state that ``init`` returns.
         """
         return server
 
@@ -132,15 +132,14 @@ class FederatedMethod:
         return {}
 
     def traces(self, server: State) -> dict[str, Tensor]:
-        """Return what each evaluation records about every client, [N] each: it goes to ``clients.csv``."""
+        """Return the numbers that each evaluation records of every client, [N] each; they go to ``clients.csv``."""
         return {}
 
     def mean(self, clients: State) -> State:
         """Return the means of everything that is averaged, statistics included.
 
-        All clients weigh the same in every method, also where a paper weighs them by their samples (FedAvg, FedNova,
-        MOON, FedLC), unless ``train.weights`` says otherwise. A step size of the server stays as it is when those of
-        clients decay.
+        All clients weigh the same in every method unless ``train.weights`` says otherwise, also where a paper weighs
+        them by their samples (FedAvg, FedNova, MOON, FedLC). The server's step size stays when the clients' decays.
         """
         names = [*self.averaged, *(name for name in self.running if name in clients)]
         return {name: average(clients, clients[name]) for name in names}
@@ -154,7 +153,7 @@ def average(clients: State, values: Tensor) -> Tensor:
 
 
 def check_weights(method: FederatedMethod, name: str, weights: str) -> None:
-    """Raise UserError where clients are to weigh by their samples and the method called ``name`` does not do so."""
+    """Raise UserError if clients are to weigh by their samples and the method called ``name`` does not support it."""
     if weights != "equal" and not method.weighs:
         raise UserError(
             f"method {name!r} weighs clients itself: train.weights {weights!r} has no meaning for it, leave it out"
@@ -165,7 +164,7 @@ def check_step(method: FederatedMethod, before: State, after: Any) -> None:
     """Compare what a method's ``step`` returned with the state that it was given.
 
     Raises:
-        UserError: it is no state, or ``loss`` or what is averaged is missing or of another shape or type.
+        UserError: it is no state, or ``loss`` or an averaged tensor is missing or has another shape or type.
     """
     label = f"{type(method).__module__}: step has to return"
     if not isinstance(after, dict):

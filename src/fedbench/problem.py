@@ -1,4 +1,4 @@
-"""What a method sees of the world: the network, the prior, gradients; nothing of files or rounds."""
+"""The problem as a method sees it: the network, the prior, gradients; no files and no rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ State = dict[str, Tensor]
 
 @dataclass
 class Charges:
-    """What a method spends besides its averaged tensors and steps, summed over clients; the ledger collects it."""
+    """Costs of a method besides its averaged tensors and steps, summed over clients; the ledger collects them."""
 
     up: float = 0
     down: float = 0
@@ -38,7 +38,7 @@ class Charges:
 
 @dataclass(frozen=True)
 class Turn:
-    """Where in the cycles a round is; where clients do not take turns each round is a cycle of its own.
+    """The position of a round in the cycles; if clients do not take turns, each round is one cycle.
 
     Attributes:
         round: the round, from 0.
@@ -78,20 +78,20 @@ class Problem:
         weight_decay: added to gradients of the network's parameters, times the parameters.
         clip_norm: largest Euclidean norm of a client's gradient before weight decay, or None.
         clip_value: largest absolute value of one of its entries, after that, or None.
-        draw: (client, n, label) -> a batch of up to n of that client's samples without replacement, for steps that need
-            more than a mini-batch; others in each round and for each label, which may be left out. Shape [1, n, ...].
-            They count as ``samples_forward``, like those of ``client_losses``.
-        auxiliary: n -> for each class a batch of up to n training samples held by the server, in class order.
+        draw: (client, n, label) -> a batch [1, n, ...] of up to n of that client's samples without replacement, for
+            steps that need more than a mini-batch. Each round and each label has another draw; the label may be left
+            out. The samples count as ``samples_forward``, like those of ``client_losses``.
+        auxiliary: n -> a batch of up to n training samples of each class that the server holds, in class order.
         client_losses: (w, buffers, time) -> mean cross-entropy of the parameters w [d] on every client's data, [N]: of
-            samples as they are if ``time`` is None, else augmented as in training, otherwise at each time.
-        batches: () -> how many mini-batches an epoch of each client has, [N].
+            unchanged samples if ``time`` is None, else of samples augmented as in training, differently at each time.
+        batches: () -> number of mini-batches in an epoch of each client, [N].
         class_counts: () -> each client's training samples of each class, [N, C] of whole numbers.
         participants: round -> the clients that take part in it, ascending.
         weights: each client's share of an average over all of them, [N] float64; None where all have the same.
-        cycle: the current round's place in its cycle.
+        cycle: the current round's position in its cycle.
         seed: of the run.
         period: local steps of a round; None where a round is passes over the clients' data.
-        overwrite: whether ``descend`` may overwrite what it is given, since nothing else needs it.
+        overwrite: whether ``descend`` may overwrite its arguments, since nothing else needs them.
     """
 
     task: Task
@@ -116,7 +116,7 @@ class Problem:
     overwrite: bool = False
 
     def stream(self, purpose: str, *ids: int) -> np.random.Generator:
-        """Return the generator for draws of a method; the ids tell rounds and clients apart, so that none repeats."""
+        """Return the generator for draws of a method; the ids of rounds and clients give each draw another stream."""
         return random.stream(self.seed, f"method: {purpose}", *ids)
 
     def share(self, clients: Sequence[int]) -> float:
@@ -162,7 +162,7 @@ class Problem:
         """Make a step of gradient descent, with heavy-ball momentum where ``m`` is given.
 
         That is ``m <- momentum m + gradient``, ``x <- x - rate m``. Where ``overwrite`` allows it, x and m change in
-        place, each part of the network by its gradient: a vector less to make, join and hold in the processor's cache.
+        place, each part of the network by its gradient: which saves a vector in the processor's cache.
 
         Args:
             loss: each client's loss [K] at given parameters.

@@ -1,4 +1,4 @@
-"""The contract of a task: what a batch is, what is minimised on it, what is measured; beside it what its file imports.
+"""The contract of a task: its batches, its loss and its metrics; and the names that a file with a task imports.
 
 from fedbench.task import Batch, LabelledTask, Leaf, Model, Net, Part
 """
@@ -28,10 +28,11 @@ __all__ = [
 ]  # fmt: skip
 
 CHUNK = {"cpu": 96, "cuda": 2000}
-"""Samples per forward pass: on a CPU what stays in its cache, a third faster than 500."""
+"""Samples per forward pass: on a CPU as many as its cache holds, a third faster than 500."""
 BLOCK = 16
-"""Each pass has a multiple of so many. Products take several rows at a time (4 for one output on a processor, up to 16
-in the widest registers) and add those that are left over up in another order: equal samples had unequal scores."""
+"""The number of samples of each pass is a multiple of this. Matrix products take several rows at a time (4 for one
+output on a processor, up to 16 in the widest registers) and sum the remaining rows in another order: without padding,
+equal samples had unequal scores."""
 
 
 class Rounds(Protocol):
@@ -39,7 +40,7 @@ class Rounds(Protocol):
 
     Attributes:
         steps: local steps of the client with the most.
-        samples: data drawn by all clients together.
+        samples: number of samples drawn by all clients together.
         unequal: whether some clients have fewer steps.
         steps_of_each: each client's steps, [K].
     """
@@ -53,7 +54,7 @@ class Rounds(Protocol):
         """Return which clients still have work at ``step``: [K] of bool."""
 
     def batch(self, step: int) -> Any:
-        """Return the batch of ``step``: what the task's loss takes."""
+        """Return the batch of ``step``, an argument of the task's loss."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Part:
 
     Attributes:
         name: ``test`` or ``val``.
-        inputs: [n, ...] as stored, on the device or, where they do not fit there, in their file: ``Model.outputs`` and
+        inputs: [n, ...] as stored, on the device or, if they do not fit, in their file; ``Model.outputs`` and
             ``ClientData.prepare`` take both.
         labels: [n] int64.
     """
@@ -82,10 +83,10 @@ class Model:
     data: ClientData
 
     def outputs(self, inputs: Inputs) -> Tensor:
-        """Return the evaluation-mode outputs [n, C] for stored inputs [n, ...]; those of equal samples are equal.
+        """Return the evaluation-mode outputs [n, C] for stored inputs [n, ...]; equal samples have equal outputs.
 
         Raises:
-            FloatingPointError: one is not finite: the parameters are, but too large to compute with.
+            FloatingPointError: an output is not finite, as the parameters are finite but too large.
         """
         statistics = None if self.buffers is None else self.buffers[None]
         parts = []
@@ -103,11 +104,11 @@ class Model:
 
 
 class Task:
-    """What is learned. A subclass is a frozen dataclass whose fields are its options, written in the configuration.
+    """A learning task. A subclass is a frozen dataclass; its fields are its options, with values in the configuration.
 
     Attributes:
-        kind: what a batch is, in words.
-        measures: names of what is measured on a part of the data; runs record them as ``test_<name>``. They stand in
+        kind: a description of its batches, in words.
+        measures: names of the metrics of a part of the data; runs record them as ``test_<name>``. They are declared in
             :mod:`fedbench.metric_table`, or under ``measures:`` in a paper's YAML.
         spread: whether each client's own model is measured too before the last averaging.
     """
@@ -121,18 +122,18 @@ class Task:
         return 1 if arrays.n_classes == 2 else arrays.n_classes
 
     def measured(self, n_classes: int, train: TrainSpec) -> tuple[str, ...]:
-        """Return which metrics a run on data of ``n_classes`` classes gets: what a table may ask of it."""
+        """Return the metrics that a run on data of ``n_classes`` classes records, and that a table may show."""
         return self.measures
 
     def check(self, data: ClientData, arrays: Arrays, net: Net) -> None:
         """Refuse data or a network that do not fit, before anything is trained.
 
         Raises:
-            UserError: they do not; the message says what to change.
+            UserError: they do not fit; the message says what to change.
         """
 
     def prior(self, data: ClientData) -> float:
-        """Return the share of positives in what is drawn, for min-max losses; nan unless there are two classes."""
+        """Return the share of positives among drawn samples, for min-max losses; nan unless there are two classes."""
         return data.prior
 
     def rounds(self, data: ClientData, clients: Sequence[int], round_index: int, purpose: str) -> Rounds:
@@ -144,7 +145,7 @@ class Task:
         return data.first(clients, purpose)
 
     def shape(self, data: ClientData, client: int) -> tuple[int, ...]:
-        """Return what clients have in common whose batches can be stacked without padding."""
+        """Return a shape; the batches of clients with equal shapes can be stacked without padding."""
         return data.shape(client)
 
     def loss(self, net: Net, w: Tensor | Leaf, batch: Any, buffers: Tensor | None) -> Tensor:
@@ -156,9 +157,9 @@ class Task:
         raise NotImplementedError
 
     def scores(self, model: Model, part: Part) -> np.ndarray | None:
-        """Return the scores [n, C] of a part's samples that its metrics are made of: what is predicted.
+        """Return the scores [n, C] of a part's samples, from which its metrics are computed: the predictions.
 
-        None, the default, where they are not made of a score for each sample.
+        None, the default, if the metrics are not computed from a score for each sample.
         """
         return None
 
@@ -166,7 +167,7 @@ class Task:
 class LabelledTask(Task):
     """A task whose batches are samples with labels (:class:`Batch`), to which the network gives scores.
 
-    Methods that compute a loss of their own from scores and labels need one.
+    Methods that compute their loss from scores and labels need such a task.
     """
 
     kind: ClassVar[str] = "samples with labels"

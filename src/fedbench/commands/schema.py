@@ -197,7 +197,7 @@ def in_words(key: Schema) -> str:
         known = {kind for kind in kinds if kind.startswith("one of") and "text" in kinds}  # doctor lists them
         return " or ".join(sorted(kinds - known))
     if "enum" in key:
-        return "one of " + ", ".join(f"`{value}`" for value in key["enum"])
+        return "one of " + ", ".join(f"`{value}`" if value else '`""`' for value in key["enum"])
     if "const" in key:
         return f"`{key['const']}`"
     if key.get("type") == "array":

@@ -1,7 +1,7 @@
 """Atomic checkpoints: a run killed at any moment continues from the last one, to the same bytes.
 
-A file begins with :data:`MAGIC` and the SHA-256 of what follows, which is PyTorch's: a bit that flips on the disk
-would otherwise be a weight like any other.
+A file begins with :data:`MAGIC` and the SHA-256 of the rest, which is in PyTorch's format: without it, a bit that flips
+on the disk would change a weight unnoticed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def save(path: Path, key: str, state: dict[str, Any]) -> None:
     """Write ``state`` (tensors, numbers, strings, lists and dicts of them) beside ``path``, then rename.
 
     Raises:
-        OSError: the disk does not take it; what was there before is still there.
+        OSError: the disk does not take it; the former file is kept.
     """
     temporary = path.with_name(path.name + ".tmp")
     try:
@@ -46,17 +46,16 @@ def save(path: Path, key: str, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, key: str, device: torch.device, like: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read a checkpoint without executing code; None where there is none of this run that can be read.
+    """Read a checkpoint without executing code; None if there is no readable checkpoint of this run.
 
-    A checkpoint that is not what was written, of another run, another format or other versions of the software, or
-    that does not hold what ``like`` does, is set aside under ``<name>.unusable``: the run starts again, nothing is
-    guessed.
+    A checkpoint is set aside under ``<name>.unusable`` if it is damaged, belongs to another run, another format or
+    other versions of the software, or lacks a name of ``like``. Then the run starts again; nothing is guessed.
 
     Args:
-        path: where it lies.
-        key: the run it must be of.
-        device: where its tensors go.
-        like: a state of the run: the same names, and tensors of the same shapes, must be in what is loaded.
+        path: its file.
+        key: the key of its run.
+        device: the device for its tensors.
+        like: a state of the run; the loaded state must have the same names, and tensors of the same shapes.
 
     Raises:
         ReadError: it cannot be read just now (the disk, the memory of the machine or of the GPU). It stays.
@@ -118,7 +117,7 @@ def pack(content: Mapping[str, Any], file: IO[bytes]) -> None:
 
 
 def unpack(file: IO[bytes], device: torch.device) -> Any:
-    """Return what :func:`pack` wrote; ValueError where the file is not what was written."""
+    """Return the content that :func:`pack` wrote; ValueError if the file is damaged."""
     start = file.read(HEADER)
     if not start.startswith(MAGIC):
         raise ValueError("it is not a checkpoint of this format")

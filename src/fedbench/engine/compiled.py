@@ -1,7 +1,7 @@
-"""A method's local step as machine code: traced once for each form of what goes in, then compiled by inductor.
+"""A method's local step as machine code: traced once for each form of its inputs, then compiled by inductor.
 
-The trace holds a step's forward and backward pass and its update as one graph, whatever the method. What is compiled
-is kept on disk by inductor, so that the next process only traces.
+The trace of any method's step holds the forward pass, the backward pass and the update as one graph. Inductor keeps the
+compiled code on disk, so that the next process only traces.
 """
 
 from __future__ import annotations
@@ -67,22 +67,22 @@ def check_compiler(compiling: Compiling, device: str) -> None:
 
 
 def keep_at(folder: Path) -> None:
-    """Let inductor keep what it compiles in ``folder``, unless the user has told it where."""
+    """Let inductor keep compiled code in ``folder``, unless the user has chosen a folder."""
     os.environ.setdefault(CACHE, str(folder.resolve()))
 
 
 class Code(NamedTuple):
-    """A compiled step: what it computes [names], and the function from the tensors that go in."""
+    """A compiled step: the names of its results, and the function of its input tensors."""
 
     names: tuple[str, ...]
     run: Callable[..., Sequence[Tensor]]
 
 
 class Compiled:
-    """Calls a method's step, compiled for the most frequent forms of ``batches``; others take the step as it is.
+    """Calls a method's step, compiled for the most frequent forms of ``batches`` and uncompiled for others.
 
-    The two round differently, so ``batches`` have to be the same whenever a run goes on: those of round 0. With
-    ``graph`` a step is not compiled but recorded as a CUDA graph, with the kernels that it has as it is.
+    The two round differently, so ``batches`` have to be the same whenever a run continues: the batches of round 0.
+    With ``graph`` a step is not compiled but recorded as a CUDA graph of its uncompiled kernels.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Compiled:
 
 
 def machine_code(graph: torch.fx.GraphModule, example: list[Any]) -> Callable[..., Sequence[Tensor]]:
-    """Compile a traced step for inputs shaped as ``example``; what was compiled before is read from the cache.
+    """Compile a traced step for inputs shaped as ``example``, or read the compiled code from the cache.
 
     Raises:
         UserError: the compiler fails.
@@ -182,14 +182,14 @@ def machine_code(graph: torch.fx.GraphModule, example: list[Any]) -> Callable[..
 
 
 class UntraceableError(Exception):
-    """A step does what a trace cannot hold."""
+    """A step has an operation that a trace cannot hold."""
 
 
 def form_of(batches: Sequence[Any]) -> Form:
     """Return the shapes of all tensors of a step's batches, in tuples as they are; what is no tensor stands for itself.
 
     Raises:
-        UntraceableError: a batch is no tensor, tuple, number or word: a trace would hold the first one for ever.
+        UntraceableError: a batch is no tensor, tuple, number or word; a trace would repeat the first one for ever.
     """
     return tuple(map(_form, batches))
 

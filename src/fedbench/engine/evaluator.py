@@ -1,4 +1,4 @@
-"""Evaluates parameters as the task measures: on the test part, at each site, on the validation part if any."""
+"""Evaluates parameters by the task's metrics: on the test part, at each site, and on the validation part if any."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_DEVICES = 16
 
 
 class Evaluator:
-    """Holds test and validation inputs where those for training are; metrics carry the prefix of their part."""
+    """Holds test and validation inputs on the device of the training inputs; metrics have the prefix of their part."""
 
     def __init__(self, task: Task, net: Net, arrays: Arrays, data: ClientData) -> None:
         self._task, self._net, self._data = task, net, data
@@ -59,7 +59,7 @@ class Evaluator:
             one site has none).
 
         Raises:
-            FloatingPointError: a score is not finite: the parameters are, but too large to compute with.
+            FloatingPointError: a score is not finite, as the parameters are finite but too large.
         """
         model = Model(self._net, x[: self._net.d], buffers, self._data)
         result: dict[str, float] = {}
@@ -89,7 +89,7 @@ class Evaluator:
         return result
 
     def spread(self, clients: State) -> dict[str, float]:
-        """Evaluate each client's model before the last averaging: what localscgdam prints as spread.
+        """Evaluate each client's model before the last averaging: localscgdam publishes their spread.
 
         Left out when many clients would make it expensive or the task does not want it. The variance has divisor K, as
         in the paper's wording.
@@ -118,7 +118,7 @@ class Evaluator:
     def client_losses(self, w: Tensor, buffers: Tensor | None, time: int | None = None) -> Tensor:
         """Return the mean cross-entropy of parameters ``w`` [>= d] on each client's training data, [N].
 
-        With a ``time`` the data are augmented as in training, otherwise at each time.
+        With a ``time`` the data are augmented as in training, differently at each time.
         """
         data, statistics = self._data, None if buffers is None else buffers[None]
         losses, chunk = [], TRAIN_CHUNK

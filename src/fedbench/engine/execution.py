@@ -1,4 +1,4 @@
-"""How a run is executed: what changes its speed, its memory and what is saved on the way."""
+"""How a run is executed: its speed, its memory, and the files that it saves on the way."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ CHECKPOINT_SECONDS = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """How a run is executed. ``chunk`` and ``compiling`` change the rounding of results, the others change nothing.
+    """How a run is executed. ``chunk`` and ``compiling`` change the rounding of results, other fields change no result.
 
-    Where a row of the curve is selected, other rounding can select another one, .001 of AUC apart.
+    If a run reports a selected row of its curve, other rounding can select another row, whose AUC differs by .001.
 
     Attributes:
-        chunk: clients stacked in one call, None for all, or what pays (``loop.AUTO``).
+        chunk: clients stacked in one call, None for all, or ``loop.AUTO`` for the fastest number.
         compiling: compile the local steps; with ``graph`` they are CUDA graphs instead (:mod:`fedbench.engine.replay`).
         inputs: where inputs are kept (:mod:`fedbench.data.inputs`).
-        checkpoint: where the checkpoint lives while the run is unfinished, None for no checkpoints.
+        checkpoint: file of the checkpoint while the run is unfinished, None for no checkpoints.
         checkpoint_seconds: seconds between checkpoints; 0 writes one each round.
         on_round: called after each round.
-        keep: leave the reported weights and the scores of every test and validation sample, too.
-        stop: asked after each round; when it says so, the run saves a checkpoint and raises :class:`Stopped`.
+        keep: return the reported weights and the scores of every test and validation sample, too.
+        stop: called after each round; if true, the run saves a checkpoint and raises :class:`Stopped`.
     """
 
     chunk: int | None = 1

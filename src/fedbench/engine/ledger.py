@@ -1,4 +1,4 @@
-"""Counts what a run costs: floats sent, per client and direction, and samples drawn."""
+"""Counts the costs of a run: floats sent, per client and direction, and samples drawn."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fedbench.problem import Charges
 
 @dataclass
 class Ledger:
-    """What was spent so far: floats per client (totals divided by the number of clients), samples of all clients.
+    """The costs so far: floats per client (totals divided by the number of clients), samples of all clients.
 
     Attributes:
         up: floats sent to the server.
         down: floats received from it.
         buffers: batch-norm statistics sent to the server (as many come back).
-        samples: drawn for steps, each as often as it is drawn, inner ones and those that a method starts from too.
-        forward: drawn besides, only to be scored: no gradient is taken.
+        samples: drawn for steps, counted at each draw; inner samples and the first batch of a method count too.
+        forward: further samples that are only scored, without a gradient.
     """
 
     up: float = 0.0

@@ -1,4 +1,4 @@
-"""One round: who participates, in which chunks they train, step by step, and what the server makes of it."""
+"""One round: choose the participants, train them in chunks, step by step, and aggregate their results."""
 
 from __future__ import annotations
 
@@ -220,10 +220,11 @@ def _without_nan(sent: Tensor) -> Tensor:
 
 
 def choose_chunk_size(problem: Problem, data: ClientData, compiling: bool = False) -> int | None:
-    """Return how many clients pay in one call, None for all of a round.
+    """Return the fastest number of clients in one call, None for all of a round.
 
-    All on a GPU or of a tiny network. On a CPU several of a small network of plain layers, where clients have about
-    equal work in a round: who has finished is computed on with the others. Else one, as a compiled step is for one.
+    All clients on a GPU or with a tiny network. On a CPU several clients with a small network of plain layers, if
+    they have about equal work in a round, as a finished client is computed on with the others. Otherwise one client;
+    a compiled step is for one client, too.
     """
     d = problem.net.d
     if data.device.type != "cpu" or d <= TINY:

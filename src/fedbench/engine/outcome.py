@@ -1,4 +1,4 @@
-"""What a run tells: where it is, how it ended, that it was stopped."""
+"""The reports of a run: its progress, its outcome, and that it was stopped."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class Stopped(Exception):  # noqa: N818 - it is no error
 
 @dataclass
 class Outcome:
-    """What a run gave.
+    """The results of a run.
 
     Attributes:
         status: ``finished`` or ``diverged``.
         reason: why it diverged.
         curve: one row per evaluation.
-        clients: one row per evaluation and quantity that the method traces for every client.
+        clients: one row per evaluation and traced quantity of the clients.
         metrics: the last row and, with few clients, mean and variance over devices.
         seconds: of training and evaluation together, all sessions of a resumed run included.
         evaluation_seconds: of each evaluation.
-        curve_seconds: of training alone, when each evaluation began; beside the curve, whose bytes are the same always.
-        model: the final weights by name, of a finished run that others start from; else those that are reported, of
-            one that keeps them.
-        predictions: labels [n] and scores [n, C] of each part by those that are reported, of a run that keeps them and
-            whose task has scores.
-        undefined: why metrics have no number, where that is known.
+        curve_seconds: of training alone, when each evaluation began; not in the curve, whose bytes depend on no time.
+        model: weights by name: the final ones if other runs start from this run, else the reported ones if it keeps
+            its model.
+        predictions: labels [n] and scores [n, C] of each part by the reported weights, if the run keeps its model and
+            its task has scores.
+        undefined: why metrics have no number, if that is known.
     """
 
     status: str
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is.
+    """The progress of a run.
 
     Attributes:
         round: rounds done.
@@ -55,7 +55,7 @@ class Progress:
         begun_at: rounds done when this process began.
         seconds: spent in this process.
         latest: the last row of the curve.
-        first: those until the end of its first round, in which libraries warm up and steps are compiled.
+        first: seconds until the end of its first round, in which libraries warm up and steps are compiled.
     """
 
     round: int

@@ -1,4 +1,4 @@
-"""Who takes part in a round."""
+"""The clients that take part in a round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbench.spec import ParticipationSpec
 def participants(spec: ParticipationSpec, n_clients: int, round_index: int, seed: int) -> list[int]:
     """Return the clients of a round in ascending order: all, or a uniform draw without replacement.
 
-    It is drawn from all of them, or under ``cyclic`` from the group whose turn it is.
+    Clients are drawn from all clients, or under ``cyclic`` from the group of the current turn.
 
     Raises:
         UserError: there are too few clients.
@@ -36,7 +36,7 @@ def groups(spec: ParticipationSpec, n_clients: int, seed: int) -> list[list[int]
 
 
 def check_method(method: FederatedMethod, name: str, spec: ParticipationSpec) -> None:
-    """Raise UserError where rounds leave clients out and the method called ``name`` cannot do without them."""
+    """Raise UserError if rounds leave clients out but the method called ``name`` needs all of them."""
     if spec.rule != "full" and not method.partial:
         raise UserError(f"method {name!r} needs all clients in every round: participation rule 'full'")
 

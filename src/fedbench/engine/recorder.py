@@ -1,4 +1,4 @@
-"""What a run leaves behind: a row per evaluation, what it cost, its losses and times."""
+"""The records of a run: a row per evaluation, costs, losses and times."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fedbench.spec import TrainSpec
 
 
 class Recorder:
-    """Collects what is measured while a run trains.
+    """Collects the measurements of a run while it trains.
 
     Attributes:
-        ledger: what it has cost so far.
+        ledger: its costs so far.
         curve: one row per evaluation.
-        clients: one row per evaluation and quantity that the method traces for every client.
+        clients: one row per evaluation and traced quantity of the clients.
         seconds: of training and evaluation, earlier sessions of a resumed run included.
-        kept: with ``keep``, what was evaluated for the row that is reported so far: its number, parameters, statistics.
+        kept: with ``keep``, the number, parameters and statistics of the row that would be reported now.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Recorder:
         self._evaluation_seconds.append(time.perf_counter() - begun)
 
     def outcome(self, final: dict[str, float], diverged: str = "") -> Outcome:
-        """Return what the run gave, or why it ``diverged``.
+        """Return the outcome of the run, or why it ``diverged``.
 
-        That is the reported row and ``final`` metrics; what it cost is always that of all its rounds, as all are
-        trained before the best can be told.
+        It holds the reported row and ``final`` metrics. Costs are always those of all rounds, as all are trained
+        before the best row is known.
         """
         self.tick()
         metrics = self._reported() | self.ledger.costs | final if self.curve and not diverged else {}
@@ -124,13 +124,13 @@ class Recorder:
             )
 
     def reported_point(self) -> tuple[Tensor, Tensor | None] | None:
-        """Return the parameters and statistics that gave the reported row; None where they were not kept."""
+        """Return the parameters and statistics of the reported row; None if they were not kept."""
         if self.kept is None or self.curve[self.kept[0]] is not self._reported():
             return None
         return self.kept[1:]
 
     def dump(self) -> dict[str, Any]:
-        """Return all that a resumed run goes on recording from."""
+        """Return the state that a resumed run continues to record from."""
         kept = {} if self.kept is None else {"kept": self.kept}
         return kept | {
             "ledger": astuple(self.ledger),
@@ -143,7 +143,7 @@ class Recorder:
         }
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         self.ledger = Ledger(*dumped["ledger"])
         self.curve, self.clients = dumped["curve"], dumped["clients"]
         self.seconds, self._evaluation_seconds = dumped["seconds"], dumped["evaluation_seconds"]

@@ -1,4 +1,4 @@
-"""What a federated run is compared with: each client alone on its own data, or all data on one client."""
+"""References for a federated run: each client alone on its own data, or all data on one client."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def simulation_of(
     how: Execution = DEFAULT,
     start: Weights | None = None,
 ) -> Simulation | Alone:
-    """Return what trains a run: federated, or as ``train.reference`` says."""
+    """Return the simulation of a run: federated, or the reference that ``train.reference`` names."""
     if spec.train.reference == "local":
         return Alone(spec, arrays, device, how, start)
     if spec.train.reference == "pooled":
@@ -45,10 +45,10 @@ def simulation_of(
 
 
 def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
-    """Return the run of one client that has the data of all, in as many steps.
+    """Return the run of one client with the data of all clients, with the same number of steps.
 
-    A step of it draws as many samples as those of all clients that take part in a round together, a small client's
-    short batches counted as they are: both see the same number of samples.
+    A step draws as many samples as a step of all participating clients together, small clients with their short
+    batches included: both runs see the same number of samples.
     """
     check_reference(spec.task)
     data = _counted(spec, arrays)
@@ -65,7 +65,7 @@ def pooled(spec: RunSpec, arrays: Arrays) -> tuple[RunSpec, Arrays]:
 
 
 def check_reference(task: TaskSpec | None) -> None:
-    """Raise UserError where a task draws its batches itself: nothing says how large those of all clients are."""
+    """Raise UserError if a task draws its batches itself: the size of a batch of all clients is not defined then."""
     if type(tasks.make_task(task)).rounds is not Task.rounds:
         name = tasks.DEFAULT if task is None else task.name
         raise UserError(f"train.reference pooled: task {name!r} draws batches of its own; take local alone")

@@ -1,7 +1,7 @@
-"""A step's kernels on a GPU as one CUDA graph: it is launched once, where its operations are launched one by one.
+"""A step's kernels on a GPU as one CUDA graph, launched at once instead of operation by operation.
 
-Networks of many small layers leave a GPU idle while a processor launches: some ten microseconds for each operation, of
-which a step of a ResNet20 has more than a thousand.
+Networks of many small layers leave a GPU idle while the processor launches operations: each launch takes some ten
+microseconds, and a step of a ResNet20 has more than a thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WARMED_UP = 3
 
 
 def record(run: Run, inputs: Sequence[Tensor]) -> tuple[Callable[[], None], Sequence[Tensor]]:
-    """Record what ``run`` does with ``inputs``; return what does it again, and where the results then lie."""
+    """Record the operations of ``run`` on ``inputs``; return the recording and the tensors of its results."""
     aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -31,15 +31,15 @@ def record(run: Run, inputs: Sequence[Tensor]) -> tuple[Callable[[], None], Sequ
 
 
 class Replay:
-    """Computes what ``run`` computes, recorded once, for inputs of the same shapes.
+    """Repeats the operations of ``run``, recorded once, for inputs of the same shapes.
 
-    A recording reads and writes the same memory each time: inputs are copied to where it reads, and results from where
-    it writes, so that a caller may keep them.
+    A recording reads and writes the same memory each time. Inputs are copied into that memory and results out of it,
+    so that a caller may keep them.
 
     Args:
         run: a function of tensors without choices that depend on their values.
         example: inputs like those to come.
-        changed: which of them ``run`` changes in place, as it does those of a caller.
+        changed: the inputs that ``run`` changes in place; those of the caller are changed, too.
     """
 
     def __init__(self, run: Run, example: Sequence[Tensor], changed: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""When a run ends, is evaluated, and takes smaller steps: all counted in rounds."""
+"""When a run ends, is evaluated and reduces its step sizes: all counted in rounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Schedule:
     Attributes:
         rounds: how many there are.
         evaluated: after how many rounds the global model is evaluated, the untrained one (0) included. With cycles only
-            where one ends: in its middle the groups that came last would have the better of it.
+            after whole cycles: within a cycle the latest groups would have an advantage.
         stages: the rounds that begin with a smaller step size.
     """
 
@@ -40,11 +40,11 @@ class Schedule:
             self._factor = train.stage_factor
 
     def decay(self, round_index: int) -> float:
-        """Return what a round's step sizes are multiplied by."""
+        """Return the factor of a round's step sizes."""
         return self._factor ** sum(round_index >= stage for stage in self.stages)
 
     def turn(self, round_index: int) -> Turn:
-        """Say where in the cycles a round is."""
+        """Return the position of a round in the cycles."""
         return Turn(round_index, self._length)
 
 

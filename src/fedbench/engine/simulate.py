@@ -1,4 +1,4 @@
-"""One run from its specification and arrays to its outcome: set up, trained to the end, saved on the way."""
+"""One run, from its specification and arrays to its outcome: set up, train to the end, save checkpoints."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ DEFAULT = Execution()
 
 
 def pause(wanted: float, saving: float) -> float:
-    """Return the seconds to the next checkpoint: as wanted, or 20 times what ``saving`` took; always 0 if so wanted."""
+    """Return the seconds to the next checkpoint: the wanted ones, at least 20 times ``saving``; 0 if 0 are wanted."""
     return max(wanted, 20 * saving) if wanted else 0.0
 
 
 class Simulation:
-    """One run. ``run()`` trains it to the end, from its checkpoint where there is one.
+    """One run. ``run()`` trains it to the end, from its checkpoint if there is one.
 
     Args:
         spec: the run.
         arrays: its data.
-        device: where tensors live.
+        device: device of its tensors.
         how: how it is executed.
         start: the weights, by name, that a run with a ``start`` begins with.
 
     Attributes:
-        state: what it is in the middle of.
-        record: what it has measured so far.
+        state: its training state after the last round.
+        record: its measurements so far.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class Simulation:
 
     @property
     def server(self) -> State:
-        """What the server keeps now."""
+        """The server's current state."""
         return self.state.server
 
     @property
     def client_state(self) -> State:
-        """What each client keeps for itself now, [N, ...] each."""
+        """The tensors that each client keeps for itself now, [N, ...] each."""
         return self.state.own
 
     def run(self) -> Outcome:

@@ -1,4 +1,4 @@
-"""What a run is in the middle of: the server's tensors, what each client keeps, how many rounds are done."""
+"""The state of a run between rounds: the server's tensors, the clients' own tensors, the number of rounds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fedbench.problem import Problem, State
 
 @dataclass
 class RunState:
-    """Everything that later rounds depend on.
+    """The state that later rounds depend on.
 
     Attributes:
-        server: what the server keeps, without client axis.
-        own: what each client keeps for itself between rounds, [N, ...] each.
+        server: the server's tensors, without client axis.
+        own: tensors that each client keeps for itself between rounds, [N, ...] each.
         round: how many rounds are done.
     """
 
@@ -45,5 +45,5 @@ class RunState:
         return {"server": self.server, "own": self.own, "round": self.round}
 
     def restore(self, dumped: Mapping[str, Any]) -> None:
-        """Become the state of a checkpoint."""
+        """Take over the state of a checkpoint."""
         self.server, self.own, self.round = dumped["server"], dumped["own"], dumped["round"]

@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """Let this thread take float32 numbers below 1.2e-38 for zero; afterwards it does what it did before.
+    """Let this thread treat float32 numbers below 1.2e-38 as zero; restore its former mode at the end.
 
     The gradient of a saturated sigmoid is full of them: training with an AUC loss came to take 2.2 to 2.6 times as long
     as without. They are too small to change a parameter. Where the processor has no such mode, nothing changes.

@@ -1,4 +1,4 @@
-"""Weights by the names that PyTorch gives them: what a run starts from, and what it leaves for others."""
+"""Weights by PyTorch's names: a run may start from such weights and leave its own to other runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters to differentiate by."""
+"""Parameters with respect to which losses are differentiated."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Leaf:
     stacked: bool
 
     def flat(self) -> Tensor:
-        """Return the parameters as one vector a client [K, d], to compute with."""
+        """Return the parameters as one vector for each client, [K, d]."""
         if self.stacked:
             return self.parts[0]
         return torch.cat([part.reshape(-1) for part in self.parts])[None]
 
     def gradient(self, losses: Tensor, *others: Tensor, create_graph: bool = False) -> tuple[Tensor, ...]:
-        """Return the gradients of the sum of ``losses`` by these parameters, [K, d], and by ``others``."""
+        """Return the gradients of the sum of ``losses`` with respect to these parameters, [K, d], and to ``others``."""
         gradients = self.gradients(losses, *others, create_graph=create_graph)
         count = len(self.parts)
         flat = gradients[0] if self.stacked else _flatten_dense_tensors(gradients[:count]).unsqueeze(0)  # type: ignore[no-untyped-call]

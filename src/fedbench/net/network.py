@@ -29,7 +29,7 @@ class Net:
 
     Attributes:
         d: number of trainable parameters.
-        plain: whether it is a chain of plain layers, which several clients share without vmap.
+        plain: whether it is a chain of plain layers, which computes several clients without vmap.
         n_buffers: number of floats in batch-norm running statistics (0 without batch-norm).
         rounding: whether products of training passes are of bfloat16 (``torch.autocast``); parameters, gradients of
             them and evaluations keep their type.
@@ -77,7 +77,7 @@ class Net:
         self._initial, self._initial_buffers = x, buffers
 
     def leaf(self, x: Tensor) -> Leaf:
-        """Return parameters ``x`` [K, d] as something to differentiate by."""
+        """Return parameters ``x`` [K, d] in the form that losses are differentiated with respect to."""
         if x.shape[0] > 1:
             return Leaf([x.detach().requires_grad_()], stacked=True)
         if x is not self._leaf_of:
@@ -164,7 +164,7 @@ class Net:
     def features(
         self, x: Tensor | Leaf, inputs: Tensor, buffers: Tensor | None = None, *, train: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """Compute the network's outputs and what enters its output layer; the arguments are those of :meth:`scores`.
+        """Compute the network's outputs and the inputs of its output layer; arguments as for :meth:`scores`.
 
         Returns:
             Outputs [K, B, C] and representations [K, B, F].

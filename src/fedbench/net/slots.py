@@ -1,4 +1,4 @@
-"""Where a module keeps its parameters and statistics, once their values are taken out."""
+"""The slots of a module's parameters and statistics after their values were taken out."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Convolutions and batch-norms whose gradients are differentiated again, on a processor.
 
-PyTorch puts the second derivative of a batch-norm together from some forty operations on all activations, and has
-convolutions compute theirs with kernels for other shapes: a product with the Hessian of a ResNet20 took five times as
-long as its gradient. With the kernels of the first derivative it takes half of that. Values and first derivatives have
-the same bits.
+PyTorch computes the second derivative of a batch-norm by some forty operations on all activations, and that of a
+convolution by kernels for other shapes: a product with the Hessian of a ResNet20 took five times as long as its
+gradient. With the kernels of the first derivative it takes half of that. Values and first derivatives keep their
+bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _aten = torch.ops.aten
 
 
 class Twice(TorchFunctionMode):
-    """Within it, what convolutions and batch-norms of a network in training compute can be differentiated twice."""
+    """Within it, convolutions and batch-norms of a network in training can be differentiated twice."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
