@@ -95,7 +95,7 @@ def test_raw_files_of_a_dataset_in_code_are_prepared_again_and_runs_on_the_other
     (own_data.root / "src/fedbench/data/datasets/points.py").write_text(IN_CODE)
     (own_data.root / "config/datasets/points.yaml").unlink()
     monkeypatch.setenv("PYTHONPATH", str(own_data.root / "src"))
-    raw, warning = "data/raw/points/points.csv", "Trained on data other than those prepared here now: Digits"
+    raw, warning = "data/raw/points/points.csv", "Numbers that do not compare: Digits"
     (own_data.root / raw).parent.mkdir(parents=True)
     points(own_data, 1.0, raw)
     own_data.snakemake(f"{TABLE}.md")
