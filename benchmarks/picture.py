@@ -9,9 +9,10 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fedbench.report.figures.style import RC, style_of
+from fedbench.report.figures.style import RC, styles_of_methods
 from fedbench.report.figures.svg import small_svg
 from fedbench.results.published import load_published
+from fedbench.study.configuration import load_paper
 
 MEASURED = Path("reproduced/reduced/localscgdam.csv")
 TARGET = Path("docs/pictures/fashionmnist.svg")
@@ -28,6 +29,7 @@ def main() -> None:
     methods = [
         name for name in dict.fromkeys(row["method"] for row in printed.rows) if name in {*runs["method"]}
     ]
+    looks = styles_of_methods(load_paper("localscgdam"))
     in_print = printed.at({"dataset": ["FashionMNIST"], "p": [4, 8, 16], "method": methods}, ["test_auc"])
     with matplotlib.rc_context({**RC, "font.size": 9, "axes.titlesize": 10}):
         figure = Figure(figsize=(7.2, 2.5), layout="constrained")
@@ -35,7 +37,7 @@ def main() -> None:
         for axes, p in zip(panels, (4, 8, 16), strict=True):
             for height, method in enumerate(reversed(methods)):
                 place = ("dataset", "FashionMNIST"), ("p", p), ("method", method)
-                known, colour = in_print[place, "test_auc"].printed, style_of(method).colour
+                known, colour = in_print[place, "test_auc"].printed, looks[method].colour
                 if math.isfinite(known):
                     axes.plot(known, height, "o", mfc="white", mec=colour, markersize=6.5, zorder=2)
                 if (method, p) in diverged:

@@ -68,7 +68,7 @@ def show(target: str, scale: ScaleOption = None, set_: SetOption = None, notes: 
     named = target.partition("/")[0] in configuration.paper_keys() or "/" not in target
     plan, name = planned(target, config) if named else (Plan(config), target)
     if name in plan.study.tables:
-        print(tables.show(plan, name, details=notes))
+        print(tables.table_of(plan, name).terminal(notes))
     elif name in plan.study.figures:
         print("\n".join(described_figure(plan, name)))
     else:

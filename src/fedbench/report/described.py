@@ -6,7 +6,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fedbench.data import multi_source
 from fedbench.data.summary import Counts, binary_task, by_site, remarks
@@ -62,7 +61,7 @@ def beginning(run: RunSpec) -> str:
     return f", from {model or 'the weights of a file'}{' without its output layer' * run.start.drop_head}"
 
 
-def changed(chosen: Mapping[str, Any]) -> str:
+def changed(chosen: Mapping[str, object]) -> str:
     """Say what a call sets in all runs, empty where it sets nothing."""
     said = ", ".join(f"{place} = {value}" for place, value in chosen.items())
     return said and f"Set for this call: {said}"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
@@ -16,7 +15,7 @@ from fedbench.report.layout import Grid, fold
 from fedbench.study.plan import Plan
 
 WORDS = 70
-"""The most that stand below a table; further notes are at the end of the file or document, or behind ``--notes``."""
+"""The most that stand below a table; further notes are at the end of its Markdown, or behind ``--notes``."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Table:
     grid: Grid
     notes: list[str]
     rows: pd.DataFrame
-    provenance: dict[str, Any]
+    provenance: Mapping[str, object]
     details: list[str] = field(default_factory=list)
 
     @cached_property
@@ -56,10 +55,9 @@ class Table:
         return [*(note for note in self.notes if note not in below), *self.details]
 
     def tex(self) -> str:
-        """Return the LaTeX form; it needs booktabs and graphicx. Its details are comments."""
+        """Return the LaTeX form, without the notes that do not fit below it; it needs booktabs and graphicx."""
         label = f"tab:{self.paper}-{self.name}"
-        written = latex.latex_table(self.shown, self.title, self.below, label, self._comment)
-        return written + latex.details(self.rest)
+        return latex.latex_table(self.shown, self.title, self.below, label, self._comment)
 
     def macros(self) -> str:
         """Return each number as a macro for the text of a paper."""
@@ -98,7 +96,7 @@ class Table:
         }
 
 
-def origin(plan: Plan, table: str, stamp: str, **more: Any) -> dict[str, Any]:
+def origin(plan: Plan, table: str, stamp: str, **more: object) -> dict[str, object]:
     """Return the provenance of a table: whose it is, at which scale, its stamp, and what its kind says besides."""
     return {"paper": plan.study.key, "table": table, "scale": plan.scale.name, "stamp": stamp, **more}
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from fedbench.data.prepared import read_summary
 from fedbench.data.summary import Counts, by_site, split_counts
 from fedbench.errors import UserError
 from fedbench.report import described
 from fedbench.report.document import Table, origin
-from fedbench.report.layout import NOT_PREPARED, At, Axes, Entry, Grid, arranged
-from fedbench.results import shipped
+from fedbench.report.layout import At, Axes, Entry, Grid, arranged
 from fedbench.results.axes import check_axes
 from fedbench.results.export import add_counts
 from fedbench.results.frame import Printed
 from fedbench.results.names import ABSENT, axis_name, axis_text, signed
 from fedbench.results.published import PublishedTable, load_published
+from fedbench.results.shipped import read_facts
+from fedbench.spec import DataSpec
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Paper, TableSpec, Value
 
@@ -29,7 +31,7 @@ EQUAL, DIFFERENT = "=", "≠"
 OF_DATA = {
     "rows": ["dataset"],
     "columns": ["metric", "split"],
-    "splits": ["Training", "Test"],
+    "splits": ["Training", "Validation", "Test"],
     "metrics": ["n_samples", "n_positive", "positive_ratio"],
 }
 """What a table of kind ``data`` counts, and where it stands."""
@@ -37,53 +39,49 @@ OF_DATA = {
 
 @dataclass
 class Facts:
-    """Counts a table's facts; each dataset and setting is read once, what is missing is remembered.
+    """The counts of a table, of each dataset and setting by split; splits of a site are called ``Test@Basel``.
 
     What is not prepared here is taken from the counts that came with the repository, where they are of the same rule.
-    ``splits`` are parts of the data and, as ``Test@Basel``, those of a site.
+
+    Attributes:
+        rules: the data rule of each dataset, at one of its settings.
+        known: the counts by dataset and setting, then by split.
+        keys: of the partitions.
+        counted: what was counted here, by dataset, key and split.
+        elsewhere: datasets with counts that came with the repository.
+        missing: datasets that lack a split.
     """
 
-    plan: Plan
-    splits: Sequence[str]
+    rules: dict[str, DataSpec] = field(default_factory=dict)
+    known: dict[tuple[Value, ...], dict[str, Counts]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    elsewhere: dict[str, None] = field(default_factory=dict)
     counted: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
-    _shipped: shipped.Facts = field(default_factory=dict)
-    _known: dict[tuple[Value, ...], Mapping[str, Counts]] = field(default_factory=dict)
+    elsewhere: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, None] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.plan.config.shipped:
-            self._shipped = shipped.read_facts()
 
-    def value(self, place: At) -> float | None:
-        """Return one fact, None where it is not known here."""
-        setting = {name: place[name] for name in self.plan.study.settings}
-        where = (place["dataset"], *setting.values())
-        if where not in self._known:
-            self._known[where] = self._read(str(place["dataset"]), setting)
-        fact, at, site = str(place["metric"]).partition("@")
-        counts = self._known[where].get(f"{place['split']}{at}{site}")
-        return None if counts is None else counts.fact(fact)
-
-    def _read(self, dataset: str, setting: Mapping[str, Value]) -> Mapping[str, Counts]:
-        method = next(iter(self.plan.study.methods))
-        run = self.plan.cell(dataset, setting, method).runs[0]
-        counts, reason = split_counts(run.data, run.seed, Path(self.plan.config.data_dir))
-        if any("@" in split for split in self.splits):
-            for part in ("Training", "Test"):
-                of_sites = by_site(run.data, run.seed, self.plan.config.data_dir, part)
-                counts |= {f"{part}@{site}": of for site, of in of_sites.items()}
-        key = self.keys[f"{dataset} {dict(setting)}"] = run.data.partition_key(run.seed)
-        wanted = {*self.splits}
-        self.counted |= {(dataset, key, split): counts[split] for split in wanted & counts.keys()}
-        for split in wanted - counts.keys():
-            if (key, split) in self._shipped:
-                counts[split] = self._shipped[key, split]
-                self.elsewhere[dataset] = None
-        if reason and not wanted <= counts.keys():
-            self.missing[dataset] = reason
-        return counts
+def counts_of(plan: Plan, spec: TableSpec, axes: Axes) -> Facts:
+    """Count what a table shows, each dataset and setting once."""
+    facts, folder = Facts(), Path(plan.config.data_dir)
+    shipped = read_facts() if plan.config.shipped else {}
+    sites = dict.fromkeys("".join(metric.partition("@")[1:]) for metric in spec.metrics)
+    wanted = [f"{split}{site}" for split in spec.splits for site in sites]
+    for dataset, *values in itertools.product(*(axes[axis] for axis in ("dataset", *plan.study.settings))):
+        setting = dict(zip(plan.study.settings, values, strict=True))
+        name, run = str(dataset), plan.cell(str(dataset), setting, next(iter(plan.study.methods))).runs[0]
+        counts, _ = split_counts(run.data, run.seed, folder)
+        for part in ("Training", "Test") if any(sites) else ():
+            of_sites = by_site(run.data, run.seed, folder, part)
+            counts |= {f"{part}@{site}": of for site, of in of_sites.items()}
+        key = facts.keys[f"{name} {setting}"] = run.data.partition_key(run.seed)
+        facts.counted |= {(name, key, split): counts[split] for split in wanted if split in counts}
+        lent = {
+            split: shipped[key, split] for split in wanted if (key, split) in shipped and split not in counts
+        }
+        facts.rules[name], facts.known[dataset, *values] = run.data, counts | lent
+        facts.elsewhere |= dict.fromkeys([name] if lent else [])
+        facts.missing |= dict.fromkeys([] if {*wanted} <= {*counts, *lent} else [name])
+    return facts
 
 
 def export(plan: Plan, name: str) -> Path:
@@ -92,17 +90,11 @@ def export(plan: Plan, name: str) -> Path:
     Raises:
         UserError: nothing of it was prepared here.
     """
-    facts, axes = Facts(plan, _splits(spec_of(plan, name))), _axes(plan, name)
-    _counted(plan.study, axes, facts, None)
+    spec = spec_of(plan, name)
+    facts = counts_of(plan, spec, _axes(plan, spec, name))
     if not facts.counted:
         raise UserError(f"none of the data of {plan.study.key}/{name} was prepared here, and no labels are")
     return add_counts(plan.study.key, facts.counted)
-
-
-def _splits(spec: TableSpec) -> list[str]:
-    """Return what a table counts: its splits, of each site that its metrics name and of all."""
-    ends = dict.fromkeys("".join(metric.partition("@")[1:]) for metric in spec.metrics)
-    return [f"{split}{end}" for split in spec.splits for end in ends]
 
 
 def spec_of(plan: Plan, name: str) -> TableSpec:
@@ -114,15 +106,14 @@ def spec_of(plan: Plan, name: str) -> TableSpec:
     return spec.model_copy(update={**OF_DATA, "settings": first})
 
 
-def _axes(plan: Plan, name: str) -> Axes:
-    paper, spec = plan.study, spec_of(plan, name)
+def _axes(plan: Plan, spec: TableSpec, name: str) -> Axes:
     axes: dict[str, list[Value]] = {
         "dataset": [*dict.fromkeys([*spec.datasets, *plan.datasets(spec)])],
-        **paper.values(spec),
+        **plan.study.values(spec),
         "split": [*spec.splits],
         "metric": [*spec.metrics],
     }
-    check_axes(spec, axes, f"{paper.key}/{name}")
+    check_axes(spec, axes, f"{plan.study.key}/{name}")
     return axes
 
 
@@ -131,44 +122,57 @@ def facts_table(plan: Plan, name: str) -> Table:
 
     What is not prepared here keeps its place and the printed value; the notes say why there is none of ours.
     """
-    paper, spec, axes = plan.study, spec_of(plan, name), _axes(plan, name)
-    facts = Facts(plan, _splits(spec))
+    paper, spec = plan.study, spec_of(plan, name)
+    axes = _axes(plan, spec, name)
+    facts = counts_of(plan, spec, axes)
     print_ = load_published(paper.key, spec.published, additions=paper.measures) if spec.published else None
-    said, rows = _counted(paper, axes, facts, print_)
-    compares = any(row["published"] for row in rows)
-    doubts = [value.doubt for value in (print_.values if print_ else []) if value.doubt]
+    said = [*_said(paper, axes, facts, print_)]
+    varying = [axis for axis, values in axes.items() if len(values) > 1 or axis in ("dataset", "metric")]
+    rows = [
+        {
+            **{"paper": paper.key, "table": name}, **{axis: at[axis] for axis in varying}, "value": value,
+            "published": entry.printed, "equal": entry.symbol and entry.symbol == EQUAL,
+        }
+        for at, value, entry in said
+    ]  # fmt: skip
     columns, blocks = arranged(
-        spec, axes, said, lambda axis, value: str(value) if axis == "split" else axis_text(paper, axis, value)
+        spec,
+        axes,
+        [(at, entry) for at, _, entry in said],
+        lambda axis, value: str(value) if axis == "split" else axis_text(paper, axis, value),
+    )
+    compares = any(entry.printed for _, _, entry in said)
+    seen = {str(dataset) for (dataset, *_), counts in facts.known.items() if counts}
+    absent = ": ".join(
+        filter(None, ["Not prepared here", ", ".join(n for n in facts.rules if n not in seen)])
     )
     return Table(
         paper=paper.key,
         name=name,
         title=described.caption(plan, name),
-        grid=Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, absent=NOT_PREPARED),
-        notes=_notes(facts, compares, doubts),
-        rows=pd.DataFrame([{"paper": paper.key, "table": name, **row} for row in rows]),
+        grid=Grid(axis_name(paper, spec.rows[-1]), columns, blocks, compares, absent=absent),
+        notes=_notes(plan, name, facts, compares, print_),
+        rows=pd.DataFrame(rows),
         provenance=origin(plan, name, f"data of seed {plan.seeds[0]}", partitions=facts.keys),
     )
 
 
-def _counted(
+def _said(
     paper: Paper, axes: Axes, facts: Facts, print_: PublishedTable | None
-) -> tuple[list[tuple[At, Entry]], list[dict[str, Any]]]:
-    """Return what stands at each place, and the rows of the CSV."""
-    said, rows = list[tuple[At, Entry]](), []
+) -> Iterator[tuple[At, float | None, Entry]]:
+    """Yield each place of the table with our value and what stands there."""
     where = {axis: values for axis, values in axes.items() if axis != "metric"}
     prints = print_.at(where, [*map(str, axes["metric"])]) if print_ else {}
     for values in itertools.product(*axes.values()):
-        place = dict(zip(axes, values, strict=True))
-        metric = str(place["metric"])
-        printed = prints.get((tuple(place.items())[:-1], metric))
-        value = facts.value(place)
-        entry = _entry(value, printed, paper.measure(metric).decimals)
-        said.append((place, entry))
-        varying = {a: v for a, v in place.items() if len(axes[a]) > 1 or a in ("dataset", "metric")}
-        equal = entry.symbol == EQUAL if entry.symbol else ""
-        rows.append({**varying, "value": value, "published": entry.printed, "equal": equal})
-    return said, rows
+        at = dict(zip(axes, values, strict=True))
+        metric = str(at["metric"])
+        fact, of, site = metric.partition("@")
+        counts = facts.known[at["dataset"], *(at[name] for name in paper.settings)].get(
+            f"{at['split']}{of}{site}"
+        )
+        value = None if counts is None else counts.fact(fact)
+        printed = prints.get((tuple(at.items())[:-1], metric))
+        yield at, value, _entry(value, printed, paper.measure(metric).decimals)
 
 
 def _entry(value: float | None, printed: Printed | None, decimals: int) -> Entry:
@@ -188,12 +192,17 @@ def _entry(value: float | None, printed: Printed | None, decimals: int) -> Entry
     return replace(entry, symbol=DIFFERENT, delta=signed(difference, decimals))
 
 
-def _notes(facts: Facts, compares: bool, doubts: Sequence[str]) -> list[str]:
-    lines = [f"Ours: counted from the data as prepared here (seed {facts.plan.seeds[0]})."]
+def _notes(plan: Plan, name: str, facts: Facts, compares: bool, print_: PublishedTable | None) -> list[str]:
+    lines = [f"Ours: counted from the data as prepared here (seed {plan.seeds[0]})."]
     if compares:
         lines[0] += f" Paper: as published. {EQUAL} equal in the published digits, {DIFFERENT} not."
     if facts.elsewhere:
         lines.append(f"{', '.join(facts.elsewhere)}: counted elsewhere, as reproduced/facts.csv says.")
     if facts.missing:
         lines.append(f"{', '.join(facts.missing)}: `fedbench doctor` says what is needed.")
-    return lines + ([f"†: {'. '.join(dict.fromkeys(doubts))}."] if doubts else [])
+    for dataset, data in facts.rules.items() if plan.table(name).kind == "data" else ():
+        with contextlib.suppress(UserError):
+            shape = "×".join(map(str, read_summary(data.datasets[0], plan.config.data_dir)["shape"]))
+            lines.append(f"{dataset}: samples of {shape}, {data.clients} clients.")
+    doubts = dict.fromkeys(value.doubt for value in (print_.values if print_ else []) if value.doubt)
+    return lines + ([f"†: {'. '.join(doubts)}."] if doubts else [])

@@ -11,16 +11,9 @@ from fedbench.report.layout import Grid, Marks
 
 LINES = 54
 """Of a table in one float; a longer one continues in further floats, block by block."""
-DETAIL = "note: "
-"""Begins the comment that holds a long note."""
 NEEDS = r"% needs \usepackage{booktabs,graphicx}"
 FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 """Begins what is made narrower where it is wider than a line."""
-
-
-def numbered(kind: str, name: str) -> str:
-    """Return the line after which the next table or figure has the number in its name, as in the paper."""
-    return rf"\renewcommand{{\the{kind}}}{{{escape(name.removeprefix(kind))}}}" + "\n"
 
 
 def latex_table(grid: Grid, title: str, notes: Sequence[str], label: str, comment: str = "") -> str:
@@ -66,23 +59,6 @@ def _comment(text: str) -> list[str]:
     return [f"% {' '.join(visible(text).split())}"] if text else []
 
 
-def details(notes: Sequence[str]) -> str:
-    """Return long notes as comments after a table: :func:`read_details` finds them again."""
-    return "".join(f"{line}\n" for note in notes for line in _comment(DETAIL + note))
-
-
-def read_details(tex: str) -> list[str]:
-    """Return the long notes of a table's LaTeX form."""
-    mark = f"% {DETAIL}"
-    return [line.removeprefix(mark) for line in tex.splitlines() if line.startswith(mark)]
-
-
-def details_as_text(notes: Sequence[str]) -> str:
-    """Return long notes as paragraphs for the end of a document."""
-    body = "".join(breakable(note) + r"\par" + "\n" for note in notes)
-    return rf"{{\scriptsize\raggedright\setlength{{\parskip}}{{2pt}}{body}}}" + "\n" if notes else ""
-
-
 def _reference(label: str) -> str:
     """Keep what any LaTeX takes in a label."""
     return re.sub(r"[^\w:.+-]", "-", label, flags=re.ASCII)
@@ -97,11 +73,11 @@ def _notes(notes: Sequence[str]) -> list[str]:
 
 def _head(grid: Grid) -> list[str]:
     """Open the tabular and write its header: the levels of columns, each text centred over what it spans."""
-    first, span, tau = 1 + grid.wide, grid.span, grid.has_agreement_column
+    first, span = 1 + grid.wide, grid.span
     group = r"l@{\hskip 5pt}l@{\hskip 5pt}l" if span > 1 else "l" if grid.wide else "r"
     lines = [
         FITTED,
-        rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}{'r' * tau}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{'l' * first}{group * len(grid.names)}@{{}}}}",
         r"\toprule",
     ]
     for level in grid.headers[: None if span > 1 else -1]:
@@ -113,7 +89,7 @@ def _head(grid: Grid) -> list[str]:
         lines += [" & ".join(cells) + r" \\", " ".join(rules)]
     names = [label_text(text) for text, _ in grid.headers[-1]]
     heads = ["ours", "paper", r"$\Delta$"] * len(names) if span > 1 else names
-    last = [label_text(grid.stub), *[""] * grid.wide, *heads, *[r"$\tau$"] * tau]
+    last = [label_text(grid.stub), *[""] * grid.wide, *heads]
     return [*lines, " & ".join(last) + r" \\", r"\midrule"]
 
 

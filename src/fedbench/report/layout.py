@@ -21,14 +21,8 @@ At = Mapping[str, Value]
 """Values of some axes."""
 WITHIN = " · "
 """Between the parts of a block's heading."""
-NOT_PREPARED = "Not prepared here"
-"""Of tables about the data, which were not run."""
-NAMED = 6
-"""Blocks, rows or columns left out that are named; of more the rest is counted."""
 METRIC = "metric"
 """The axis of metrics, for a table that has a row or a column for each; else they share a place."""
-
-
 SIDES = ("ours", "±", "paper", "Δ")
 """Of a number that stand below each other in a wide table."""
 WIDEST = 110
@@ -50,8 +44,7 @@ class Entry:
     """What stands in one place: ours (``value``, ``spread``), the printed value, the difference.
 
     ``second`` marks a second metric in the same place, ``item`` is the number behind the strings, None in a table
-    that compares nothing, ``tau`` Kendall's of the methods that it competes with. ``part`` names what the place says
-    besides of that number, such as its rank.
+    that compares nothing. ``part`` names what the place says besides of that number, such as its rank.
     """
 
     value: str
@@ -65,7 +58,6 @@ class Entry:
     symbol: str = ""
     second: bool = False
     item: Compared | None = None
-    tau: str = ""
     part: str = ""
 
     @property
@@ -122,16 +114,14 @@ class Block(NamedTuple):
 class Grid:
     """A table: the texts of each column's header by level, and blocks of rows with all columns.
 
-    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``taus`` tells
-    whether Kendall's tau stands at the end of each ``row`` or ``column``. ``left`` is the line about what :func:`fold`
-    left out, ``absent`` what it says of it; ``stacks`` allows sides below each other.
+    ``compares`` tells that there is a paper's side: every column then holds ours, paper and difference. ``left`` is
+    the line about what :func:`fold` left out, ``absent`` what it says of it; ``stacks`` allows sides below each other.
     """
 
     stub: str
     columns: list[tuple[str, ...]]
     blocks: list[Block]
     compares: bool = False
-    taus: str = ""
     left: str = ""
     absent: str = "Not run"
     stacks: bool = True
@@ -159,17 +149,6 @@ class Grid:
         return [entry for row in self.rows for line in row.entries for entry in line]
 
     @cached_property
-    def has_agreement_column(self) -> bool:
-        """Whether a last column holds Kendall's tau."""
-        return self.taus == "row" and any(entry.tau for entry in self.entries)
-
-    def agreement(self, block: Block) -> list[str]:
-        """Return Kendall's tau below each column of a block, of its first metric; nothing where there is none."""
-        columns = zip(*(row.entries[0] for row in block.rows), strict=True)
-        taus = [first_tau(column) for column in columns] if self.taus == "column" else []
-        return taus if any(taus) else []
-
-    @cached_property
     def wide(self) -> bool:
         """Whether ours, paper and difference beside each other take too much room, so that they go below each other."""
         columns = zip(*(line for row in self.rows for line in row.entries), strict=True)
@@ -185,17 +164,12 @@ class Grid:
         return 3 if self.compares and not self.wide else 1
 
     def lines(self, marks: Marks) -> list[list[list[str]]]:
-        """Return the lines of each block as a form writes them: label, cells, Kendall's tau; a heading is alone."""
-        blocks, last = [], [""] * self.has_agreement_column
+        """Return the lines of each block as a form writes them: label and cells; a heading is alone."""
+        blocks = []
         for block in self.blocks:
             lines = [[marks.heading(block.heading)]] * bool(block.heading)
             for row in block.rows:
                 lines += self._stacked(row, marks) if self.wide else self._beside(row, marks)
-            if taus := self.agreement(block):
-                cells = [
-                    text for tau in taus for text in (marks.text(tau or ABSENT), *[""] * (self.span - 1))
-                ]
-                lines.append([marks.label("order τ"), *[""] * self.wide, *cells, *last])
             blocks.append(lines)
         return blocks
 
@@ -203,8 +177,7 @@ class Grid:
         """Yield a line for each metric of a row, with the sides of each number beside each other."""
         for number, entries in enumerate(row.entries):
             cells = [text for entry in entries for text in entry.sides(marks)[: self.span]]
-            tau = [marks.text(first_tau(entries))] * self.has_agreement_column
-            yield ["" if number else marks.label(row.label), *cells, *tau]
+            yield ["" if number else marks.label(row.label), *cells]
 
     def _stacked(self, row: Row, marks: Marks) -> Iterator[list[str]]:
         """Yield a line for each side of a row with its name in the second cell, without those that are empty.
@@ -212,22 +185,12 @@ class Grid:
         All metrics of a place share a cell.
         """
         label, absent = marks.label(row.label), marks.text(ABSENT)
-        taus = [
-            marks.text(f"({tau})" if at and tau else tau)
-            for at, tau in enumerate(map(first_tau, row.entries))
-        ]
         for name in SIDES:
             columns = zip(*row.entries, strict=True)
             cells = [together([entry.side(name, marks) for entry in column], absent) for column in columns]
             if any(cells):
-                tau = [taus.pop(0) if taus else ""] * self.has_agreement_column
-                yield [label, marks.text(name), *cells, *tau]
+                yield [label, marks.text(name), *cells]
                 label = ""
-
-
-def first_tau(entries: Iterable[Entry]) -> str:
-    """Return Kendall's tau of the methods among some entries, which they share."""
-    return next((entry.tau for entry in entries if entry.tau), "")
 
 
 def arranged(
@@ -265,21 +228,19 @@ def arranged(
     return [texts(spec.columns, at) or (alone,) for at in columns], [*blocks.values()]
 
 
-def listed(
-    names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str, absent: str = ""
-) -> Grid:
+def listed(names: Sequence[str], rows: Iterable[tuple[str, str, Sequence[Entry]]], stub: str) -> Grid:
     """Return a table of given rows: heading of the block, label, and an entry for each of the columns' ``names``."""
     blocks: dict[str, Block] = {}
     for heading, label, entries in rows:
         blocks.setdefault(heading, Block(heading, [])).rows.append(Row(label, [[*entries]]))
-    return Grid(stub, [(name,) for name in names], [*blocks.values()], absent=absent or Grid.absent)
+    return Grid(stub, [(name,) for name in names], [*blocks.values()])
 
 
 def fold(grid: Grid) -> Grid:
     """Return a grid without the blocks, single rows and columns in which there is no number of ours.
 
-    ``left`` says what was left out. The published numbers of what is left out stand in the table's CSV. Where nothing
-    ran all that is printed is shown, so that one sees what is missing.
+    ``left`` counts, of all places that hold, or would hold, a number of ours, those that were left out; the published
+    numbers of these stand in the table's CSV. Where nothing ran all that is printed is shown.
     """
     ran = any(not entry.empty for entry in grid.entries)
 
@@ -289,44 +250,19 @@ def fold(grid: Grid) -> Grid:
     columns = [
         shows(column) for column in zip(*(line for row in grid.rows for line in row.entries), strict=True)
     ]
-    one_by_one = [block.heading for block in grid.blocks] == [""]
-    blocks, gone, names = list[Block](), list[str](), list[str]()
+    alone = [block.heading for block in grid.blocks] == [""]
+    blocks = []
     for block in grid.blocks:
         has = [shows(itertools.chain(*row.entries)) for row in block.rows]
-        kept = has if one_by_one else [any(has)] * len(has)
         rows = [
             Row(row.label, [[*itertools.compress(line, columns)] for line in row.entries])
-            for row in itertools.compress(block.rows, kept)
+            for row in itertools.compress(block.rows, has if alone else [any(has)] * len(has))
         ]
-        names += [row.label for row, stays in zip(block.rows, kept, strict=True) if not stays]
-        if rows:
-            blocks.append(Block(block.heading, rows))
-        else:
-            gone.append(block.heading)
-    names = _blocks(gone, [block.heading for block in blocks]) or names
-    if blocks:
-        names += [name for name, stays in zip(grid.names, columns, strict=True) if not stays]
+        blocks += [Block(block.heading, rows)] if rows else []
     shown = replace(grid, columns=[*itertools.compress(grid.columns, columns)], blocks=blocks)
-    compares = grid.compares and any(entry.printed for entry in shown.entries)
-    return replace(shown, compares=compares, left=_left(grid, shown, [*dict.fromkeys(names)]))
-
-
-def _blocks(gone: Iterable[str], kept: Iterable[str]) -> list[str]:
-    """Name blocks by that part of their headings which tells them from those that are there, else by the first."""
-    out, left = ([heading.split(WITHIN) for heading in headings if heading] for headings in (gone, kept))
-    for place in range(min(map(len, out), default=0)):
-        names = dict.fromkeys(parts[place] for parts in out)
-        if not any(parts[place] in names for parts in left):
-            return list(names)
-    return [f"the rest of {first}" for first in dict.fromkeys(parts[0] for parts in out)]
-
-
-def _left(grid: Grid, shown: Grid, names: Sequence[str]) -> str:
-    """Say what was left out, and how many of all places that hold, or would hold, a number of ours."""
     total, kept = (
         sum(entry.item is not None or bool(entry.value) for entry in part.entries) for part in (grid, shown)
     )
-    if not names or total == kept:
-        return ""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{grid.absent}: {', '.join(names[:NAMED])}{more} ({total - kept} of {total} numbers)."
+    left = f"{grid.absent} ({total - kept} of {total} numbers)." if kept < total else ""
+    compares = grid.compares and any(entry.printed for entry in shown.entries)
+    return replace(shown, compares=compares, left=left)

@@ -59,6 +59,7 @@ def below(
         *(trouble(frame, status) for status in (NOT_RUN, FAILED)),
         untuned(not_tuned),
         outcome(paper, frame),
+        order(frame),
         references(spec, frame),
         gains(frame, lambda method: axis_text(paper, "method", method)),
         *described.weights(cells),
@@ -180,7 +181,6 @@ def signs(spec: TableSpec, frame: pd.DataFrame, tolerance: float) -> str:
     apart = ", ours and published separately" if (frame["shown"] & frame["printed"].notna()).any() else ""
     marks = {
         f"Bold: best in {line}{apart}": several,
-        "τ: Kendall correlation of the two rankings": frame["tau"].notna().any(),
         f"{verdict_words.SYMBOLS[ONE_SEED]}: one seed": (frame["basis"] == ONE_SEED).any(),
         f"{verdict_words.EDGE}: a tuned value lies on the edge of its grid": frame["on_edge"].any(),
         f"{SHIPPED}: not trained here": (frame["shipped"] & ~frame["partly"]).any(),
@@ -248,6 +248,18 @@ def _counts(frame: pd.DataFrame) -> str:
     """Count verdicts, the most frequent first."""
     counts = Counter(map(verdict_words.name, frame["verdict"], frame["basis"])).most_common()
     return ", ".join(f"{n} {kind}" for kind, n in counts).replace(MATCHES, "match").replace(" published", "")
+
+
+def order(frame: pd.DataFrame) -> str:
+    """Say how far our order of methods is the published one, over all places and metrics; empty without an order."""
+    taus = verdicts.orders(frame)
+    if not taus:
+        return ""
+    mean, *ends = (f"{tau:.2f}".replace("-", "−") for tau in (sum(taus) / len(taus), min(taus), max(taus)))
+    said = f"Kendall's τ of the order of methods with the published one: {mean}"
+    return (
+        f"{said} on average over {len(taus)} comparisons ({' to '.join(ends)})." if taus[1:] else f"{said}."
+    )
 
 
 def gains(frame: pd.DataFrame, label: Callable[[str], str]) -> str:

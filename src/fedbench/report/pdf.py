@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedbench.errors import UserError
 from fedbench.outputs import write_output
-from fedbench.report import latex
+from fedbench.report.latex_text import escape
 
 log = logging.getLogger(__name__)
 WRAPPER = r"""\documentclass{article}
@@ -41,20 +41,14 @@ def build_pdf(tex: Path) -> Path | None:
     What is too wide or too tall for the page is logged as a warning. :class:`UserError` with LaTeX's own
     words when the table does not compile.
     """
-    pdf, complaints = compile_table(tex)
+    if not installed():
+        return None
+    # numbered as in the paper
+    number = rf"\renewcommand{{\thetable}}{{{escape(tex.stem.removeprefix('table'))}}}" + "\n"
+    content, complaints = compile_source(WRAPPER % (number + tex.read_text(encoding="utf-8")), str(tex))
     for complaint in complaints:
         log.warning("%s: %s", tex, complaint)
-    return pdf
-
-
-def compile_table(tex: Path) -> tuple[Path | None, list[str]]:
-    """Do the work of :func:`build_pdf`; return the PDF and what LaTeX found too wide or too tall."""
-    if not installed():
-        return None, []
-    table = tex.read_text(encoding="utf-8")
-    body = latex.numbered("table", tex.stem) + table + latex.details_as_text(latex.read_details(table))
-    content, complaints = compile_source(WRAPPER % body, str(tex))
-    return write_output(tex.with_suffix(".pdf"), content), complaints
+    return write_output(tex.with_suffix(".pdf"), content)
 
 
 def compile_source(source: str, about: str) -> tuple[bytes, list[str]]:

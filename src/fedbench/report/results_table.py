@@ -19,6 +19,7 @@ from fedbench.results.frame import (
     FINISHED,
     INCOMPLETE,
     NOT_REACHED,
+    NOT_RUN,
     UNDEFINED,
     Compared,
     Measured,
@@ -32,7 +33,7 @@ from fedbench.study.schema import Paper, TableSpec
 def table_of_results(plan: Plan, name: str) -> Table:
     """Assemble the table from what is on disk."""
     spec, cells, axes = plan.table(name), plan.cells(name), axes_placed(plan, name)
-    frame = verdicts.agreements(compare.comparisons(plan, spec, cells))
+    frame = compare.comparisons(plan, spec, cells)
     frame = frame.assign(on_edge=[on_edge(plan, item) for item in records(frame, Compared)])
     grid = layout(plan.study, spec, axes, frame)
     made = provenance(cells)
@@ -63,7 +64,7 @@ def on_edge(plan: Plan, item: Compared) -> bool:
 def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Grid:
     """Arrange the compared numbers as the ``rows`` and ``columns`` of the table say.
 
-    ``frame`` is that of :func:`~fedbench.results.compare.comparisons` with its ``agreements``.
+    ``frame`` is that of :func:`~fedbench.results.compare.comparisons`.
     """
     second = set() if METRIC in (*spec.rows, *spec.columns) else {*spec.metrics[1:]}
     frame = frame.assign(
@@ -76,8 +77,10 @@ def layout(paper: Paper, spec: TableSpec, axes: Axes, frame: pd.DataFrame) -> Gr
         spec, {**axes, METRIC: spec.metrics}, said, lambda *pair: axis_text(paper, *pair)
     )
     blocks = [Block(block.heading and block.heading + _away(block), block.rows) for block in blocks]
-    tau = "row" if spec.columns == ["method"] else "column" if spec.rows[-1] == "method" else ""
-    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, bool(frame["has_print"].any()), tau)
+    ran = {*frame.loc[frame["status"] != NOT_RUN, "dataset"]}
+    absent = [axis_text(paper, "dataset", name) for name in axes["dataset"] if name not in ran]
+    left = f"{NOT_RUN.capitalize()}{': ' * bool(absent)}{', '.join(absent)}"
+    return Grid(axis_name(paper, spec.rows[-1]), columns, blocks, bool(frame["has_print"].any()), absent=left)
 
 
 def _away(block: Block) -> str:
@@ -106,7 +109,6 @@ def _entry(item: Compared) -> Entry:
         symbol=verdict_words.symbol(item.verdict, item.basis) + verdict_words.EDGE * item.on_edge,
         second=item.second,
         item=item,
-        tau=_tau(item),
     )
 
 
@@ -135,11 +137,3 @@ def gain_text(gain: Compared) -> tuple[str, str]:
     value = value.replace(f"{gain.mean:.{gain.digits}f}", signed(gain.mean, gain.digits))
     ends = (signed(end, gain.digits) for end in (gain.low, gain.high))
     return value, spread + ("" if math.isnan(gain.low) else f" [{', '.join(ends)}]")
-
-
-def _tau(item: Compared) -> str:
-    """Print Kendall's tau of the methods that a number competes with; over a part of them it says so."""
-    if math.isnan(item.tau):
-        return ""
-    part = f" ({item.ordered}/{item.methods})" if item.ordered < item.methods else ""
-    return f"{item.tau:.2f}{part}".replace("-", "−")

@@ -28,11 +28,6 @@ def save_table(plan: Plan, name: str) -> list[Path]:
     return write_forms(TABLES / plan.study.key / name, table_of(plan, name).forms())
 
 
-def show(plan: Plan, name: str, details: bool = False) -> str:
-    """Return a table as plain text for a terminal, the long notes with ``details``; nothing is written."""
-    return table_of(plan, name).terminal(details)
-
-
 def table_of(plan: Plan, name: str) -> Table:
     """Assemble a table from what is on disk: results, or partitions for a table about the data.
 

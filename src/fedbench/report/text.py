@@ -64,5 +64,4 @@ def _lines(grid: Grid, marks: Marks) -> list[list[str]]:
     """Return header and lines; a heading of a block is a line of one cell, which runs over its neighbours."""
     sides = [text for name in grid.names for text in (f"{name}: ours", "paper", "Δ")]
     head = [grid.stub, *[""] * grid.wide, *(sides if grid.span > 1 else grid.names)]
-    tau = ["τ"] if grid.has_agreement_column else []
-    return [[*head, *tau], *(line for block in grid.lines(marks) for line in block)]
+    return [head, *(line for block in grid.lines(marks) for line in block)]

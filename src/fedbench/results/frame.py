@@ -149,9 +149,6 @@ class Compared(Printed, Measured):
     half_width: float = NAN  # of the interval of the difference
     verdict: str = ""  # a word of :mod:`~fedbench.results.verdicts`
     basis: str = ""  # what the verdict rests on where it is one seed
-    tau: float = NAN  # Kendall's, of the methods it competes with, NaN where there is none
-    ordered: int = 0  # over how many of them
-    methods: int = 0  # of how many
     on_edge: bool = False  # whether it was made with a tuned value at the end of what was tried
     best: bool = False  # whether it is the best of its methods
     printed_best: bool = False  # whether its print is

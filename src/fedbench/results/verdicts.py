@@ -7,7 +7,6 @@ Our means are within a tolerance of printed numbers, above, below, or not to be 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,22 +92,16 @@ def _held(frame: pd.DataFrame, tolerance: float) -> Verdicts:
     return hold_against_print(mean, std, n, printed, tolerance, *spread)
 
 
-def agreements(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add to each number how far the methods that it competes with stand in the printed order.
+def orders(frame: pd.DataFrame) -> list[float]:
+    """Return Kendall's tau of our order of methods with the printed one, of each place and metric that has an order.
 
-    ``tau`` is Kendall's, NaN where there is none, ``ordered`` over how many methods, ``methods`` of how many. Means
-    that are equal to the digits that the table shows are a tie.
+    Means that are equal to the digits that the table shows are a tie.
     """
     compares = (frame["status"] == FINISHED) & frame["printed"].notna() & (frame["verdict"] != BOUND)
     known = frame.loc[compares, [*GROUP, "printed"]].assign(ours=rounded(frame["mean"], frame["digits"]))
-    taus: dict[Hashable, tuple[float, int]] = {}
-    for at, part in known.groupby(GROUP, sort=False):
-        taus[at] = rank_agreement(np.array(part["ours"]), np.array(part["printed"])), len(part)
-    of_rows = [taus.get(at, (math.nan, 0)) for at in zip(*(frame[name] for name in GROUP), strict=True)]
-    methods = frame.groupby(GROUP, sort=False)["method"].transform("size")
-    return frame.assign(
-        tau=[tau for tau, _ in of_rows], ordered=[count for _, count in of_rows], methods=methods
-    )
+    parts = known.groupby(GROUP, sort=False)
+    taus = [rank_agreement(np.array(part["ours"]), np.array(part["printed"])) for _, part in parts]
+    return [tau for tau in taus if not math.isnan(tau)]
 
 
 def rounded(values: pd.Series[float], digits: pd.Series[int]) -> pd.Series[float]:

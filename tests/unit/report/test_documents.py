@@ -33,7 +33,6 @@ documents = loaded(ROOT / "benchmarks/documents.py")
 docs_tables, reference_pages = sys.modules["docs_tables"], sys.modules["reference_pages"]
 HELD = documents.HELD
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in HELD}
-TABLES = [entry["table"]["of"] for held in HELD.values() for entry in held if "table" in entry]
 
 
 def faults(name: str, text: str) -> list[str]:
@@ -108,13 +107,6 @@ def test_pages_are_free_of_hidden_comments() -> None:
     assert [page for page in pages if "<!--" in page.read_text(encoding="utf-8")] == []
 
 
-def test_what_stands_below_a_table_is_short_and_begins_with_what_its_numbers_are() -> None:
-    """Of all tables that these pages are written from."""
-    for place in {one for of in TABLES for one in of.split("+")}:
-        table = docs_tables.made(place)
-        assert len(" ".join(table.below).split()) <= 90 and table.notes[0] in table.below, place
-
-
 @pytest.mark.parametrize(
     "sample", [entry["printed"] for held in HELD.values() for entry in held if "printed" in entry]
 )
@@ -131,17 +123,6 @@ def test_claims_at_a_scale_are_those_of_that_scale() -> None:
     assert (
         "    paper: undecided" in said and "    reduced: " not in said and "    published: 38 of 40" in said
     )
-
-
-def test_what_decides_is_shown_at_the_scale_that_decides() -> None:
-    """Runs of the paper's own scale decide most claims of climb, shorter ones the two along alpha."""
-
-    def decided(scale: str) -> set[str]:
-        rows = [line.split(" | ") for line in docs_tables.judged(f"climb@{scale}").splitlines()[2:]]
-        return {claim for claim, *_, last in rows if last != "– |"}
-
-    assert len(decided("paper")) == 9 and not decided("paper") & decided("reduced")
-    assert {claim[2:16] for claim in decided("reduced")} == {"its lead is la", "where the othe"}
 
 
 def test_the_readme_has_the_picture_of_what_is_shipped(

@@ -240,18 +240,6 @@ def test_only_datasets_of_one_scale_are_averaged(board: Project, config: Config)
     assert "comes with the repository" in drawing.words
 
 
-def test_a_figure_says_all_numbers_of_seeds(board: Project, config: Config) -> None:
-    few = config.model_copy(update={"datasets": ["Twos"]})
-    board.forget(run for cell in board.cells("league", "leaderboard", few) for run in cell.runs)
-    for dataset, seeds in (("Ones", SEEDS), ("Twos", SEEDS[:3])):
-        fill(board, "league", config.model_copy(update={"datasets": [dataset], "seeds": seeds}))
-    paper = league()
-    paper["figures"]["figure1"]["datasets"] = ["Ones", "Twos"]
-    board.save_paper("league", paper)
-    drawing = figures.drawing_of(Plan(config, "league"), "figure1")
-    assert "mean over 3 to 8 seeds" in drawing.words
-
-
 def test_a_budget_takes_the_last_evaluation_within_it_and_a_miss_is_infinite(
     board: Project, config: Config
 ) -> None:

@@ -200,18 +200,3 @@ def test_the_page_says_it_where_a_number_is_clicked(project: Project, config: Co
     finish(project, config, lead=0.02, mine=0.0, rivals=0.006)
     page = page_build(config).read_text(encoding="utf-8")
     assert page.count("still changing at the end of training (+0.006 in a fifth of it") == 12
-
-
-def test_settled_curves_need_no_note(project: Project, config: Config) -> None:
-    finish(project, config, lead=0.02, mine=0.0, rivals=0.004)
-    assert "levelled off" not in tables.table_of(Plan(config), "table1").markdown()
-    finish(project, config, lead=0.02, mine=0.0, rivals=-0.006)
-    assert "12 of 15 curves had not levelled off" in tables.table_of(Plan(config), "table1").markdown()
-
-
-def test_of_a_metric_of_which_no_change_matters_none_is_told(project: Project, config: Config) -> None:
-    project.change(tables={"table1": {"metrics": ["test_loss"], "published": None}}, claims=[])
-    (cell, *_) = project.cells("localscgdam", "table1", config)
-    ends = [run_result(run.seed, run.key, {"test_loss": 0.3}) for run in cell.runs]
-    project.write(cell, [end | {"facts": {"test_loss": {"pace": -0.1}}} for end in ends])
-    assert "levelled off" not in tables.table_of(Plan(config), "table1").markdown()

@@ -15,7 +15,6 @@ import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam
 
-from fedbench.report import claim_words
 from fedbench.report import claims as tables
 from fedbench.results.claims.findings import find
 from fedbench.results.claims.judge import NOT_TESTABLE, Effect
@@ -99,7 +98,7 @@ def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float]
     assert words(reduced)["reduced"] == says
     (finding, *_) = find(Plan(reduced))
     assert math.isnan(finding.main.q) == says.startswith("contradicted"), "q is that of the other direction"
-    assert ("q = " in claim_words.seeds_text(finding)) != says.startswith("contradicted")
+    assert ("q = " in tables.seeds_text(finding)) != says.startswith("contradicted")
 
 
 def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
@@ -108,10 +107,10 @@ def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
         finish(claimed, config, [0.02, 0.03][: len(seeds)])
         (finding, *_) = find(Plan(config))
         assert finding.main.words == "undecided: won 0, lost 0, open 6 of 18; means agree in 6"
-        assert ("[" in claim_words.effect_text(finding, Plan(config).study)) == (len(seeds) == 2)
+        assert ("[" in tables.effect_text(finding, Plan(config).study)) == (len(seeds) == 2)
         rows = pd.read_csv(io.StringIO(tables.claim_table(Plan(config)).csv())).query("scale == 'reduced'")
         assert pd.notna(rows["low"].iloc[0]) == (len(seeds) == 2)
-        assert claim_words.seeds_text(finding) == str(len(seeds))
+        assert tables.seeds_text(finding) == str(len(seeds))
 
 
 def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_for(
@@ -122,14 +121,14 @@ def test_an_interval_is_written_with_its_signs_and_as_the_ratio_that_is_asked_fo
     finding = find(Plan(reduced))[0]
     verdict = replace(finding.main.verdict, decides=Effect(0.02, -math.inf, math.inf, seeds=3))
     unbounded = replace(finding, scales=[replace(finding.main, verdict=verdict)])
-    assert claim_words.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] on ")
+    assert tables.effect_text(unbounded, Plan(reduced).study).startswith("+0.020 [−∞, ∞] on ")
 
     rounds = {"method": METHODS[0], "than": METHODS[1], "needs": "round"}
     verdict = replace(verdict, decides=Effect(math.log(0.5), math.log(0.25), 0.0, seeds=3))
     for bound, says in (("at_least", "ratio 0.50 [0.25, 1.00]"), ("at_most", "ratio 2.00 [1.00, 4.00]")):
         claim = ClaimSpec.model_validate({"says": "x", "in": "table1", "ratio": {**rounds, bound: 2}})
         of_costs = replace(finding, claim=claim, scales=[replace(finding.main, verdict=verdict)])
-        assert claim_words.effect_text(of_costs, Plan(reduced).study).startswith(says)
+        assert tables.effect_text(of_costs, Plan(reduced).study).startswith(says)
 
 
 def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
@@ -148,12 +147,12 @@ def test_a_stand_in_gives_no_verdict(claimed: Project) -> None:
     assert rows["q"].isna().all()
     of_demo = rows.query("claim == 1 and scale == 'demo'")
     assert of_demo[["places", "places_of_claim"]].to_numpy().tolist() == [[3, 18]]
-    assert "] on Digits, p = " in claim_words.effect_text(finding, Plan(config).study)
-    assert claim_words.seeds_text(finding) == "3"
-    assert claim_words.STAND_IN in table.legend
+    assert "] on Digits, p = " in tables.effect_text(finding, Plan(config).study)
+    assert tables.seeds_text(finding) == "3"
+    assert tables.STAND_IN in table.legend
     real = Config(scale="reduced", seeds=[0, 1, 2])
     finish(claimed, real, [0.02, 0.021, 0.022])
-    assert claim_words.STAND_IN not in tables.claim_table(Plan(real)).legend, "not only stand-ins have run"
+    assert tables.STAND_IN not in tables.claim_table(Plan(real)).legend, "not only stand-ins have run"
 
 
 def test_the_effect_is_that_of_the_scale_with_seeds_enough(claimed: Project, reduced: Config) -> None:
@@ -330,15 +329,3 @@ def test_a_claim_that_cannot_fail_has_no_verdict(claimed: Project, reduced: Conf
     assert "Claim 1 is not tested: it is configured." in table.notes
     assert math.isnan(finding.main.verdict.p) and math.isnan(finding.main.q), "no claim among others"
     assert not finding.main.unproven
-
-
-def test_the_legend_of_claims_is_short_and_the_rest_is_one_option_away(
-    claimed: Project, reduced: Config
-) -> None:
-    """Its words are explained in docs/background/verdicts.md."""
-    finish(claimed, reduced, [0.02, 0.021, 0.022])
-    table = tables.claim_table(Plan(reduced))
-    assert 60 < len(" ".join(table.legend).split()) <= 120
-    short = table.terminal(remarks=False)
-    assert table.stamp not in short and short.rstrip().endswith("fedbench claims localscgdam --notes")
-    assert table.stamp in " ".join(table.terminal().split())

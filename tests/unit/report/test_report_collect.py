@@ -18,7 +18,6 @@ from fedbench.results.compare import comparisons
 from fedbench.results.frame import Compared, Measured, Row, columns_of, frame_of
 from fedbench.results.runs import runs_of_cells
 from fedbench.results.shipped import Shipped
-from fedbench.results.verdicts import agreements
 from fedbench.study.cells import Cell
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -61,16 +60,9 @@ def test_frames_have_the_columns_that_are_written_down_and_their_types(
     runs = runs_of_cells([cell], ["test_auc", "test_auc_within_rounds_10"], Shipped(plan))
     holds(frame_of(runs, Row), Row)
     holds(frame_of(measurements(runs, ["test_auc"]), Measured), Measured)
-    frame = agreements(comparisons(plan, plan.table("table1"), plan.cells("table1")))
+    frame = comparisons(plan, plan.table("table1"), plan.cells("table1"))
     of_layout = dict.fromkeys(("on_edge", "best", "printed_best", "second"), False)
     holds(frame.assign(**of_layout), Compared)
-
-
-def test_one_seed_has_no_standard_deviation(project: Project) -> None:
-    alone = project.cells("localscgdam", "table1", Config(scale="reduced", seeds=[7]))[0]
-    project.finish(alone, [0.8])
-    assert row(alone).status == "finished"
-    assert math.isnan(row(alone).std)
 
 
 def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project, cell: Cell) -> None:
@@ -78,12 +70,6 @@ def test_a_metric_that_no_run_has_is_named_with_those_they_have(project: Project
     result = row(cell, "test_ap")
     assert result.status == "undefined"
     assert result.reason == "the runs have no test_ap, only test_auc"
-
-
-def test_a_cell_without_results_is_said_to_be_not_run(project: Project, cell: Cell) -> None:
-    result = row(cell)
-    assert (result.status, result.n_seeds, result.n_wanted) == ("not run", 0, 3)
-    assert math.isnan(result.mean)
 
 
 def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> None:
@@ -95,13 +81,6 @@ def test_a_diverged_seed_takes_the_mean_away(project: Project, cell: Cell) -> No
     assert result.reason == "1 of 3 seeds: loss is nan at iteration 8"
     assert result.values == {0: 0.9, 2: 0.9}
     assert math.isnan(result.mean)
-
-
-def test_some_seeds_missing_is_said(project: Project, cell: Cell) -> None:
-    project.write(cell, [run_result(cell.runs[0].seed, cell.runs[0].key, {"test_auc": 0.9})])
-    result = row(cell)
-    assert (result.status, result.mean, result.n_seeds) == ("incomplete", 0.9, 1)
-    assert result.reason == "1 of 3 seeds are done"
 
 
 def test_runs_in_the_store_alone_are_no_result(project: Project, cell: Cell) -> None:

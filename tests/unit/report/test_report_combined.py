@@ -192,20 +192,6 @@ def test_rounds_to_a_target_are_read_from_the_curve(project: Project, reduced: C
     assert "| 10±5" in text and "not reached" in text
 
 
-def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
-    table(project, metrics=["rounds_to_test_auc_0.75"], columns=[], settings={"p": [4]})
-    for (method, *_), cell in cells(project, reduced).items():
-        for run in cell.runs:
-            steps = [0, 5, 10] if method == "CoDA" else [0, 7, 10]
-            project.write_curve(run.key, {"round": steps, "test_auc": [0.5, 0.8, 0.9]})
-        project.finish(cell, [0.9, 0.9, 0.9])
-    grid = tables.table_of(Plan(reduced), "table1").grid
-    assert [(row.label, row.entries[0][0].best) for row in grid.rows] == [
-        ("CoDA", True),
-        ("LocalSGDM", False),
-    ]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -218,6 +204,8 @@ def test_fewer_rounds_are_better(project: Project, reduced: Config) -> None:
             "a target lies between 0.5, which is chance, and 1; not at 1",
         ),
         ({"rounds_to": {"test_auc": 0.5}}, "not at 0.5"),
+        ({"slope": "p"}, "slope: p takes 4, 8; a slope of logarithms takes 3 or more"),
+        ({"slope": "method"}, "setting to fit a slope along"),
     ],
 )
 def test_slips_are_named(project: Project, reduced: Config, changes: dict[str, Any], message: str) -> None:
@@ -271,17 +259,3 @@ def test_a_slope_needs_all_its_points() -> None:
     apart = sloped(*full[:2], measured("incomplete", {2: 3.0}, 4))
     assert apart.status == "not run", "no seed has all"
     assert not slopes(full[:2], "p", (1, 2)) and math.isnan(slope([1, 2], [3, 4]))
-
-
-def test_a_slope_takes_three_positive_numbers(project: Project, reduced: Config) -> None:
-    table(project, slope="p", settings={"p": [4, 8]})
-    with pytest.raises(
-        UserError, match=r"slope: p takes .*; a slope of logarithms takes 3 or more positive numbers"
-    ):
-        tables.table_of(Plan(reduced), "table1")
-
-
-def test_a_slope_is_along_a_setting(project: Project, reduced: Config) -> None:
-    table(project, slope="method")
-    with pytest.raises(UserError, match="setting to fit a slope along"):
-        tables.table_of(Plan(reduced), "table1")

@@ -213,7 +213,8 @@ def test_there_is_nothing_to_export_of_data_that_are_not_here() -> None:
 
 
 def test_a_table_of_data_counts_training_and_test_at_the_first_value_of_each_setting() -> None:
-    train = partitioned()["train"]
+    summary = partitioned()
+    train = summary["train"]
     data = {"kind": "data", "splits": ["all"], "metrics": [], "rows": [], "columns": [], "published": None}
     table = made(**data, settings={"imratio": [0.2, 0.1]})
     rows = table.rows.set_index(["dataset", "split", "metric"])["value"]
@@ -221,4 +222,6 @@ def test_a_table_of_data_counts_training_and_test_at_the_first_value_of_each_set
         rows["Digits", "Training", "n_samples"] == train["n"] and rows["Digits", "Test", "n_samples"] == 359
     )
     assert rows["Digits", "Training", "n_positive"] == train["class_counts"]["1"]
-    assert table.shown.left == "Not prepared here: Printed (6 of 12 numbers)."
+    assert rows["Digits", "Validation", "n_samples"] == summary["validation"]["n"] > 0
+    assert "Digits: samples of 1×8×8, 3 clients." in table.notes
+    assert table.shown.left == "Not prepared here: Printed (9 of 18 numbers)."

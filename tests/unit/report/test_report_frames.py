@@ -17,7 +17,7 @@ from fedbench.results.aggregate import measurements, summarised
 from fedbench.results.claims.evidence import numbers_of
 from fedbench.results.frame import Measured, Row, frame_of
 from fedbench.results.leaderboard import Board, Line, _averaged, board_of
-from fedbench.results.verdicts import agreements, changed, judged
+from fedbench.results.verdicts import changed, judged
 from fedbench.study.configuration import load_paper
 from fedbench.study.schema import BoardSpec, TableSpec
 
@@ -30,8 +30,8 @@ AXES = {"dataset": ["A", "B"], "method": ["x", "y"], "p": [4, 8], "metric": ["au
 def table(*said: tuple[str, str, int, str, str]) -> Grid:
     """A table with these values at dataset, method, p and metric."""
     places = [dict(zip(AXES, place, strict=True)) for *place, _ in said]
-    entries = [(place, Entry(value, tau="1.00")) for place, (*_, value) in zip(places, said, strict=True)]
-    return Grid("method", *arranged(SPEC, AXES, entries, "{} {}".format), taus="column")
+    entries = [(place, Entry(value)) for place, (*_, value) in zip(places, said, strict=True)]
+    return Grid("method", *arranged(SPEC, AXES, entries, "{} {}".format))
 
 
 class Literal(NamedTuple):
@@ -76,7 +76,6 @@ def test_rows_and_columns_are_as_named_and_gaps_are_blank() -> None:
         ("dataset A", "method y"): [["0.2", ""], ["", ""]],
         ("dataset B", "method x"): [["", ""], ["", "0.1"]],
     }
-    assert [*map(grid.agreement, grid.blocks)] == [["1.00", "1.00"], []], "of the first metric"
 
 
 def test_what_did_not_run_is_left_out_and_counted() -> None:
@@ -89,12 +88,12 @@ def test_what_did_not_run_is_left_out_and_counted() -> None:
     ]
     folded = fold(table(*said))
     assert [block.heading for block in folded.blocks] == ["dataset A"] and folded.names == ["p 4"]
-    assert folded.left == "Not run: dataset B, p 8 (3 of 5 numbers)."
+    assert folded.left == "Not run (3 of 5 numbers)."
     assert [row.label for row in folded.rows] == ["method x", "method y"], "beside a number a row stays"
     blank = fold(table(("A", "x", 4, "auc", "0.2")))
     assert blank.names == ["p 4"] and blank.left == "", "where no number belongs none is left out"
-    alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset", "Not prepared"))
-    assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not prepared: y (1 of 2 numbers)."
+    alone = fold(listed(["n"], [("", "x", [Entry("1")]), ("", "y", [Entry("–")])], "Dataset"))
+    assert [row.label for row in alone.rows] == ["x"] and alone.left == "Not run (1 of 2 numbers)."
 
 
 def test_a_second_metric_is_in_parentheses_in_every_form() -> None:
@@ -151,7 +150,7 @@ def test_only_what_changes_by_more_than_matters_is_still_changing() -> None:
 def test_a_sign_is_explained_where_it_occurs() -> None:
     row = {"difference": 0.001, "half_width": 0.002, "printed": 0.9, "verdict": "matches", "shipped": False,
            "partly": False, "n_seeds": 3, "method": "x", "basis": "", "doubt": "", "status": "finished",
-           "on_edge": False, "tau": math.nan, "shown": True, "low": math.nan}  # fmt: skip
+           "on_edge": False, "shown": True, "low": math.nan}  # fmt: skip
     frame = pd.DataFrame([row])
 
     def said(frame: pd.DataFrame) -> str:
@@ -165,7 +164,6 @@ def test_a_sign_is_explained_where_it_occurs() -> None:
         "in brackets": {"low": 0.1},
         "†": {"doubt": "typo"},
         "°": {"on_edge": True},
-        "τ: ": {"tau": 0.3},
     }.items():
         assert mark in said(frame.assign(**change)) and mark not in said(frame)
     for seeds in (0, 3):
@@ -212,7 +210,7 @@ def compared(**columns: list[object]) -> pd.DataFrame:
     ]
     frame["idle"], frame["spread_counted"] = [{} for _ in methods], frame["std"]
     frame["printed_text"] = ["" if math.isnan(value) else f"{value:g}" for value in frame["printed"]]
-    return agreements(judged(frame, tolerance=0.01))
+    return judged(frame, tolerance=0.01)
 
 
 def test_numbers_are_held_against_print_and_what_is_no_mean_over_all_seeds_is_not() -> None:
@@ -276,10 +274,13 @@ def test_a_table_is_a_function_of_one_frame() -> None:
         ("diverged 2/3", False, "0.95", True, ""),
         ("0.700", False, "–", False, ""),
     ]
-    assert [*map(grid.agreement, grid.blocks)] == [[]], "two methods have no order"
+    assert notes.order(frame) == "", "two methods have no order"
     three = compared(mean=[0.7, 0.9, 0.8, 0.6], printed=[0.8, 0.9, 0.95, math.nan])
-    grid = layout(paper, spec, axes, three)
-    assert [*map(grid.agreement, grid.blocks)] == [["0.33 (3/4)"]]
+    assert notes.order(three).endswith(": 0.33.")
+    other = three.assign(metric="test_ap", printed=[0.8, 0.7, 0.6, math.nan])
+    assert notes.order(pd.concat([three, other], ignore_index=True)).endswith(
+        ": 0.00 on average over 2 comparisons (−0.33 to 0.33)."
+    )
 
 
 def test_a_board_is_a_function_of_one_frame() -> None:

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from page_reader import Page
 from report_project import Project, cell_of, run_result
 
 from fedbench import sealed_json
 from fedbench.data.partition import partition_path
 from fedbench.report import tables
-from fedbench.report.page import build as page
 from fedbench.results import degenerate_runs, runs
 from fedbench.results.aggregate import summarised
 from fedbench.results.combine import averages, pool
@@ -179,19 +177,6 @@ def test_it_travels_with_the_numbers(accuracies: Project, reduced: Config) -> No
     text = tables.table_of(Plan(reduced), "table1").markdown()
     assert "0.659‡±0.243 (1/3 one class)" in text and "0.700‡±0.000 (1/3 flat)" in text
     assert "CIFAR10, p = 4, CoDA: seed 1." in text
-
-
-def test_the_page_says_it_where_the_number_is_clicked(accuracies: Project, reduced: Config) -> None:
-    shown = Page(page.save_page(reduced))
-
-    def said(method: str) -> str:
-        return " ".join(
-            shown.cell(f"reduced/{cell_of(accuracies, reduced, 'CIFAR10', method).name}").text.split()
-        )
-
-    assert f"seed 1: {degenerate_runs.MEANING[degenerate_runs.ONE_CLASS]}" in said("CoDA")
-    assert f"seed 2: {degenerate_runs.MEANING[degenerate_runs.FLAT]}" in said("LocalSGDAM")
-    assert "nothing was learned" not in said("LocalSGDM")
 
 
 def test_neither_a_pool_nor_an_average_hides_them() -> None:

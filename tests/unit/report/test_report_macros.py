@@ -103,25 +103,6 @@ def test_a_part_of_the_seeds_is_no_number(project: Project, reduced: Config) -> 
         assert rf"\fedbenchnone{{{key}{part}}}{{2 of 3 seeds}}" in text
 
 
-def test_one_seed_has_no_spread_and_a_truth_is_written_as_in_yaml(project: Project) -> None:
-    table = {"settings": {"flag": [False, True]}, "columns": ["flag"], "published": None}
-    project.change(
-        settings={"flag": {"sets": ["params.flag"], "default": False, "label": "flag"}},
-        tables={"table1": table},
-    )
-    config = Config(scale="reduced", seeds=[0])
-    cells = project.cells("localscgdam", "table1", config)
-    cell = next(c for c in cells if c.method == "CoDA" and c.setting["flag"] is True)
-    project.finish(cell, [0.9])
-    text, key = (
-        tables.table_of(Plan(config), "table1").macros(),
-        f"localscgdam/table1/{cell.dataset}/true/CoDA",
-    )
-    assert (
-        rf"\fedbenchnumber{{{key}}}{{0.900}}" in text and rf"\fedbenchnone{{{key}/std}}{{one seed}}" in text
-    )
-
-
 def test_each_number_has_one_key(filled: Callable[[str, str], Project], reduced: Config) -> None:
     filled("climb", "table2")
     text = tables.table_of(Plan(reduced, "climb"), "table2").macros()

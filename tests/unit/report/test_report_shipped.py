@@ -226,21 +226,6 @@ def test_tables_and_claims_show_shipped_seeds_with_those_trained_here(
     assert merged.verdict == finding.verdict and merged.shipped
 
 
-def test_seeds_here_and_shipped_that_do_not_make_it_complete_are_shown_together(
-    project: Project, reduced: Config
-) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    before = shown(reduced)
-    export_reproduced(Plan(reduced.model_copy(update={"seeds": [0]})), "table1")
-    for cell in project.cells("localscgdam", "table1", reduced)[:2]:
-        without(project, cell, [0, 2])
-    both = shown(reduced)
-    assert list(both["status"])[:3] == ["incomplete", "incomplete", "finished"]
-    assert list(both["n_seeds"])[:3] == [2, 2, 3]
-    assert both.iloc[0]["values"] == " ".join(before.iloc[0]["values"].split()[:2])
-    assert both.iloc[0]["shipped"] and "2 of 3 seeds" in both.iloc[0]["reason"]
-
-
 def test_a_run_trained_here_counts_before_the_shipped_one(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
     export_reproduced(Plan(reduced), "table1")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from report_project import METHODS, Project, localscgdam
 
-from fedbench.report import claim_words, claims, tables
+from fedbench.report import claims, tables
 from fedbench.report.figures import build as figures
 from fedbench.report.page import build as page
 from fedbench.study.plan import Plan
@@ -102,7 +102,7 @@ def test_a_verdict_is_found_where_there_is_one(project: Project, reduced: Config
     project.fill("localscgdam", "table1", reduced)
     said = tables.table_of(Plan(reduced), "table1").terminal()
     assert VERDICTS.search(said)
-    assert "supported" in json.dumps(claim_words.RULES).lower()
+    assert "supported" in json.dumps(claims.RULES).lower()
 
 
 def test_published_numbers_of_no_dataset_are_not_held_against_a_stand_in(stood_in: Project) -> None:

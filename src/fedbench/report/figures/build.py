@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -37,7 +36,7 @@ class Drawing:
     title: str
     words: str
     content: Content
-    provenance: dict[str, Any]
+    provenance: Mapping[str, object]
 
     @cached_property
     def picture(self) -> Figure:

@@ -63,12 +63,11 @@ def content(plan: Plan, name: str) -> Content:
             if curve := curve_of(label, measured, counts):
                 curves.append(curve)
         if curves:
-            panels.append(Panel(dataset, measure.name, measure.label + over, curves, falls=measure.sign < 0))
+            panels.append(Panel(dataset, measure.name, measure.label + over, curves))
     none = 0.0 if over else 0.5 if measure.name.endswith("_auc") else None
     rows = tuple(_site(metric) or ALL for metric in spec.metrics)
     across = Across(measure.label + over, rows=rows, none=none)
-    methods = {axis_text(paper, "method", method): method for method in spec.methods}
-    styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
+    styles = styles_of((curve.label for panel in panels for curve in panel.curves), paper)
     counted = any(curve.points["positives"].any() for panel in panels for curve in panel.curves)
     bars = BARS
     if over:

@@ -123,8 +123,7 @@ def content_of(
         rows = [row for row in rows if not all(panel.empty for panel in row)]
         kept = [i for i in range(width) if not all(row[i].empty for row in rows)]
         shown, columns = [row[i] for row in rows for i in kept], len(kept)
-    methods = {axis_text(paper, "method", method): method for method in spec.methods}
-    styles = styles_of((curve.label for panel in shown for curve in panel.curves), methods)
+    styles = styles_of((curve.label for panel in shown for curve in panel.curves), paper)
     return Content(shown, across, styles, datasets, runs, columns, empty)
 
 
@@ -151,7 +150,6 @@ def _panel(
         metric,
         measure.label,
         drawn,
-        measure.better == "lower",
     )
 
 

@@ -52,8 +52,7 @@ def content(plan: Plan, name: str) -> Content:
     shown = [board for board in boards(plan, table, plan.cells(name)) if board.dataset is not None]
     panels = [_panel(plan, spec, board) for board in shown]
     labels = dict.fromkeys(curve.label for panel in panels for curve in panel.curves)
-    methods = {axis_text(paper, "method", method): method for method in spec.methods}
-    styles = styles_of([label for label in labels if label != FRONT], methods)
+    styles = styles_of([label for label in labels if label != FRONT], paper)
     styles |= {FRONT: FRONT_STYLE} if FRONT in labels else {}
     datasets = [str(board.dataset) for board in shown]
     return Content(panels, across_of(spec), styles, datasets, mean_over(INTERVAL))
@@ -78,4 +77,4 @@ def _panel(plan: Plan, spec: FigureSpec, board: Board) -> Panel:
     remarks = sorted(board.scales - {plan.scale.name})
     remarks += ["several machines"] if spec.x == "seconds" and len(board.hardware()) > 1 else []
     title = f"{board.dataset}" + (f" ({', '.join(remarks)})" if remarks else "")
-    return Panel(title, spec.metrics[0], board.measure.label, curves, falls=board.measure.sign < 0)
+    return Panel(title, spec.metrics[0], board.measure.label, curves)

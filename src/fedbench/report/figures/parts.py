@@ -60,15 +60,14 @@ class Curve:
 class Panel:
     """One panel: its title, the metric it shows (by name and as the y axis calls it), and what is drawn.
 
-    ``falls`` tells that the metric is better the lower it is. Both axes of a panel with a ``guide`` are shares: it is a
-    thin line from the one value at the left to the other at the right.
+    Both axes of a panel with a ``guide`` are shares: it is a thin line from the one value at the left to the other at
+    the right.
     """
 
     title: str
     metric: str
     y_label: str
     curves: list[Curve]
-    falls: bool = False
     guide: tuple[float, float] | None = None
 
     @property

@@ -20,7 +20,7 @@ from fedbench.report.figures import forest
 from fedbench.report.figures.parts import Across, Content, Panel
 from fedbench.report.figures.style import GREY, RC
 
-NO_DATES: dict[str, dict[str, Any]] = {
+NO_DATES: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": "fedbench"},
     "svg": {"Date": None, "Creator": "fedbench"},
     "png": {"Software": None},
@@ -155,21 +155,15 @@ def _on_axes(points: pd.DataFrame, across: Across) -> pd.DataFrame:
 
 
 def _leave_start_out(axes: Axes, panel: Panel) -> None:
-    """Leave out what precedes training where the untrained model would take half of the panel.
-
-    A metric that rises begins below what is shown, one that falls above.
-    """
+    """Show what training reaches: the untrained model, far away, would press it together."""
     curves = [curve.points for curve in panel.curves if curve.repeats is None and curve.lines is None]
     if not curves or axes.get_yscale() == "log":
         return
-    started = [float(points["mean"].iloc[0]) for points in curves]
     trained = pd.concat([points.reindex(columns=["low", "high", PUBLISHED])[1:] for points in curves])
+    trained = trained.where(np.isfinite(trained))
     low, high = float(trained.min().min()), float(trained.max().max())
-    reach = 1.08 * (high - low)
-    if not panel.falls and low - min(started) > high - low > 0:
-        axes.set_ylim(high - reach, low + reach)
-    if panel.falls and max(started) - high > high - low > 0:
-        axes.set_ylim(high - reach, low + reach)
+    if low < high:
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
 def _remark(axes: Axes, panel: Panel) -> None:

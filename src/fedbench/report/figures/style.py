@@ -1,25 +1,33 @@
-"""How curves look: a method has the same colour, dash and marker in every figure, plain without colour."""
+"""How curves look: a method has the same colour, dash and marker in every figure of a study, plain without colour."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fedbench.results.names import axis_text
+from fedbench.study.schema import Paper
 
 BLACK, ORANGE, SKY, GREEN, BLUE, RED, PINK, GREY = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F",
 )  # fmt: skip
-COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
+COLOURS = (RED, BLUE, GREEN, BLACK, PINK, ORANGE, SKY, GREY)
 """Okabe and Ito's palette without its yellow (too pale on white): distinct for all common colour visions."""
-DASHES: tuple[Any, ...] = (
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+"""A line style of matplotlib."""
+DASHES: tuple[Dash, ...] = (
     "-",
     (0, (5, 1.5)),
     (0, (5, 1.5, 1, 1.5)),
     (0, (1.2, 1.2)),
     (0, (3, 1, 1, 1, 1, 1)),
 )
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+"""One more than colours, so that two methods of one colour differ where there is no line, too."""
+THICK = 1.8
+"""The line of a method that a study proposes, in points."""
 
 
 @dataclass(frozen=True)
@@ -27,68 +35,32 @@ class Style:
     """One curve's looks: colour, matplotlib line style, marker and line width in points."""
 
     colour: str
-    dash: Any
+    dash: Dash
     marker: str
     width: float = 1.2
 
 
-SOLID, DASHED, DASHDOT, DOTTED, DASHDOTDOT = DASHES
-KNOWN = {
-    "LocalSCGDAM": Style(RED, SOLID, "o", 1.8),
-    "CoDA": Style(BLUE, DASHED, "s"),
-    "LocalSGDAM": Style(GREEN, DASHDOT, "^"),
-    "LocalSGDM": Style(BLACK, DOTTED, "D"),
-    "LocalSGDM_RL": Style(PINK, DASHDOTDOT, "v"),
-    "SCAFFOLD": Style(ORANGE, DASHED, "P"),
-    "FedProx": Style(SKY, DASHDOT, "X"),
-    "FedAvg": Style(GREY, DOTTED, "<"),
-    "NPA": Style(BLACK, DOTTED, "D"),
-    "CODA+": Style(BLUE, DASHED, "s"),
-    "CODASCA": Style(RED, SOLID, "o", 1.8),
-    "FCSG": Style(BLUE, DASHED, "s"),
-    "FCSG-M": Style(GREEN, DASHDOT, "^"),
-    "Acc-FCSG-M": Style(RED, SOLID, "o", 1.8),
-    "Local-SCGD": Style(BLACK, DOTTED, "D"),
-    "Local-SCGDM": Style(PINK, DASHDOTDOT, "v"),
-    "Baseline": Style(BLACK, DOTTED, "D"),
-    "CLIMB": Style(RED, SOLID, "o", 1.8),
-    "Ratio-Loss": Style(PINK, DASHDOTDOT, "v"),
-    "Focal-Loss": Style(BLUE, DASHED, "s"),
-    "CyCp-FedAVG": Style(BLACK, DOTTED, "D"),
-    "A-FedAVG": Style(PINK, DASHDOTDOT, "v"),
-    "A-SCAFFOLD": Style(ORANGE, DASHED, "P"),
-    "RS-Minimax": Style(SKY, DASHDOT, "X"),
-    "RS-Pairwise": Style(GREEN, DASHDOT, "^"),
-    "CyCp-Minimax": Style(BLUE, SOLID, "s", 1.8),
-    "CyCp-Pairwise": Style(RED, SOLID, "o", 1.8),
-}
-
-
-def style_of(method: str) -> Style:
-    """Return the looks of a method; one that is not listed gets looks drawn from its name."""
-    if method in KNOWN:
-        return KNOWN[method]
-    code = zlib.crc32(method.encode())
-    colour, code = COLOURS[code % len(COLOURS)], code // len(COLOURS)
-    dash, code = DASHES[code % len(DASHES)], code // len(DASHES)
-    return Style(colour, dash, MARKERS[code % len(MARKERS)])
-
-
 def styles_in_order(labels: Sequence[str]) -> dict[str, Style]:
-    """Return looks for curves that are not methods (values of a setting), by their place in the list."""
-    wheel = (COLOURS, DASHES, MARKERS)
-    return {label: Style(*(options[i % len(options)] for options in wheel)) for i, label in enumerate(labels)}
+    """Return looks for curves by their place in the list; the first eight differ in colour, 72 in some way."""
+    wheel = zip(itertools.cycle(COLOURS), itertools.cycle(DASHES), itertools.cycle(MARKERS), strict=False)
+    return {label: Style(*looks) for label, looks in zip(labels, wheel, strict=False)}
 
 
-def styles_of(labels: Iterable[str], methods: Mapping[str, str]) -> dict[str, Style]:
-    """Return looks for curves: those of ``methods`` (names by label) in their order, else by their place.
+def styles_of_methods(paper: Paper) -> dict[str, Style]:
+    """Return the looks of a study's methods by name, the same in all its figures; what it proposes is thick."""
+    looks = styles_in_order([*paper.methods])
+    return {
+        name: replace(looks[name], width=THICK) if name in paper.proposes else looks[name] for name in looks
+    }
 
-    Labels of anything but methods take all looks by their place.
-    """
+
+def styles_of(labels: Iterable[str], paper: Paper) -> dict[str, Style]:
+    """Return looks for curves: those of methods, named by their labels, or else by their place."""
+    methods = {axis_text(paper, "method", name): look for name, look in styles_of_methods(paper).items()}
     labels = dict.fromkeys(labels)
     if not labels.keys() <= methods.keys():
         return styles_in_order([*labels])
-    return {label: style_of(name) for label, name in methods.items() if label in labels}
+    return {label: look for label, look in methods.items() if label in labels}
 
 
 RC: Any = {

@@ -12,18 +12,16 @@ import gzip
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fedbench import __version__, metric_table
 from fedbench.outputs import write_output
-from fedbench.report.claim_words import effect_text, seeds_text
-from fedbench.report.figures.style import style_of
+from fedbench.report.claims import effect_text, seeds_text
 from fedbench.report.page.curves import picture
 from fedbench.report.page.gather import chapters, studies
 from fedbench.report.page.states import CARDS, ELSEWHERE, NO_RESULT, STATES, TROUBLE, in_order
@@ -33,7 +31,6 @@ from fedbench.results.claims.findings import AtScale
 from fedbench.results.claims.judge import CONTRADICTED, SUPPORTED, UNSUPPORTED
 from fedbench.results.names import target_name
 from fedbench.results.shipped import FIRST
-from fedbench.results.verdicts import NO_REFERENCE
 from fedbench.store.provenance import commit
 from fedbench.study.plan import Plan
 from fedbench.study.schema import Config
@@ -42,40 +39,25 @@ from fedbench.train import progress
 PAGE = Path("report.html")
 
 
-class Row(NamedTuple):
-    """A row of the overview: a table, or the figures of a chapter where its name is empty, and its numbers by case."""
-
-    table: str
-    shipped: int
-    states: dict[str, int]
-
-
-class Case(NamedTuple):
-    """A cell that is not finished, and why."""
-
-    anchor: str
-    name: str
-    scale: str
-    why: str
-
-
 @dataclass(frozen=True)
 class ChapterText:
     """A chapter as text, made in the process that gathered it, so that little goes from one to the other.
 
-    ``html`` is the chapter, ``rows`` its part of the list of all numbers, the rest what the head of the page says of
-    it: ``published`` counts published numbers, each at one scale of the study.
+    ``html`` is the chapter, ``overview`` and ``rows`` its parts of the overview and of the list of all numbers,
+    ``troubled`` its cells that are not finished, by case. ``counts`` are its numbers by case, ``published`` the
+    published ones, each at one scale of the study.
     """
 
     study: str
     title: str
     scale: str
     anchor: str
-    overview: list[Row]
+    counts: Counter[str]
     published: Counter[str]
-    troubled: dict[str, list[Case]]
+    troubled: dict[str, list[Markup]]
     has_claims: bool
     html: Markup
+    overview: Markup
     rows: Markup
 
 
@@ -121,42 +103,34 @@ def _distance(of: tuple[Chapter, Number]) -> tuple[int, int]:
 def text_of(chapter: Chapter, published: Sequence[Number]) -> ChapterText:
     """Write a chapter; some of its published numbers count."""
     once = {number.key for number in published}
-    macros = vars(TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter, "once": once}))
+    macros = vars(
+        TEMPLATES.get_template("chapter.html").make_module({"chapter": chapter, "once": once, "cards": CARDS})
+    )
     return ChapterText(
         chapter.paper.key,
         chapter.paper.title,
         chapter.scale.name,
         chapter.anchor,
-        overview_of(chapter),
+        sum((Counter(chapter.states(name)) for name in chapter.paper.targets), Counter[str]()),
         Counter(number.counts_as for number in published),
-        {
-            name: [Case(v.anchor, v.cell.name, v.cell.scale, "; ".join(v.reasons)) for v in views]
-            for name, views in chapter.troubled().items()
-        },
+        {name: [macros["case"](view) for view in views] for name, views in chapter.troubled().items()},
         chapter.claims is not None,
         macros["content"](),
+        macros["overview"](),
         macros["rows"](),
     )
 
 
-def overview_of(chapter: Chapter) -> list[Row]:
-    """Return the rows of the overview: a table each, then what figures alone show."""
-    rows = [Row(name, chapter.shipped(name), chapter.states(name)) for name in chapter.paper.tables]
-    drawn = sum((Counter(chapter.states(name)) for name in chapter.paper.figures), Counter[str]())
-    return [row for row in (*rows, Row("", 0, in_order(drawn))) if row.states]
-
-
 def render(made: Sequence[ChapterText], config: Config) -> str:
     """Return the page as HTML."""
-    counts = sum((Counter(row.states) for chapter in made for row in chapter.overview), Counter[str]())
+    counts = sum((chapter.counts for chapter in made), Counter[str]())
     published = sum((chapter.published for chapter in made), Counter[str]())
     troubled = {name: [c for chapter in made for c in chapter.troubled.get(name, ())] for name in TROUBLE}
     return TEMPLATES.get_template("report.html").render(
         chapters=made,
         troubled={name: cases for name, cases in troubled.items() if cases},
-        cards=[card for card in CARDS if card.name != NO_REFERENCE],
+        cards=CARDS,
         published=in_order(published),
-        columns=[card for card in CARDS if card.of(counts)],
         counts={name: count for name, count in in_order(counts).items() if name != ELSEWHERE},
         states=STATES,
         config=config.model_dump(exclude_none=True),
@@ -171,9 +145,9 @@ def colour_of_claim(at: AtScale) -> str:
     return {SUPPORTED: "match", CONTRADICTED: "below", UNSUPPORTED: "below"}.get(at.verdict.kind, "plain")
 
 
-def exact(value: float | None) -> str:
-    """Return what a column is sorted by: the number in full, nothing where there is none."""
-    return "" if value is None or not math.isfinite(value) else f"{value:.9g}"
+def exact(value: float | None, form: str = ".9g") -> str:
+    """Return a number in full, as a column is sorted by, or in another form; nothing where there is none."""
+    return "" if value is None or not math.isfinite(value) else f"{value:{form}}"
 
 
 def duration(seconds: float | None) -> str:
@@ -181,20 +155,9 @@ def duration(seconds: float | None) -> str:
     return "–" if seconds is None or not math.isfinite(seconds) else progress.duration(seconds)
 
 
-def sent(metrics: Mapping[str, float | None]) -> str:
-    """Return how many MB a client sent and received in a run."""
-    sides = [metrics.get(name) for name in ("floats_up", "floats_down")]
-    return " / ".join(f"{4 * side / 1e6:.3g}" for side in sides if side is not None)
-
-
 def packed(text: str) -> str:
     """Return a file's text as a data address, compressed; the page's script unpacks it when it is saved."""
     return f"data:application/gzip;base64,{base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()}"
-
-
-def short(value: float | None) -> str:
-    """Return a metric of one run."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.4f}"
 
 
 TEMPLATES = Environment(
@@ -204,8 +167,6 @@ TEMPLATES = Environment(
 TEMPLATES.filters |= {
     "duration": duration,
     "exact": exact,
-    "short": short,
-    "sent": sent,
     "name": target_name,
     "metric": metric_table.label,
     "colour_of_claim": colour_of_claim,
@@ -213,5 +174,4 @@ TEMPLATES.filters |= {
     "seeds": seeds_text,
     "packed": packed,
     "picture": picture,
-    "colour": lambda method: style_of(method).colour,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from fedbench.report.figures.plot import draw
 from fedbench.report.figures.style import styles_of
 from fedbench.report.figures.svg import small_svg
 from fedbench.results import collect
+from fedbench.results.names import axis_text
 from fedbench.study.cells import Cell
 from fedbench.study.schema import Paper
 
@@ -69,13 +70,14 @@ def chart(
         measure, curves = paper.measure(metric), []
         for cell in cells:
             with contextlib.suppress(UserError):  # a damaged curve is not drawn, its run's record is whole
-                if curve := curve_of(cell.method, cell, metric, x, printed, shipped):
+                if curve := curve_of(
+                    axis_text(paper, "method", cell.method), cell, metric, x, printed, shipped
+                ):
                     remark = "" if panels else curve.remark
                     curves.append(replace(curve, points=_thinned(curve.points), remark=remark))
         if curves:
-            panels.append(Panel(measure.label, metric, measure.label, curves, measure.better == "lower"))
-    methods: Mapping[str, str] = {cell.method: cell.method for cell in cells}
-    styles = styles_of((curve.label for panel in panels for curve in panel.curves), methods)
+            panels.append(Panel(measure.label, metric, measure.label, curves))
+    styles = styles_of((curve.label for panel in panels for curve in panel.curves), paper)
     if not panels:
         return None
     figure = draw(Content(panels, Across(x), styles, (), str))

@@ -6,7 +6,6 @@ import functools
 import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fedbench.outputs import REPRODUCED
 from fedbench.report import claims as claim_tables
@@ -169,10 +168,10 @@ def _groups(plan: Plan, views: Sequence[CellView]) -> list[tuple[Picture | None,
     return [(curves(of_place), of_place) for of_place in by_place.values()]
 
 
-def _place(at: Mapping[str, Value]) -> tuple[tuple[str, Any], ...]:
+def _place(at: Mapping[str, Value]) -> tuple[Hashable, ...]:
     """Return what tells the cells of a paper apart, from the axes of a table: the method, then the rest."""
     return ("method", at["method"]), *sorted(pair for pair in at.items() if pair[0] != "method")
 
 
-def _place_of(cell: Cell) -> tuple[tuple[str, Any], ...]:
+def _place_of(cell: Cell) -> tuple[Hashable, ...]:
     return _place({"dataset": cell.dataset, **cell.setting, "method": cell.method})

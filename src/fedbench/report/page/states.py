@@ -77,12 +77,6 @@ class Card(NamedTuple):
         """Return how many of ``counts`` belong to it."""
         return sum(counts.get(name, 0) for name in self.states)
 
-    def detail(self, counts: Mapping[str, int]) -> str:
-        """Say which cases make the count, unless its name says so."""
-        present = [name for name in self.states if counts.get(name)]
-        words = (f"{counts[name]} {name.replace(MATCHES, 'match')}" for name in present)
-        return "" if present in ([self.name], [MATCHES]) else ", ".join(words)
-
 
 def _both(*kinds: str) -> tuple[str, ...]:
     """Name verdicts over several seeds and on one."""

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from fedbench.report import verdict_words
 from fedbench.report.claims import ClaimTable
 from fedbench.report.document import Table
 from fedbench.report.figures.build import Drawing
+from fedbench.report.figures.style import styles_of_methods
 from fedbench.report.layout import Entry
 from fedbench.report.page.curves import Picture
 from fedbench.report.page.states import ELSEWHERE, TROUBLE, State, in_order
@@ -172,7 +172,7 @@ class Chapter:
     figures: list[Drawing]
     numbers: dict[Hashable, Number]
     groups: list[tuple[Picture | None, list[CellView]]]
-    origin: Mapping[str, Any]
+    origin: Mapping[str, object]
     claims: ClaimTable | None
     changed: str
 
@@ -180,6 +180,11 @@ class Chapter:
     def anchor(self) -> str:
         """The chapter's address in the page."""
         return f"{self.scale.name}/{self.paper.key}"
+
+    @cached_property
+    def colours(self) -> dict[str, str]:
+        """The colours of the methods in figures."""
+        return {name: look.colour for name, look in styles_of_methods(self.paper).items()}
 
     @property
     def cells(self) -> list[CellView]:
