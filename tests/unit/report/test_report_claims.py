@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from report_project import METHODS, Project, localscgdam
+from scipy import stats
 
 from fedbench.report import claims as tables
 from fedbench.results.claims.findings import find
@@ -97,8 +98,9 @@ def test_three_seeds_decide(claimed: Project, reduced: Config, lead: list[float]
     finish(claimed, reduced, lead)
     assert words(reduced)["reduced"] == says
     (finding, *_) = find(Plan(reduced))
-    assert math.isnan(finding.main.q) == says.startswith("contradicted"), "q is that of the other direction"
-    assert ("q = " in tables.seeds_text(finding)) != says.startswith("contradicted")
+    of_claim = says.startswith(("supported", "undecided"))
+    assert math.isnan(finding.main.q) != of_claim, "q is of no other finding"
+    assert ("q = " in tables.seeds_text(finding)) == of_claim
 
 
 def test_one_seed_leans_and_two_have_an_interval(claimed: Project) -> None:
@@ -307,6 +309,15 @@ def test_a_ratio_of_ends_needs_curves_as_a_difference_does(claimed: Project, red
     # every seed keeps up to the same p, and a p lies between is not known: 4, 8 and 16 are log 2 apart
     assert finding.main.verdict.overall.sd == pytest.approx(math.log(2) * math.sqrt(2 / 12))
     assert finding.main.verdict.p > 0
+
+
+def test_seeds_that_lead_alike_are_as_certain_as_the_step_of_the_metric(
+    claimed: Project, reduced: Config
+) -> None:
+    """All lead by 0.02, on values 0.01 apart."""
+    finish(claimed, reduced, [0.02, 0.02, 0.02])
+    t = 0.02 / (0.01 * (2 / 12) ** 0.5) * 3**0.5
+    assert find(Plan(reduced))[0].main.verdict.p == pytest.approx(stats.t.sf(t, 2), rel=1e-6)
 
 
 def test_places_are_counted_where_there_are_several(claimed: Project, reduced: Config) -> None:

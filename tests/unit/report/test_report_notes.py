@@ -78,6 +78,18 @@ def test_numbers_from_two_versions_of_a_dataset_are_said_not_to_compare(
         assert (f"do not compare: {cells[0].dataset} (" in said) == ("npy:two" in versions)
 
 
+def test_means_over_runs_of_two_machines_are_counted_among_the_notes(
+    project: Project, reduced: Config
+) -> None:
+    cells = project.cells("localscgdam", "table1", reduced)
+    for cell, other in zip(cells[:2], ("2 cores", "H100"), strict=True):
+        runs = [run_result(spec.seed, spec.key, {"test_auc": 0.9}) for spec in cell.runs]
+        runs[0]["provenance"] |= {"hardware": other}
+        project.write(cell, runs)
+        notes = tables.table_of(Plan(reduced), "table1").details
+        assert any("1 of 2 numbers" in note and "2 cores" in note for note in notes) == (other == "H100")
+
+
 def test_names_in_the_published_file_that_fit_nothing_are_said(project: Project, reduced: Config) -> None:
     project.change(tables={"table1": {"published": "mine.csv"}})
     (project.root / "mine.csv").write_text("method,metric,mean\nCoDA,test_auc,0.5\nCoDDA,test_auc,0.5\n")

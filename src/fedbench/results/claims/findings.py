@@ -13,13 +13,13 @@ from fedbench.metric_table import Measure
 from fedbench.results.claims.claim_query import Question, is_end
 from fedbench.results.claims.evidence import Evidence
 from fedbench.results.claims.judge import (
-    CONTRADICTED,
     FEWEST,
     LOST,
     NOT_RUN,
     NOT_TESTABLE,
     NOT_TESTED,
     OPEN,
+    SUPPORTED,
     UNDECIDED,
     WON,
     Verdict,
@@ -71,8 +71,8 @@ class AtScale:
         unproven: whether it is a verdict of trainings that may be too short, as far as it is known; exponents and
             ratios of costs are no ends of curves.
         ours: the datasets of ours that a claim is about.
-        q: of the verdict's p-value among all claims of the paper at this scale; NaN where it is contradicted, since p
-            is that of "not supported".
+        q: of the verdict's p-value among all claims of the paper at this scale; NaN unless that is supported or
+            undecided: p is of the claim, not of another finding.
         against: the rival over which the deciding effect is, empty without a choice.
         diverged: the runs that diverged, and what they count as.
     """
@@ -183,8 +183,8 @@ def find(plan: Plan) -> list[Finding]:
     for at_, _ in enumerate(scales):
         ps = [math.nan if one.scales[at_].stand_in else one.scales[at_].verdict.p for one in findings]
         for finding, q in zip(findings, false_discovery(ps), strict=True):
-            contradicted = finding.scales[at_].verdict.kind == CONTRADICTED
-            finding.scales[at_] = replace(finding.scales[at_], q=math.nan if contradicted else q)
+            of_claim = finding.scales[at_].verdict.kind in (SUPPORTED, UNDECIDED)
+            finding.scales[at_] = replace(finding.scales[at_], q=q if of_claim else math.nan)
     return findings
 
 
