@@ -418,8 +418,8 @@ def test_the_axis_shows_what_training_reaches_and_not_where_it_begins() -> None:
     looks = style.styles_in_order([*values])
     (axes,) = draw(Content([Panel("", "test_auc", "", curves)], Across(""), looks, [], str, 1)).axes
     assert axes.get_ylim() == pytest.approx((0.92 - 0.0035, 0.99 + 0.0035))
-    one = [Curve("a", curves[0].points[:1])]
-    (axes,) = draw(Content([Panel("", "test_auc", "", one)], Across(""), looks, [], str, 1)).axes
+    begun = [Curve("a", curves[0].points[:1])]
+    (axes,) = draw(Content([Panel("", "test_auc", "", begun)], Across(""), looks, [], str, 1)).axes
     low, high = axes.get_ylim()
     assert low < 0.5 < high, "nothing was trained yet"
 
