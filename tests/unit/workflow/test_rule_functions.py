@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,6 +113,24 @@ def test_a_cell_is_asked_for_unless_its_file_has_the_keys_of_its_runs() -> None:
     asked = [call.cell_request(Job(cell).wildcards) for cell in (missing, other, emptied, current)]
     assert asked == [["results/requests/training/request.json"]] * 3 + [[]]
     assert call.cell_data(Job(current).wildcards) == call.inputs.of_cell(current)
+
+
+def test_a_call_ends_with_the_cells_that_other_code_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", ending.append)
+    call = RuleFunctions(workflow(), {})
+    cell, current, *_ = call.inputs.cells("toy", "table1")
+    for made, code in ((cell, "0" * 12), (current, None)):
+        made.path.parent.mkdir(parents=True, exist_ok=True)
+        runs = [{"seed": run.seed, "code": code} for run in made.runs]
+        sealed_json.write(made.path, {"key": made.key, "runs": runs})
+        call.cell_request(Job(made).wildcards)
+    (end,) = ending
+    end()
+    said = capsys.readouterr().err
+    assert f"{len(cell.runs)} runs of {cell.name};" in said and "forget --other-code" in said
 
 
 def request(**given: Any) -> dict[str, Any]:
