@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 FORMS = sorted(str(path) for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config")
+WORKFLOWS = sorted(str(path) for path in (ROOT / ".github/workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ FORMS = sorted(str(path) for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.y
         ["mypy"],
         ["lint-imports", "--no-cache"],
         ["check-jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"],
-        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml"],
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS],
         ["check-jsonschema", "--builtin-schema", "vendor.github-issue-forms", *FORMS],
     ],
     ids=lambda command: " ".join(command[:3]),
