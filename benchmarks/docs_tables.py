@@ -221,14 +221,16 @@ def _printed(files: list[Path]) -> int:
 
 
 def contents() -> str:
-    """Write which methods, networks, rules and datasets there are."""
+    """Write which methods, networks, rules and datasets there are, with links to what each does and takes."""
     with elsewhere():
         kinds = {
             "methods": registry.names(algorithms),
             "networks": registry.names(models),
             "datasets": datasets.names(),
         }
-    lines = [f"| {kind} | {', '.join(names)} |\n" for kind, names in kinds.items()]
+    lines = [
+        f"| [{kind}](docs/reference/{kind}.md) | {', '.join(names)} |\n" for kind, names in kinds.items()
+    ]
     return "".join(["| | names |\n| --- | --- |\n", *lines])
 
 
