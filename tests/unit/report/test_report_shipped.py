@@ -142,6 +142,25 @@ def test_a_row_that_no_export_wrote_is_named(
         text(reduced)
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("value", ""), ("value", "1.2"), ("value", "-0.1"), ("metric", ""), ("sign", "lost"), ("status", "done"),
+        ("status", "diverged"), ("seed", "-1"),
+    ],
+)  # fmt: skip
+def test_a_cell_that_no_export_writes_is_named_by_its_line(
+    shipped: Project, reduced: Config, column: str, value: str
+) -> None:
+    path = shipped.root / FILE
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    line = rows.index[rows["metric"] == "test_auc"][3]
+    rows.loc[line, column] = value
+    rows.to_csv(path, index=False)
+    with pytest.raises(UserError, match=rf"localscgdam\.csv:{line + 2}: "):
+        text(reduced)
+
+
 def test_two_values_of_a_run_are_an_error(shipped: Project, reduced: Config) -> None:
     """As after a merge that kept both sides."""
     path = shipped.root / FILE

@@ -9,10 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedbench import metric_table
 from fedbench.commands.options import configured, planned
 from fedbench.report import facts
-from fedbench.results.degenerate_runs import MEANING, NO_MODEL
 from fedbench.results.export import POINTS
 from fedbench.results.frame import COSTS
 from fedbench.results.shipped import COLUMNS, path_of
@@ -49,10 +47,6 @@ def test_every_row_has_a_run_a_status_and_a_commit(path: Path) -> None:
     assert (rows.loc[broken, "reason"] != "").all() and (rows.loc[broken, "metric"] == "").all(), (
         "why is said"
     )
-    assert (rows["seed"] >= 0).all() and set(rows["sign"]) <= {"", NO_MODEL, *MEANING}
-    for metric, values in rows.groupby("metric")["value"]:
-        if known := metric_table.find(str(metric)):
-            assert values.between(known.low, known.high).all(), metric
     averaged = set(rows.loc[rows["status"] == "averaged", "metric"])
     assert all(name in COSTS or name.startswith("device_") for name in averaged), "never a result"
     commits = {commit for cell in rows["commit"] for commit in cell.split()}
