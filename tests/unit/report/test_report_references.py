@@ -151,7 +151,8 @@ def scored(plan: Plan, cell: Cell) -> None:
     shared = rng.normal(size=400)
     for run in cell.runs:
         label = np.arange(410) % 2
-        score = np.concatenate([shared + label[:400], np.random.default_rng(run.seed).normal(size=10)])
+        of_lyon = np.random.default_rng(int(run.key, 16)).normal(size=10)
+        score = np.concatenate([shared + label[:400], of_lyon])
         table = pd.DataFrame({"part": "test", "row": range(410), "site": ["Basel"] * 400 + ["Lyon"] * 10})
         text = table.assign(label=label, score=score).to_csv(index=False).encode()
         record = Store().load(run.key)
