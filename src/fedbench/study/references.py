@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from fedbench.study.entries import SettingEntry
 from fedbench.study.schema import FigureSpec, Paper, TableSpec
 
-Reference = Literal["local", "pooled"]
 TRAINING, FEDERATED = "training", "federated"
 """The setting that tells federated runs and their references apart, and its default."""
 Shown = TypeVar("Shown", TableSpec, FigureSpec)
