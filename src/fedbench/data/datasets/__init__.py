@@ -24,7 +24,7 @@ _HERE = sys.modules[__name__]
 FAMILIES = {
     "_corpora": ("chestxray14", "chestxray_ad", "chexpert", "chexpert_valid", "mimic_cxr", "padchest"),
     "_generated": ("ilr", "shifted", "shifted32", "sinusoids"),
-    "_hospitals": ("heart", "lung"),
+    "_hospitals": ("ham10000", "heart", "lung"),
     "_omniglot": ("omniglot", "omniglot_vinyals"),
     "_photographs": ("catvsdog", "imagenet", "melanoma"),
     "_torchvision": ("cifar10", "cifar100", "fashionmnist", "mnist", "stl10"),

@@ -49,16 +49,25 @@ class HospitalSet(Dataset):
     def site_names(self) -> tuple[str, ...]:
         """Return the names of the hospitals, by their numbers."""
 
-    def _split(self, table: pd.DataFrame, y: np.ndarray, site: np.ndarray) -> Arrays:
-        """Hold out a test part of each class ``[n]`` 0 or 1 at each hospital ``[n]``, and encode the columns."""
-        test = hold_out(2 * site + y, self.test_share, stream(0, f"{self.raw or self.name} test part"))
+    def _split(
+        self, table: pd.DataFrame, y: np.ndarray, site: np.ndarray, groups: np.ndarray | None = None
+    ) -> Arrays:
+        """Hold out a test part of each class ``[n]`` 0 or 1 at each hospital ``[n]``, and encode the columns.
+
+        No group ``[n]`` has rows in both parts.
+        """
+        draws = stream(0, f"{self.raw or self.name} test part")
+        test = hold_out(2 * site + y, self.test_share, draws, groups)
         train = np.setdiff1d(np.arange(len(y)), test)
         parts = table.iloc[train], table.iloc[test]
         encoding = Encoding.learned(parts[0], standardize=True)
         note = f"test part: {self.test_share:.0%} of each class at each hospital, drawn once"
         return Arrays(
-            encoding.of(parts[0]), y[train], encoding.of(parts[1]), y[test], site_train=site[train],
-            site_test=site[test], sites=self.site_names(), notes=(note, *encoding.notes(*parts)),
+            encoding.of(parts[0]), y[train], encoding.of(parts[1]), y[test],
+            group_train=None if groups is None else groups[train],
+            group_test=None if groups is None else groups[test],
+            site_train=site[train], site_test=site[test], sites=self.site_names(),
+            notes=(note, *encoding.notes(*parts)),
         )  # fmt: skip
 
 
@@ -137,6 +146,37 @@ class Lung(HospitalSet):
         return self._split(table[[*FEATURES]], y, site)
 
 
+LESIONS = ("HAM10000_metadata.csv", "hmnist_8_8_L.csv")
+"""The facts of each picture, and in the same order its pixels."""
+FACTS = ("age", "sex", "localization")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkinLesions(HospitalSet):
+    """HAM10000: a sample is a picture of 8 x 8 grey pixels with age, sex and body site; positive is a melanoma.
+
+    All pictures of a lesion (a group) lie in one part. An age that is not known becomes the training part's median.
+    """
+
+    def downloads(self) -> tuple[Download, ...]:
+        """Two tables, behind an account."""
+        return tuple(Download(name) for name in LESIONS)
+
+    def site_names(self) -> tuple[str, ...]:
+        """The hospitals: one in Queensland, two collections and an older one in Vienna."""
+        return ("rosendahl", "vidir_modern", "vidir_molemax", "vienna_dias")
+
+    def prepare(self, raw_dir: Path) -> Arrays:
+        """Read both tables and hold out lesions of each class at each hospital."""
+        facts, pixels = (pd.read_csv(raw_dir / name) for name in LESIONS)
+        if len(facts) != len(pixels):
+            raise UserError(f"{raw_dir}: {LESIONS[0]} has {len(facts)} rows, {LESIONS[1]} has {len(pixels)}")
+        site = facts["dataset"].map({name: place for place, name in enumerate(self.site_names())})
+        table = facts[[*FACTS]].join(pixels.filter(like="pixel"))
+        groups, _ = pd.factorize(facts["lesion_id"])
+        return self._split(table, (facts["dx"] == "mel").to_numpy(np.int64), site.to_numpy(np.int64), groups)
+
+
 DATASETS = (
     Heart(
         name="heart",
@@ -155,5 +195,19 @@ DATASETS = (
         shape=(len(FEATURES),),
         licence="with lifelines (MIT)",
         source="lifelines, lung.csv (Loprinzi et al., Journal of Clinical Oncology 12, 1994)",
+    ),
+    SkinLesions(
+        name="ham10000",
+        about="HAM10000: 10,015 pictures of 7,470 skin lesions in four collections, 1,113 of melanomas, as 8 x 8 grey "
+        "pixels with age, sex and body site.",
+        title="HAM10000",
+        classes=("other finding", "melanoma"),
+        shape=(83,),
+        account="It needs a Kaggle account: download HAM10000_metadata.csv and hmnist_8_8_L.csv from "
+        "https://www.kaggle.com/datasets/kmader/skin-cancer-mnist-ham10000.",
+        licence="CC BY-NC 4.0",
+        source="https://www.kaggle.com/datasets/kmader/skin-cancer-mnist-ham10000 (Tschandl, Rosendahl and Kittler, "
+        "Scientific Data 5, 2018)",
+        whole_groups=True,
     ),
 )
