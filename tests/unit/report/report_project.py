@@ -16,6 +16,8 @@ import yaml
 
 from fedbench import sealed_json
 from fedbench.random import stream
+from fedbench.report import tables
+from fedbench.report.document import Table
 from fedbench.results.degenerate_runs import class_counts
 from fedbench.results.run_facts import run_facts
 from fedbench.spec import RunSpec
@@ -222,6 +224,24 @@ class Project:
         pairs = zip(cell.runs, values, strict=True)
         return self.write(cell, [run_result(spec.seed, spec.key, {metric: v, **more}) for spec, v in pairs])
 
+    def finish_each(
+        self,
+        config: Config,
+        values: Callable[[Cell], list[float] | None],
+        target: str = "table1",
+        metric: str = "test_auc",
+    ) -> None:
+        """Finish the cells of a target that ``values`` gives a value for each seed of, and no others."""
+
+        def make() -> None:
+            for cell in cells:
+                if known[cell.name]:
+                    self.finish(cell, known[cell.name], metric)
+
+        cells = self.cells("localscgdam", target, config)
+        known = {cell.name: values(cell) or [] for cell in cells}
+        self.once(f"{target} {metric} {known} {config.model_dump_json()}", make)
+
     def fill(self, paper: str, target: str, config: Config, metrics: tuple[str, ...] = ("test_auc",)) -> None:
         """Finish every cell of a target with plausible, repeatable numbers, curves included."""
         asked = f"{paper}/{target} {metrics} {config.model_dump_json()}"
@@ -269,6 +289,11 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         pd.DataFrame(columns).to_csv(path, index=False)
         return path
+
+
+def table_of(config: Config, paper: str = "localscgdam", name: str = "table1") -> Table:
+    """The table of what is in the folder that is worked in."""
+    return tables.table_of(Plan(config, paper), name)
 
 
 def dumped(content: dict[str, Any]) -> str:

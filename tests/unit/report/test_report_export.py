@@ -1,4 +1,4 @@
-"""Measured numbers kept in git, and the table of datasets."""
+"""Measured numbers that are kept in git: what an export leaves of runs of this machine and of others."""
 
 from __future__ import annotations
 
@@ -26,28 +26,26 @@ def exported(config: Config) -> pd.DataFrame:
 
 def test_an_export_has_a_row_for_each_run_and_metric(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
-    cells = project.cells("localscgdam", "table1", reduced)
-    runs = [
-        run_result(s.seed, s.key, {"test_auc": 0.9, "floats_up": 8.0, "loss": 3.0}) for s in cells[1].runs
-    ]
+    full, part, *_ = project.cells("localscgdam", "table1", reduced)
+    runs = [run_result(s.seed, s.key, {"test_auc": 0.9, "floats_up": 8.0, "loss": 3.0}) for s in part.runs]
     runs[0] |= {"status": "diverged", "reason": "loss is nan"}
-    project.write(cells[1], runs)
-    rows = exported(reduced)
-    path = project.root / FILE
+    project.write(part, runs)
+    rows, path = exported(reduced), project.root / FILE
     assert path.read_text().partition("\n")[0] == HEAD
-    first, second, third = (run.key for run in cells[1].runs)
-    assert (rows.loc[second, "status"] == "finished").all()
-    assert rows.loc[second, "value"].to_dict() == {"test_auc": 0.9, "floats_up": 8.0, "seconds": 1.5}
-    (broken,) = rows.loc[[first]].itertuples()
-    assert (broken.status, broken.reason, broken.Index[1]) == ("diverged", "loss is nan", np.nan)
-    assert pd.isna(broken.value) and set(rows.loc[third, "commit"]) == {"0123456789ab"}
-    full = cells[0].runs[0]
-    assert rows.loc[(full.key, "device_var_test_auc"), "value"] == 2e-7
-    measured = project.runs(cells[0])[0]["metrics"]["test_auc"]
-    assert rows.loc[(full.key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
-    assert abs(rows.loc[(full.key, "test_auc"), "pace"]) > 0
+    broken, good, _ = (run.key for run in part.runs)
+    assert (rows.loc[good, "status"] == "finished").all() and (
+        rows.loc[good, "commit"] == "0123456789ab"
+    ).all()
+    assert rows.loc[good, "value"].to_dict() == {"test_auc": 0.9, "floats_up": 8.0, "seconds": 1.5}
+    (row,) = rows.loc[[broken]].itertuples()
+    assert (row.status, row.reason, row.Index[1]) == ("diverged", "loss is nan", np.nan)
+    key, measured = full.runs[0].key, project.runs(full)[0]["metrics"]["test_auc"]
+    assert pd.isna(row.value) and rows.loc[(key, "device_var_test_auc"), "value"] == 2e-7
+    assert rows.loc[(key, "test_auc"), "value"] == float(f"{measured:.6g}") != float(f"{measured:.5g}")
+    assert abs(rows.loc[(key, "test_auc"), "pace"]) > 0
     assert set(rows["p"]) == {4, 8, 16} and rows.index.get_level_values("key").nunique() == 90
     before = path.read_bytes()
+    (project.root / full.path).write_text("torn")  # a failed job hides no older number of the same key
     assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
 
 
@@ -61,10 +59,8 @@ def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, re
     elsewhere = reduced.model_copy(update={"seeds": [1, 2], "datasets": ["CIFAR10"]})
     project.fill("localscgdam", "table1", elsewhere)
     both = exported(elsewhere)
-    assert both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict() == {
-        "CIFAR10": [0, 1, 2],
-        "FashionMNIST": [0],
-    }
+    seeds = both.groupby("dataset")["seed"].agg(lambda seeds: sorted({*seeds})).to_dict()
+    assert seeds == {"CIFAR10": [0, 1, 2], "FashionMNIST": [0]}
     pd.testing.assert_frame_equal(both.loc[first.index].sort_index(), first.sort_index())
     places = both.reset_index()[["dataset", "p", "method", "metric", "seed"]]
     ordered = places.sort_values([*places], kind="stable")
@@ -74,36 +70,26 @@ def test_runs_of_other_machines_stay_and_new_ones_are_added(project: Project, re
 def test_a_run_of_another_configuration_is_replaced_once_it_is_measured_anew(
     project: Project, reduced: Config
 ) -> None:
+    """And one that diverged here has none of the numbers that it had."""
     project.fill("localscgdam", "table1", reduced)
     before = exported(reduced)
     project.change(methods={"CoDA": {"params": {"lr": 0.5}}})
-    changed = [c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA"]
-    for cell in changed[1:]:
-        project.write(cell, [run_result(run.seed, run.key, {"test_auc": 0.1}) for run in cell.runs])
-    bad = {"status": "diverged", "reason": "loss is nan"}
-    project.write(changed[0], [run_result(run.seed, run.key, {}) | bad for run in changed[0].runs[:1]])
+    first, *changed = (c for c in project.cells("localscgdam", "table1", reduced) if c.method == "CoDA")
+    for cell in changed:
+        project.finish(cell, [0.1] * 3)
+    project.write(first, [run_result(r.seed, r.key, {}, "diverged", "nan") for r in first.runs[:1]])
     after = exported(reduced)
-    now = {run.key for cell in changed for run in cell.runs}
     coda = after[after["method"] == "CoDA"].reset_index()
-    of_first = (coda["dataset"] == changed[0].dataset) & (coda["p"] == changed[0].setting["p"])
-    assert set(coda.loc[~of_first, "key"]) <= now and set(coda.loc[~of_first, "value"]) == {0.1}
+    of_first = (coda["dataset"] == first.dataset) & (coda["p"] == first.setting["p"])
+    now = {run.key for cell in changed for run in cell.runs}
+    assert set(coda.loc[~of_first, "key"]) == now and set(coda.loc[~of_first, "value"]) == {0.1}
     assert set(coda.loc[of_first & (coda["seed"] == 0), "status"]) == {"diverged"}, "its old numbers are gone"
-    assert set(coda.loc[of_first & (coda["seed"] > 0), "key"]).isdisjoint(now), "those not measured anew stay"
-    others = before[before["method"] != "CoDA"]
-    pd.testing.assert_frame_equal(after[after["method"] != "CoDA"], others, check_dtype=False)
-
-
-def test_a_run_that_diverged_here_has_none_of_the_numbers_it_had_elsewhere(
-    project: Project, reduced: Config
-) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    before = exported(reduced)
-    (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    runs = project.runs(cell)
-    project.write(cell, [runs[0] | {"status": "diverged", "reason": "loss is nan"}, *runs[1:]])
-    after = exported(reduced)
-    (broken,) = after.loc[[cell.runs[0].key]]["status"]
-    assert broken == "diverged" and len(after) == len(before) + 1 - len(before.loc[cell.runs[0].key])
+    assert len(coda[of_first & (coda["seed"] > 0)]) > 1, "those not measured anew stay"
+    others = [of[of["method"] != "CoDA"] for of in (after, before)]
+    pd.testing.assert_frame_equal(*others, check_dtype=False)
+    again = changed[0].runs[0]
+    project.write(changed[0], [run_result(0, again.key, {}, "diverged", "nan")])
+    assert exported(reduced).loc[again.key, "status"].tolist() == ["diverged"], "under the same key, too"
 
 
 def test_a_run_that_two_cells_share_has_one_number(project: Project, reduced: Config) -> None:
@@ -123,31 +109,18 @@ def test_a_run_that_two_cells_share_has_one_number(project: Project, reduced: Co
 
 def test_rows_are_in_the_order_of_their_numbers() -> None:
     """0.01 and 0.1 are no tie, 16 comes after 4, words after numbers."""
-    settings = ["none", "16", "0.1", "4", "0.01"]
-    rows = pd.DataFrame(
-        {"dataset": "D", "p": settings, "method": "M", "metric": "m", "seed": ["10", *"9012"]}
-    )
+    rows = pd.DataFrame({"dataset": "D", "method": "M", "metric": "m", "seed": ["10", *"9012"]})
+    rows["p"] = ["none", "16", "0.1", "4", "0.01"]
     assert list(in_order(rows, ["dataset", "p"])["p"]) == ["0.01", "0.1", "4", "16", "none"]
     assert list(in_order(rows.assign(p="4"), ["dataset", "p"])["seed"]) == ["0", "1", "2", "9", "10"]
-
-
-def test_a_failed_job_hides_no_older_number_of_the_same_key(project: Project, reduced: Config) -> None:
-    project.fill("localscgdam", "table1", reduced)
-    path = export_reproduced(Plan(reduced), "table1")
-    before = path.read_bytes()
-    (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    (project.root / cell.path).write_text("torn")
-    assert export_reproduced(Plan(reduced), "table1").read_bytes() == before
 
 
 def test_rows_from_before_a_setting_are_of_its_default(project: Project, reduced: Config) -> None:
     project.fill("localscgdam", "table1", reduced)
     before = exported(reduced)
-    for cell in project.cells("localscgdam", "table1", reduced)[1:]:
-        (project.root / cell.path).unlink(missing_ok=True)
-        project.forget(cell.runs)
+    first, *others = project.cells("localscgdam", "table1", reduced)
+    project.forget(run for cell in others for run in cell.runs)
     project.change(settings={"budget": {"sets": ["."], "default": 0, "label": "budget", "values": {0: {}}}})
-    (cell, *_) = project.cells("localscgdam", "table1", reduced)
-    project.finish(cell, [0.5, 0.5, 0.5])
+    project.finish(first, [0.5, 0.5, 0.5])
     after = exported(reduced)
-    assert set(before.index) == set(after.index) and set(after["budget"]) == {0}, "they are at its default"
+    assert set(before.index) == set(after.index) and set(after["budget"]) == {0}

@@ -45,14 +45,17 @@ def test_a_figure_of_shipped_runs_is_that_of_the_runs_and_says_so(project: Proje
 def test_the_page_draws_what_is_shipped_and_no_figure_without_a_curve(
     project: Project, reduced: Config
 ) -> None:
+    """A run that diverged is shipped as one."""
     Path("config/config.yaml").write_text("paper: localscgdam\n")  # commands of cells differ from it
     project.fill("localscgdam", "figure1", reduced)
     first, second = Plan(reduced).cells("figure1")[:2]
-    project.write(first, [run_result(run.seed, run.key, {}, "diverged", "loss is nan") for run in first.runs])
+    project.write(first, [run_result(run.seed, run.key, {}, "diverged", "nan") for run in first.runs])
     trained = chapter(Plan(reduced))
     assert [drawing.name for drawing in trained.figures] == [*trained.paper.figures]
     page = chapter(shipped(project, reduced))
-    assert [drawing.name for drawing in page.figures] == ["figure1"]
+    (drawing,) = page.figures
+    curves = [curve for panel in drawing.content.panels for curve in panel.curves]
+    assert drawing.name == "figure1" and [curve.label for curve in curves if curve.broken] == [first.method]
     drawn, before = (
         {view.anchor: picture and words(picture.address) for picture, views in of.groups for view in views}
         for of in (page, trained)
@@ -70,16 +73,14 @@ def test_what_was_trained_here_comes_first_and_other_keys_count_for_nothing(
 ) -> None:
     project.fill("localscgdam", "figure1", reduced)
     plan = shipped(project, reduced)
-    cell = plan.cells("figure1")[0]
+    (cell, *_) = plan.cells("figure1")
     levels = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
-    runs = []
     for run in cell.runs:
-        project.curve(run.key, 0.6, ("test_auc",), np.random.default_rng(0))
-        runs.append(run_result(run.seed, run.key, {"test_auc": 0.6}))
-    project.write(cell, runs)
+        project.write_curve(run.key, {"iteration": [0, 1000], "test_auc": [0.5, 0.6]})
+    project.finish(cell, [0.6] * 3)
     now = drawing_of(plan, "figure1").points.groupby(["panel", "curve"])["mean"].last()
     local = (cell.dataset, cell.method)
-    assert now[local] < 0.65 < levels[local] and now.drop(local).equals(levels.drop(local))
+    assert now[local] == 0.6 < levels[local] and now.drop(local).equals(levels.drop(local))
     other = reduced.model_copy(update={"set": {"train.iterations": 200}})
     assert drawing_of(Plan(other), "figure1").points.empty
 
@@ -93,7 +94,8 @@ def test_at_most_a_hundred_evaluations_are_kept_with_the_first_and_the_last() ->
     pd.testing.assert_frame_equal(thinned(kept), kept)
 
 
-def test_seeds_are_added_and_a_run_that_is_shipped_again_is_there_once(project: Project) -> None:
+def test_seeds_are_added_once_and_a_run_has_no_column_of_another(project: Project) -> None:
+    """A figure that asks for it says that there is none, rather than to draw nothing."""
     for seed in (0, 1, 1):
         config = Config(scale="reduced", seeds=[seed])
         project.fill("localscgdam", "figure1", config)
@@ -102,29 +104,13 @@ def test_seeds_are_added_and_a_run_that_is_shipped_again_is_there_once(project: 
     cells = Plan(Config(scale="reduced", seeds=[0, 1])).cells("figure1")
     assert set(rows["key"]) == {run.key for cell in cells for run in cell.runs}
     assert (rows.groupby("key").size() == 21).all()
-
-
-def test_a_run_has_no_column_of_another(project: Project) -> None:
-    """A figure that asks for it says that there is none, rather than to draw nothing."""
-    config = Config(scale="reduced", seeds=[0])
-    plan = Plan(config)
-    cells = plan.cells("figure1")[:2]
-    for cell, metric in zip(cells, ("test_auc", "test_ap"), strict=True):
-        project.curve(cell.runs[0].key, 0.9, (metric,), np.random.default_rng(0))
-        project.finish(cell, [0.9], metric)
-    add_curves(plan, cells)
-    of_runs = load_curves(plan, "curves")
-    columns = [{*of_runs[cell.runs[0].key]} & {"test_auc", "test_ap"} for cell in cells]
-    assert columns == [{"test_auc"}, {"test_ap"}]
-
-
-def test_a_run_that_diverged_is_shipped_as_one(project: Project) -> None:
-    config = Config(scale="reduced", seeds=[0])
-    project.fill("localscgdam", "figure1", config)
-    cell = Plan(config).cells("figure1")[0]
-    project.write(cell, [run_result(0, cell.runs[0].key, {}, "diverged", "loss is nan")])
-    panels = drawing_of(shipped(project, config), "figure1").content.panels
-    assert [curve.label for panel in panels for curve in panel.curves if curve.broken] == [cell.method]
+    of_ap, config = cells[0], Config(scale="reduced", seeds=[0])
+    project.curve(of_ap.runs[0].key, 0.9, ("test_ap",), np.random.default_rng(0))
+    project.finish(of_ap.model_copy(update={"runs": of_ap.runs[:1]}), [0.9], "test_ap")
+    add_curves(Plan(config), [of_ap])
+    of_runs = load_curves(Plan(config), "curves")
+    columns = [{*of_runs[run.key]} & {"test_auc", "test_ap"} for run in of_ap.runs]
+    assert columns == [{"test_ap"}, {"test_auc"}]
 
 
 def test_what_clients_were_traced_for_is_shipped_where_a_figure_shows_it(project: Project) -> None:
